@@ -114,7 +114,7 @@ function openSheets<T extends string>(path: string, names: readonly T[]): Sheets
     mapSize: mapBytesMax,
     maxDbs: names.length + 16,
     maxReaders: 256,
-    // With overlapping syncs, the default, a write stays readable although its sync failed. Without them a commit returns when it is on disk.
+    // With overlapping syncs, the default, a write stays readable although its sync failed.
     overlappingSync: false,
     encoding: 'binary',
     keyEncoding: 'binary',

@@ -1,11 +1,11 @@
-// What authors of worker plugins write against: the request, the response and what a handler is handed besides. This file needs no
-// other one, no package and no library but that of the language: `plugin new --runtime typescript` copies its types.
+// The types for authors of worker plugins: the request, the response, and the second argument of a handler. This file imports nothing,
+// because `plugin new --runtime typescript` copies it.
 
 /** Data as JSON knows it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
-/** Fields of any names and types: of payloads, configs and states that no type describes. */
+/** Fields of any name and type, for payloads, configs and states without a declared type. */
 // biome-ignore lint/suspicious/noExplicitAny: a handler that names no types gets on with what it expects
 export type Fields = { readonly [name: string]: any };
 
@@ -18,31 +18,31 @@ export type Envelope<Payload = Fields> = {
   readonly timestamp: string;
   readonly source: string;
   readonly dedupe_key?: string;
-  /** Of a webhook whose endpoint names `headers`: those that the delivery had. Nobody has signed them. */
+  /** The headers of a delivery that the webhook's endpoint lists. They are not signed. */
   readonly headers?: { readonly [name: string]: string };
 };
 
-/** What a plugin is asked; the same for both runtimes. All but `config` is the handler's own copy. */
+/** The request to a plugin, the same for both runtimes. Everything except `config` is the handler's own copy. */
 export type Request<Payload = Fields, Config = Fields, State = Fields> = {
   readonly protocol: 2;
   readonly job_id: string;
   /** 1 for the first. */
   readonly attempt: number;
   readonly command: string;
-  /** Frozen: all jobs share it. */
+  /** Frozen, because all jobs share it. */
   readonly config: Readonly<Config>;
-  /** Only when the vault grants any. */
+  /** Absent if the vault grants none. */
   readonly secrets?: { readonly [name: string]: string };
-  /** What `state_updates` of earlier jobs have set; empty at first. */
+  /** Set by the `state_updates` of earlier jobs; empty at first. */
   readonly state: Partial<State>;
   readonly payload: Payload;
-  /** Baggage, and where the job stands: `pipeline`, `step_id`, `depth`. */
+  /** Baggage, and the job's position in its run: `pipeline`, `step_id`, `depth`. */
   readonly context: Fields;
   /** RFC 3339. */
   readonly deadline_at: string;
 };
 
-/** What the command `handle` is asked: its data is in `event.payload`, and `payload` is the envelope too. */
+/** The request to the command `handle`. Its data is in `event.payload`; `payload` is the whole envelope. */
 export type EventRequest<Payload = Fields, Config = Fields, State = Fields> = Request<
   Envelope<Payload>,
   Config,
@@ -52,7 +52,7 @@ export type EventRequest<Payload = Fields, Config = Fields, State = Fields> = Re
 export type EmittedEvent = { readonly type: string; readonly payload?: unknown; readonly dedupe_key?: string };
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 export type LogLine = { readonly level: string; readonly message: string };
-/** A stretch of the attempt's time, for the stopwatch. */
+/** A named part of the attempt's time, for the stopwatch. */
 export type Span = { readonly name: string; readonly dur_ns: number };
 
 type Reported = {
@@ -62,10 +62,10 @@ type Reported = {
   readonly spans?: readonly Span[];
 };
 
-/** An object, and no list. */
+/** An object, but not a list. */
 type Named = { readonly [name: string]: unknown } | (object & { readonly length?: never });
 
-/** What a plugin answers. A worker may leave `status` out, or answer nothing at all: `ok`. */
+/** The response of a plugin. A worker may omit `status`, or return nothing: both mean `ok`. */
 export type Response<State = Fields> =
   | (Reported & {
       readonly status?: 'ok';
@@ -76,12 +76,12 @@ export type Response<State = Fields> =
   | (Reported & {
       readonly status: 'error';
       readonly error: string;
-      /** False: another attempt is of no use. */
+      /** False: the job is not retried. */
       readonly retry?: boolean;
       readonly result?: string | Named;
     });
 
-/** The `AbortSignal` of the libraries that are there (DOM, @types/node), or what plugins need of it. */
+/** The `AbortSignal` of the available type libraries (DOM, @types/node), or else the part of it that plugins need. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Type } }
   ? Type
   : {
@@ -91,9 +91,9 @@ export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer
       throwIfAborted(): void;
     };
 
-/** The second argument of a handler. Its members may be taken apart: `{ signal, log }`. */
+/** The second argument of a handler. It may be destructured: `{ signal, log }`. */
 export type Helpers = {
-  /** Fires at the deadline. */
+  /** Fires at the deadline, and when the job is cancelled. */
   readonly signal: Signal;
   readonly log: (level: LogLevel, message: string) => void;
   /** Starts a span; the returned function ends it. */
@@ -110,7 +110,7 @@ export type Handler<Payload = Fields, Config = Fields, State = Fields> = (
   helpers: Helpers,
 ) => Answer<State>;
 
-/** Any other command, which has its data in `payload`. */
+/** Any other command. Its data is in `payload`. */
 export type CommandHandler<Payload = Fields, Config = Fields, State = Fields> = (
   request: Request<Payload, Config, State>,
   helpers: Helpers,

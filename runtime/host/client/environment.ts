@@ -1,6 +1,6 @@
-// The environment of plugin code: a few harmless variables, and those that the configuration passes through.
+// The environment of plugin code: a fixed list of harmless variables, and those that the configuration passes through.
 
-/** Only the service sees the vault's key, whatever the configuration passes through. */
+/** Never passed to plugin code, even if the configuration lists it. */
 const withheld = 'HEADGATE_VAULT_KEY';
 
 /** Returns the key and removes it from the environment. */

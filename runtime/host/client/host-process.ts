@@ -1,4 +1,4 @@
-// One process of a plugin host, from its start until nothing of it is left.
+// One process of a plugin host, from its start until all processes of its group have ended.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -17,15 +17,18 @@ import { describe } from '../wire/response.ts';
 import { pluginEnvironment } from './environment.ts';
 import { Outbox } from './outbox.ts';
 
-/** A host is pinged at this interval. It is killed after `unansweredMax` pings without any message: then nothing enforces its deadlines. */
+/**
+ * The interval of pings. A host that has sent no message after `unansweredMax` pings is killed, because it no longer enforces
+ * deadlines.
+ */
 export const pingMs = 10_000;
 const unansweredMax = 3;
 const ping = encodeMessage('ping', new Uint8Array(0));
 
-/** How long messages are read that the host wrote before it died. */
+/** How long to read the messages that a dead host wrote before it died. */
 const lastWordsMs = 500;
 
-/** Node options of a host that only starts programs: half of its memory would be room for short-lived objects. */
+/** Node options of a host that only starts programs. By default room for short-lived objects would take half of its memory. */
 const smallOptions = ['--max-semi-space-size=1'];
 
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
@@ -67,7 +70,7 @@ export class HostProcess {
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
-      // The host leads a process group: everything that its threads start is killed with it.
+      // Makes the host the leader of a process group, so that everything its threads start is killed with it.
       detached: true,
     });
     // `spawn` throws for some faults and emits `error` for others.
@@ -82,8 +85,8 @@ export class HostProcess {
   }
 
   /**
-   * Written at once: the host shall wake before the turn's other receivers do. `onUnread` is called, before `gone` resolves
-   * or within the call, when the host was found dead: then it never had the whole message.
+   * Writes at once, so that this host wakes up before the other receivers of the turn. If the host is dead and did not read the whole
+   * message, `onUnread` is called, at the latest before `gone` resolves.
    */
   send(message: Message, onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;
@@ -116,7 +119,7 @@ export class HostProcess {
       try {
         reader.push(chunk);
       } catch (error) {
-        // Plugin code can write to every descriptor of its process.
+        // Plugin code can write to the pipe, because it runs in the same process.
         fault = `, which wrote to the service what cannot be read: ${describe(error)}`;
         this.kill();
       }
@@ -133,7 +136,7 @@ export class HostProcess {
     const [code, signal] = await once(child, 'exit');
     clearInterval(pinging);
     this.#group.end();
-    // Outcomes that it sent before it died count.
+    // Outcomes that the host sent before it died count.
     await Promise.race([closed, sleep(lastWordsMs)]);
     this.#pipe.destroy();
     this.#outbox.close();

@@ -1,4 +1,4 @@
-// The ledger thread's side of a plugin host: a child process that is sent frames, and restarted when it dies.
+// The ledger thread's side of a plugin host: sends frames to a child process, and restarts it when it dies.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pack, unpack } from '../../packing.ts';
@@ -14,14 +14,14 @@ import { HostProcess } from './host-process.ts';
 
 const backoffMsMin = 100;
 const backoffMsMax = 5_000;
-/** A process that ran this long, or was up and had frames, did not fail at its start: it is restarted without delay. */
+/** A process that ran for this long, or that came up and had frames, did not fail at its start. It is restarted without delay. */
 const steadyMs = 10_000;
-/** A host that does not confirm a cancel for so long is killed: nothing of the task may begin after the answer. */
+/** A host that does not confirm a cancel within this time is killed, so that none of the task's code can start after the answer. */
 export const confirmMsMax = 5_000;
 /** How long beyond its grace period a stopping host may take before it is killed. */
 const stopMarginMs = 3_000;
 
-/** `generation` counts the different configurations; `numbers` has the place of each instance in the list. */
+/** `generation` counts configurations that differ; `numbers` maps each instance to its position in the list. */
 type Configuration = {
   readonly generation: number;
   readonly numbers: ReadonlyMap<string, number>;
@@ -32,20 +32,20 @@ type Configuration = {
 type Submitted = { readonly frame: TaskFrame; readonly message: Message };
 
 export class Host implements PluginHost {
-  /** Resolves when the host was stopped and no process of it is left. */
+  /** Resolves when the host was stopped and all its processes have ended. */
   readonly over: Promise<void>;
   readonly #options: HostOptions;
   readonly #marks: PidFiles;
   readonly #stopping = new AbortController();
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
-  /** Of the current process: whether it came up, and whether it was sent a frame. */
+  /** Whether the current process came up, and whether it received a frame. */
   #isUp = false;
   #hadFrames = false;
   readonly #learned = new LearnedMask();
-  /** Cancels that the current process has not confirmed. */
+  /** Cancels that the current process has not confirmed yet. */
   readonly #unconfirmed = new Map<string, NodeJS.Timeout>();
-  /** Frames that were submitted while there was no process, or to one that was found dead. */
+  /** Frames submitted while there was no process, or to a process that turned out to be dead. */
   readonly #backlog: Submitted[] = [];
 
   constructor(options: HostOptions) {
@@ -76,7 +76,7 @@ export class Host implements PluginHost {
         if (frame.secrets) this.#learned.learn(frame.secrets);
         message = encodeFrame(frame, generation, number);
       } catch (error) {
-        // The dispatcher expects an outcome. An exception would fail its turn, and the frame would be sent again and again.
+        // The dispatcher expects an outcome. An exception would fail its turn, after which the frame would be sent again.
         setImmediate(() => this.#refuse(frame, `the job cannot be handed to its plugin: ${(error as Error).message}`));
         return;
       }
@@ -101,7 +101,7 @@ export class Host implements PluginHost {
       return;
     }
     const running = this.#process;
-    // Its end is reported, and ends the task too.
+    // The host has ended, and so has the task.
     if (running === null) return;
     const name = `${frameId} ${task}`;
     this.#unconfirmed.set(
@@ -129,7 +129,7 @@ export class Host implements PluginHost {
     clearTimeout(late);
   }
 
-  /** Runs one process after another until the host is stopped. None starts while anything of the last one lives. */
+  /** Runs one process after another until the host is stopped. A process starts only after everything of the previous one has ended. */
   async #supervise(): Promise<void> {
     const { signal } = this.#stopping;
     for (let failures = 0; ; ) {
@@ -144,7 +144,7 @@ export class Host implements PluginHost {
         for (const late of this.#unconfirmed.values()) clearTimeout(late);
         this.#unconfirmed.clear();
         if (signal.aborted) return;
-        // Frames that it never received are not lost with it.
+        // These frames never reached the process, so they are returned, not lost.
         for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
         this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
         this.#options.listener.onLost(reason);
@@ -161,7 +161,7 @@ export class Host implements PluginHost {
     this.#options.log(level, message, { host: this.#options.name });
   }
 
-  /** Null: the system cannot start a process. Submitted frames wait for the next try. */
+  /** Null: the system cannot start a process. Submitted frames wait for the next attempt. */
   async #start(): Promise<HostProcess | null> {
     this.#isUp = false;
     this.#hadFrames = false;
@@ -182,7 +182,7 @@ export class Host implements PluginHost {
     return running;
   }
 
-  /** Kills what is left of the last process. It never gives up: a job must never run twice at once. */
+  /** Kills the rest of the last process, and retries until it succeeds: a job must never run twice at once. */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;
     for (;;) {

@@ -1,20 +1,20 @@
-// What is written to a host, message by message. Of a long one the next piece is read when the pipe has taken those before it.
+// Writes messages to a host in order. A long message is read piece by piece, each when the pipe has room for it.
 import type { Socket } from 'node:net';
 import type { Message } from '../wire/message.ts';
 
 type Outgoing = { readonly message: Message; readonly onUnread: () => void; isUnread: boolean };
 
-/** What a write fails with when the other end is closed. */
+/** The errors of a write if the other end is closed. */
 const closedErrors = ['EPIPE', 'ECONNRESET'];
 
 export class Outbox {
   readonly #pipe: Socket;
-  /** The first is under way. */
+  /** Messages that are not completely written; the first is being written. */
   readonly #waiting: Outgoing[] = [];
-  /** Of a long message under way. */
+  /** The remaining pieces of the message that is being written. */
   #pieces: Iterator<Uint8Array> | null = null;
   #isBroken = false;
-  /** Hears what kept the rest of a message from being read: the other end has half of it, and nothing more is written. */
+  /** Called if a long message cannot be read to its end. The other end has received a part of it, so nothing more is written. */
   onFault: (error: unknown) => void = () => {};
 
   constructor(pipe: Socket) {
@@ -22,12 +22,15 @@ export class Outbox {
     pipe.on('drain', () => this.#goOn());
   }
 
-  /** Written at once, unless a long message is under way. `onUnread`: the other end was closed, and never had all of it. */
+  /**
+   * Writes the message at once, unless a long one is being written. `onUnread` is called if the other end was closed before it received
+   * all of it.
+   */
   send(message: Message, onUnread: () => void): void {
     if (this.#waiting.push({ message, onUnread, isUnread: false }) === 1) this.#goOn();
   }
 
-  /** The other end is gone: what waits never gets there. */
+  /** The other end has closed: waiting messages are never sent. */
   close(): void {
     this.#isBroken = true;
     for (const sending of this.#waiting.splice(0)) tellUnread(sending);
@@ -42,7 +45,7 @@ export class Outbox {
     }
   }
 
-  /** False: of the first message there is more, for which the pipe has no room now. */
+  /** Writes as much of the message as the pipe has room for. True: all of it. */
   #isWritten(sending: Outgoing): boolean {
     const { head, more } = sending.message;
     const told = (error?: Error | null): void => {

@@ -1,4 +1,4 @@
-// Frames of worker plugins whose tasks run concurrently: each command has its own threads, one for each runner that its frames name.
+// Frames of worker plugins whose tasks run concurrently. Each command has threads of its own, one for each runner in its frames.
 
 import { Alarm } from '../../alarm.ts';
 import { type FrameHead, FrameReader } from '../wire/frame.ts';
@@ -8,7 +8,7 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerThread } from './runner-thread.ts';
 import { heapMb } from './thread-end.ts';
 
-/** How often threads are checked while tasks run, and while none does. */
+/** How often threads are checked while tasks run, and otherwise. */
 const tickMs = 50;
 const idleTickMs = 1_000;
 /** A thread ends after this time without a task. */
@@ -22,7 +22,7 @@ export class ConcurrentFrames {
   readonly #onStuck: () => void;
   /** The threads that take frames, by plugin, command and runner. */
   readonly #taking = new Map<string, RunnerThread>();
-  /** All threads, including those that take no more frames but still run tasks. */
+  /** All threads, including those that take no more frames but still have running tasks. */
   readonly #threads = new Set<RunnerThread>();
   readonly #clock = new Alarm(() => this.#tick());
   #isClosing = false;
@@ -59,7 +59,7 @@ export class ConcurrentFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Every task has begun, or begins at once. */
+  /** Nothing to return: every task begins at once. */
   returnUnstarted(): void {}
 
   cancel(frameId: number, task: number, reason: string): void {

@@ -1,4 +1,4 @@
-// Frames of persistent plugins whose tasks run concurrently: one process for each runner that the frames of a command name.
+// Frames of persistent plugins whose tasks run concurrently, with one process for each runner in the frames of a command.
 
 import type { ProgramPids } from '../../processes/program-pids.ts';
 import { FrameReader } from '../wire/frame.ts';
@@ -13,7 +13,7 @@ import { RunnerProcess } from './runner-process.ts';
 
 type RunnerPool = {
   readonly starter: ProcessStarter;
-  /** The processes that take frames, or are being started, by command and runner. */
+  /** The processes that take frames or are being started, by command and runner. */
   readonly taking: Map<string, Promise<RunnerProcess | string>>;
 };
 
@@ -24,7 +24,7 @@ export class ConcurrentProcesses {
   readonly #pools = new Map<HostedPlugin, RunnerPool>();
   /** The plugins whose processes may stay. */
   #current: readonly HostedPlugin[] = [];
-  /** Frames that wait for their process. */
+  /** How many frames wait for their process to start. */
   #starting = 0;
 
   /** `home`: for the files that sandboxed plugins write. */
@@ -33,29 +33,29 @@ export class ConcurrentProcesses {
     this.#sender = sender;
   }
 
-  /** Whether no process runs, nor stays for more. */
+  /** Whether no process is running or kept. */
   get idle(): boolean {
     return this.#starting === 0 && this.#programs.count === 0;
   }
 
   submit(bytes: Buffer, plugin: HostedPlugin): void {
-    // The bytes are a view of what came over the pipe: they are copied.
+    // Copied, because the bytes are a view of what arrived over the pipe.
     void this.#ask(new FrameReader(Buffer.from(bytes)), plugin);
   }
 
-  /** A task that waits for its process, too: it goes back once it gets there. */
+  /** A task whose process is still starting is returned when the process is there. */
   cancel(frameId: number, task: number, reason: string): void {
     for (const { taking } of this.#pools.values())
       for (const process of taking.values())
         void process.then(one => typeof one === 'string' || one.cancel(frameId, task, reason));
   }
 
-  /** Lets the processes go. */
+  /** Releases the processes. */
   returnUnstarted(): void {
     this.retire([]);
   }
 
-  /** Ends processes of plugins other than these, once their requests are answered. */
+  /** Ends the processes of all other plugins when their requests have been answered. */
   retire(current: readonly HostedPlugin[]): void {
     this.#current = current;
     for (const [plugin, { taking }] of this.#pools) {

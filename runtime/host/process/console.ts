@@ -1,4 +1,4 @@
-// Forwards the output of plugin threads as log lines, up to `linesPerSecondMax` a second.
+// Forwards the output of plugin threads as log lines, at most `linesPerSecondMax` per second.
 
 import { StringDecoder } from 'node:string_decoder';
 import type { LearnedMask } from '../wire/mask.ts';
@@ -7,7 +7,7 @@ import type { HostSender } from './host-sender.ts';
 export const linesPerSecondMax = 200;
 const lineCharsMax = 4_096;
 
-/** Takes over stdout and stderr of the host, where the output of threads arrives. Secrets are masked before a line is cut. */
+/** Redirects stdout and stderr of the host, to which threads write. Secrets are masked before a line is cut. */
 export function captureConsole(sender: HostSender, learned: LearnedMask): void {
   const budget = new Budget(sender);
   for (const name of ['stdout', 'stderr'] as const) {

@@ -1,5 +1,5 @@
-// A frame and the process that serves it, one request after another: an attempt has one request, a persistent process many. A pipelined
-// plugin is sent requests ahead of its answers.
+// Serves a frame with one process, request by request: a process for an attempt has one request, a persistent process many. A pipelined
+// plugin receives requests before it has answered the previous ones.
 
 import { steadyUs, timerMsMax } from '../../clock.ts';
 import type { AnyRequest } from '../wire/request.ts';
@@ -8,7 +8,7 @@ import type { FrameRun } from './frame-run.ts';
 import type { Asker, PluginProcess, ProcessAnswer, ProcessEnd } from './plugin-process.ts';
 import type { Programs } from './program.ts';
 
-/** Requests without an answer, at most; the next ones leave when half of them are answered. */
+/** The maximum number of unanswered requests. Further ones are sent when half of them have been answered. */
 const windowTasks = 32;
 
 export class Conversation implements Asker<number> {
@@ -20,22 +20,22 @@ export class Conversation implements Asker<number> {
   #window: number;
   /** When the process began the task that it will answer next. */
   #sinceUs = steadyUs();
-  /** The task whose deadline is running. */
+  /** The task that the current deadline belongs to. */
   #first: number | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
-  /** The task for which the process is being stopped. */
+  /** The task because of which the process is being stopped. */
   #cancelled: number | null = null;
 
   constructor(run: FrameRun, programs: Programs) {
     this.#run = run;
     this.#programs = programs;
     this.#isPersistent = run.plugin.persistent !== undefined;
-    // A task sees the state that the tasks before it left: then it cannot be sent before they are answered.
+    // A task sees the state that earlier tasks left. If there is state, it can be sent only after these have been answered.
     this.#window = run.plugin.persistent?.pipelined && run.state.isEmpty ? windowTasks : 1;
   }
 
-  /** Resolves when the frame has no more tasks, the process may be sent no more requests, or it has ended. */
+  /** Resolves when the frame has no more tasks, the process may not be sent more requests, or the process has ended. */
   async hold(process: PluginProcess<number>, room: number): Promise<void> {
     this.#process = process;
     this.#room = room;
@@ -48,7 +48,7 @@ export class Conversation implements Asker<number> {
     process.attach(null);
   }
 
-  /** Stops the process if it has the request of this task, and the request is not answered. */
+  /** Stops the process if it has an unanswered request of this task. */
   cancel(task: number, reason: string): void {
     const process = this.#process;
     if (process === null || this.#cancelled !== null) return;
@@ -58,7 +58,7 @@ export class Conversation implements Asker<number> {
     process.cancel(id, reason);
   }
 
-  /** There is no process for the next task. The tasks behind it may find one. */
+  /** Fails the next task, because there is no process for it. The following tasks may find one. */
   refuse(reason: string): void {
     this.#report([[this.#run.next().task, resultOfFailure(reason, false)]]);
   }
@@ -75,7 +75,7 @@ export class Conversation implements Asker<number> {
     else if (ended.length > 0) void this.#endAttempt(ended);
   }
 
-  /** The process was busy with the oldest request, which bears the failure; the tasks behind it are taken for not begun. */
+  /** The process was busy with the oldest request, which fails. The tasks after it count as not begun. */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);
     const process = this.#process!;
@@ -87,7 +87,7 @@ export class Conversation implements Asker<number> {
     await this.#endAttempt([[first, settled]]);
   }
 
-  /** The next attempt may start as soon as a failure is reported: nothing of this one may run then. */
+  /** Waits until nothing of this attempt is running: the next attempt may start as soon as the failure is reported. */
   async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[]): Promise<void> {
     if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();
     this.#report(ended);
@@ -115,7 +115,7 @@ export class Conversation implements Asker<number> {
     else this.#restartDeadline();
   }
 
-  /** Each task has its whole time from the moment when its request is the oldest. */
+  /** The deadline of a task begins when its request becomes the oldest. */
   #restartDeadline(): void {
     const [first] = this.#process!.asked.values();
     if (first === this.#first) return;
@@ -126,7 +126,7 @@ export class Conversation implements Asker<number> {
     this.#deadline = setTimeout(() => this.#process!.expire(deadlineMs), Math.min(deadlineMs, timerMsMax));
   }
 
-  /** Tasks whose answers came together share the time since the last answer. */
+  /** Tasks that were answered together share the time since the previous answer. */
   #report(ended: readonly (readonly [task: number, settled: TaskResult])[]): void {
     const shareUs = (steadyUs() - this.#sinceUs) / ended.length;
     for (const [task, settled] of ended) {

@@ -1,4 +1,4 @@
-// A frame of a process plugin while it runs: which tasks have begun, the request of each, and the outcomes that are not sent yet.
+// A running frame of a process plugin: which tasks have begun, their requests, and the outcomes that have not been sent yet.
 
 import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
@@ -11,20 +11,23 @@ import type { PayloadCheck, PayloadChecks } from '../wire/schema.ts';
 import { FrameState } from '../wire/state.ts';
 import type { HostSender } from './host-sender.ts';
 
-/** When no task has ended for this long, those that have not begun go back. */
+/** If no task ends for this long, the tasks that have not begun are returned. */
 const slowMs = 5;
-/** The same where each attempt has a process; outcomes are sent at least this often. A frame of such tasks is to take less. */
+/**
+ * The same limit for plugins with a process per attempt, which start more slowly. It is also the longest delay before outcomes are
+ * sent.
+ */
 const slowAttemptMs = 30;
-/** A frame that gets no place goes back after this time. */
+/** A frame that has waited this long for a place is returned. */
 const patienceMs = 50;
 
 export class FrameRun {
   readonly frame: FrameReader;
   readonly plugin: HostedPlugin;
   readonly state: FrameState;
-  /** Whether it has one of the places. */
+  /** Whether it has a place. */
   hasBegun = false;
-  /** The process that serves it now. */
+  /** The process that serves it at the moment. */
   conversation: { cancel(task: number, reason: string): void } | null = null;
   readonly #sender: HostSender;
   #next = 0;
@@ -32,11 +35,11 @@ export class FrameRun {
   #check: PayloadCheck | null = null;
   #slow: NodeJS.Timeout | null = null;
   #ended: Outcome[] = [];
-  /** The payload of this task fits the schema. */
+  /** The task whose payload was found to fit the schema. */
   #fitting = -1;
   #payload: Json = null;
 
-  /** The frame's bytes are a view of what came over the pipe: they are copied. */
+  /** Copied, because the bytes are a view of what arrived over the pipe. */
   constructor(bytes: Buffer, plugin: HostedPlugin, sender: HostSender) {
     this.frame = new FrameReader(Buffer.from(bytes));
     this.plugin = plugin;
@@ -45,7 +48,7 @@ export class FrameRun {
     this.#end = this.frame.head.count;
   }
 
-  /** All places are taken. */
+  /** Called when all places are taken. */
   wait(): void {
     this.#slow = setTimeout(() => this.takeBack(), patienceMs);
   }
@@ -57,12 +60,12 @@ export class FrameRun {
     if (schema) this.#check = await checks.of(schema);
   }
 
-  /** A task has ended: those behind it need not go back yet. */
+  /** A task has ended, which restarts the time limit of the others. */
   moved(): void {
     this.#slow?.refresh();
   }
 
-  /** Whether a task is left that has not begun. Tasks at the front whose payload does not fit the schema end here. */
+  /** Whether a task is left that has not begun. Ends tasks at the front whose payload does not fit the schema. */
   hasNext(): boolean {
     for (; this.#next < this.#end; this.#next++) {
       if (this.#fitting === this.#next) return true;
@@ -77,21 +80,21 @@ export class FrameRun {
     return false;
   }
 
-  /** Begins the task that `hasNext` has found. */
+  /** Begins the task that `hasNext` found. */
   next(): { readonly task: number; readonly request: AnyRequest } {
-    // Started with the first task: a frame of which nothing runs would go back and come again without end.
+    // Starts with the first task. Otherwise a frame without a running task would be returned and sent again for ever.
     this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowAttemptMs : slowMs);
     const task = this.#next++;
     const deadlineAt = new Date(Date.now() + this.frame.head.deadlineMs).toISOString();
     return { task, request: makeRequest(this.frame, task, this.plugin, this.#payload, this.state.fresh(), deadlineAt) };
   }
 
-  /** The outcome is sent with others: by `send`, or soon. */
+  /** Adds an outcome, which is sent together with others: by `send`, or soon. */
   ended(task: number, settled: TaskResult, startedUs: number, runUs: number): void {
     this.#ended.push(outcomeOf(task, settled, startedUs, runUs));
   }
 
-  /** Gives back what has not begun, and these tasks, whose requests the process has not read. */
+  /** Returns the tasks that have not begun, and those in `unread`, whose requests the process has not read. */
   takeBack(unread: readonly number[] = []): void {
     this.send();
     const { frameId } = this.frame.head;

@@ -1,4 +1,4 @@
-// The main thread of the plugin host's process: reads frames from the pipe, has them run, and dies with the service.
+// The main thread of a plugin host: reads frames from the pipe, runs them, and ends with the service.
 
 import { readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -23,13 +23,14 @@ import type { WorkerFrames } from './worker-frames.ts';
 type Workers = WorkerFrames | ConcurrentFrames;
 type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: Workers | null };
 
-// If the system refuses, the service has logged it already.
+// The service has already logged if the system refuses.
 await forbidInspection().catch(() => {});
 ignoreDebugSignal();
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
 if (setup.umask !== undefined) process.umask(setup.umask);
 process.title = `headgate plugins ${setup.name}`;
-// Modules for threads are loaded only if needed: a host that only starts programs stays small, since each start copies its page tables.
+// Modules for threads are loaded only if they are needed. A host that only starts programs stays small, because each start of a program
+// copies the host's page tables.
 const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
 // The key is read before any plugin code is loaded, and stays in this thread.
@@ -111,7 +112,7 @@ function stop({ graceMs }: Stop): void {
   look();
 }
 
-/** Whoever has the frame stops the task. Then nothing of it begins any more. */
+/** Stops the task, wherever it is. Afterwards none of its code can start. */
 function cancel({ frameId, task, reason }: ReturnType<typeof readTask>): void {
   for (const frames of all()) frames.cancel(frameId, task, reason);
   sender.cancelling(frameId, task);
@@ -136,7 +137,7 @@ process.on('uncaughtException', error => {
   writeSync(2, `plugin host: ${withSourceNames(error.stack ?? error.message)}\n`);
   die();
 });
-// The service ends its hosts itself: signals from the terminal are ignored.
+// Ignores signals from the terminal, because the service ends its hosts itself.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('SIGHUP', () => {});

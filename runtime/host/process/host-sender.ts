@@ -24,25 +24,25 @@ export class HostSender {
     this.#write(encodeMessage('pong', new Uint8Array(0)));
   }
 
-  /** Outcomes that are encoded already. */
+  /** Sends encoded outcomes. */
   written(frameId: number, outcomes: Uint8Array): void {
     this.#write(...outcomesMessage(frameId, outcomes));
   }
 
-  /** Outcomes that came together, in one message. */
+  /** Sends outcomes in one message. */
   outcomes(frameId: number, outcomes: readonly Outcome[]): void {
     this.written(frameId, encodeOutcomes(outcomes));
   }
 
   /**
-   * The tasks from `first` up to `end`, exclusive, were never started. `alone`: they had begun beside a task that may have brought
-   * their runner down, and each is to run alone.
+   * Returns the tasks from `first` up to, not including, `end`. `alone`: they had begun beside a task that may have ended their runner,
+   * and each must run alone; otherwise they never started.
    */
   returned(frameId: number, first: number, end: number, alone = false): void {
     if (first < end) this.#write(returnedMessage(frameId, first, end, alone));
   }
 
-  /** A cancel has been heard: the task was given back, is being stopped, or has ended. */
+  /** Confirms a cancel: the task was returned, is being stopped, or has ended. */
   cancelling(frameId: number, task: number): void {
     this.#write(taskMessage('cancelling', frameId, task));
   }
@@ -55,7 +55,7 @@ export class HostSender {
     this.#write(encodeMessage('log', pack([level, message, fields])));
   }
 
-  /** Sends nothing more; `then` runs when everything has been written. */
+  /** Sends nothing more; calls `then` when everything has been written. */
   end(then: () => void): void {
     this.#pipe.end(then);
   }

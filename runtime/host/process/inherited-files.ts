@@ -2,12 +2,12 @@
 // are not inherited.
 import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** In the flags of /proc: the file is closed when another program is executed. */
+/** A flag in /proc: the file is closed when another program is executed. */
 const closeOnExec = 0o2000000;
 
 /**
- * Closes them: otherwise programs would inherit them in turn, even in a sandbox, and could read and write the ledger. Files up to
- * `last` stay open. Call it before this process opens a file. Without /proc (macOS) it does nothing.
+ * Closes them. Otherwise programs would inherit them, even in a sandbox, and could read and write the ledger. Files up to `last` stay
+ * open. Must be called before this process opens a file. Without /proc (macOS) it does nothing.
  */
 export function closeInherited(last: number): void {
   for (const name of descriptors()) {
@@ -20,7 +20,7 @@ function close(descriptor: number): void {
   try {
     closeSync(descriptor);
   } catch (error) {
-    // Another thread of this process had opened it, and has closed it since.
+    // Another thread has closed it in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'EBADF') throw error;
   }
 }
@@ -33,7 +33,7 @@ function descriptors(): string[] {
   }
 }
 
-/** Node changes the flags of low descriptors when it starts; those that it opens itself are not files. */
+/** Node changes the flags of low descriptors at its start, but those that it opens itself are not files. */
 function isInherited(descriptor: number): boolean {
   try {
     const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];

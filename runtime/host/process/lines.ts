@@ -8,13 +8,13 @@ export class LineReader {
   #rest: Buffer[] = [];
   #restBytes = 0;
 
-  /** A line may have up to `bytesMax` bytes. `isCut` false: the whole stream is one text, however many lines it has. */
+  /** The maximum length of a line is `bytesMax`. `isCut` false: the whole stream is one text, whatever lines it has. */
   constructor(bytesMax: number, isCut = true) {
     this.#bytesMax = bytesMax;
     this.#isCut = isCut;
   }
 
-  /** The lines that are complete, without blank ones. Null: one is too long. */
+  /** The complete lines, except blank ones. Null: a line is too long. */
   push(chunk: Buffer): string[] | null {
     const end = this.#isCut ? chunk.lastIndexOf(lineEnd) : -1;
     if (end < 0) {
@@ -32,7 +32,7 @@ export class LineReader {
     return lines.filter(isNotBlank);
   }
 
-  /** At the end of the stream: a last line without its end. */
+  /** At the end of the stream: the last line, if it has no line end. */
   end(): string[] {
     return [Buffer.concat(this.#rest.splice(0)).toString()].filter(isNotBlank);
   }

@@ -13,19 +13,19 @@ import { describe, resultOfAnswer, resultOfFailure, type TaskResult, timeOutReas
 import { LineReader } from './lines.ts';
 import { endText, killDelayMs, type Program, type ProgramEnd } from './program.ts';
 
-/** Of one answer. */
+/** The maximum length of an answer. */
 export const stdoutBytesMax = 10 * 2 ** 20;
-/** From SIGTERM to SIGKILL, of a process that was told of a cancel and had its time. */
+/** The time from SIGTERM to SIGKILL for a process that did not react to a cancel in time. */
 const toldKillDelayMs = 1_000;
-/** The exit status of a failure that no retry would mend. */
+/** The exit status of a permanent failure. */
 const permanentStatus = 78;
 
-/** How the process ended, for the request that it was about to answer. */
+/** How the process ended, for the request that it would have answered next. */
 export type ProcessEnd = {
   readonly reason: string;
   readonly verdict: Verdict | 'cancelled';
   readonly permanent: boolean;
-  /** It was neither told to end, nor late, nor did it exit with status 0 when it had answered everything. */
+  /** It ended on its own and early: it was not told to end, was not late, and did not exit with status 0 after answering everything. */
   readonly isCrash: boolean;
 };
 
@@ -34,21 +34,21 @@ export type ProcessAnswer<Asked> = {
   readonly said: unknown;
   /** How many of its integers became text. */
   readonly texted: number;
-  /** The process exited with the status of permanent failures. */
+  /** Whether the process exited with the status of permanent failures. */
   readonly permanent: boolean;
 };
 
-/** Sends the requests, one caller at a time. */
+/** Sends requests and receives their answers. A process has one asker at a time. */
 export interface Asker<Asked> {
-  /** Answers that came together, in their order. None: the process broke the protocol, and is being killed. */
+  /** Answers that arrived together, in order. None: the process broke the protocol and is being killed. */
   onAnswers(answers: readonly ProcessAnswer<Asked>[]): void;
-  /** The process has ended: what is still in `asked` stays unanswered. */
+  /** The process has ended. Requests in `asked` remain unanswered. */
   onEnd(end: ProcessEnd): void;
 }
 
 export class PluginProcess<Asked> {
   readonly ended: Promise<ProcessEnd>;
-  /** Requests without an answer, by the `id` that they have on the wire, the oldest first. */
+  /** Unanswered requests by their `id` on the wire, oldest first. */
   readonly asked = new Map<number, Asked>();
   readonly #plugin: HostedPlugin;
   readonly #program: Program;
@@ -75,22 +75,22 @@ export class PluginProcess<Asked> {
     program.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
   }
 
-  /** It has ended or is about to: it can be asked nothing more. */
+  /** It has ended or is ending, and takes no more requests. */
   get isOver(): boolean {
     return this.#hasEnded || this.#failure !== null;
   }
 
-  /** How many requests it has been sent. */
+  /** How many requests it has received. */
   get requests(): number {
     return this.#ids;
   }
 
-  /** From now on answers go to this asker; null: nobody has asked. */
+  /** Answers go to this asker from now on; null: there are no requests. */
   attach(asker: Asker<Asked> | null): void {
     this.#asker = asker;
   }
 
-  /** The packed secrets of a frame, which are masked in everything that the process says from now on. */
+  /** Adds the packed secrets of a frame, which are masked in all later output of the process. */
   learn(secrets: Uint8Array | null): void {
     if (secrets === null) return;
     this.#secrets.learn(secrets);
@@ -105,12 +105,12 @@ export class PluginProcess<Asked> {
       lines += this.#isPersistent ? `{"id":${this.#ids},${text.slice(1)}\n` : `${text}\n`;
     }
     if (lines === '' || !this.#program.hasStarted) return;
-    // The program may end without reading it.
+    // A write fails if the program ends without reading its input.
     if (this.#isPersistent) this.#program.stdin.write(lines);
     else this.#program.stdin.end(lines);
   }
 
-  /** The result of a task that the process answered, with what it wrote to stderr since its last answer. */
+  /** The result of an answered task, including what the process has written to stderr since its last answer. */
   settle({ said, texted, permanent }: ProcessAnswer<Asked>): TaskResult {
     const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(said) : said;
     const stderr = this.#hasEnded ? this.#stderr.text() : this.#stderr.take();
@@ -118,31 +118,31 @@ export class PluginProcess<Asked> {
     return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
   }
 
-  /** The result of the task that the process died of. */
+  /** The result of the task during which the process died. */
   settleEnd({ reason, verdict, permanent }: ProcessEnd): TaskResult {
     const shown = verdict === 'cancelled' ? 'error' : verdict;
     return resultOfFailure(reason, permanent, { stderr: this.#stderr.text() }, shown, this.#secrets.mask);
   }
 
-  /** Lets it go: it is asked nothing more, and ends at the end of its stdin. */
+  /** Closes stdin. The process receives no more requests and ends by itself. */
   release(): void {
     this.#mayEnd = true;
     this.#program.endInput();
   }
 
-  /** Ends it although it owes answers that nobody waits for. */
+  /** Ends the process despite unanswered requests, for which nobody waits any more. */
   terminate(): void {
     this.#failure ??= { reason: 'the process owes answers', verdict: 'timed_out', permanent: false };
     this.#program.terminate();
   }
 
-  /** The id of a request that has no answer. */
+  /** The id of an unanswered request. */
   idOf(wanted: Asked): number | undefined {
     for (const [id, asked] of this.asked) if (asked === wanted) return id;
     return undefined;
   }
 
-  /** The request is no longer wanted. A process that knows of cancels is told, and has `killDelayMs` to answer; others are stopped. */
+  /** Cancels a request. A process that understands cancels is told, and has `killDelayMs` to answer; any other process is stopped. */
   cancel(id: number, reason: string): void {
     if (this.#failure !== null || this.#hasEnded) return;
     if (!this.#plugin.persistent?.hearsCancel) {
@@ -160,13 +160,13 @@ export class PluginProcess<Asked> {
     this.#program.terminate(delayMs);
   }
 
-  /** The oldest request is past its deadline. */
+  /** Called when the oldest request is past its deadline. */
   expire(deadlineMs: number): void {
     this.#failure ??= { reason: timeOutReason(deadlineMs), verdict: 'timed_out', permanent: false };
     this.#program.terminate();
   }
 
-  /** `texts`: lines, or everything that the process of a single attempt has printed; null: there is too much of it. */
+  /** `texts`: lines, or the whole output of a process for one attempt; null: the output is too long. */
   #take(texts: readonly string[] | null, permanent = false, how = ''): void {
     const answers: ProcessAnswer<Asked>[] = [];
     let fault = texts === null ? `stdout has more than ${stdoutBytesMax} bytes` : null;
@@ -177,14 +177,14 @@ export class PluginProcess<Asked> {
       if (fault !== null) break;
     }
     if (fault !== null) {
-      // Its next answers could be taken for those to other requests.
+      // After this its answers could be assigned to the wrong requests.
       this.#failure ??= { reason: fault, verdict: 'error', permanent };
       this.#program.kill();
     }
     if (answers.length > 0 || fault !== null) this.#asker?.onAnswers(answers);
   }
 
-  /** The answer; or what is wrong with it. */
+  /** The answer, or what is wrong with it. */
   #read(text: string, permanent: boolean, how: string): ProcessAnswer<Asked> | string {
     const { mask } = this.#secrets;
     let said: unknown;
@@ -193,7 +193,7 @@ export class PluginProcess<Asked> {
       ({ value: said, texted } = parseExactly(text));
     } catch (error) {
       const what = this.#isPersistent ? 'a line on stdout is not JSON' : `the response is not JSON (${how})`;
-      // The parser quotes what it cannot read, which may be a piece of a secret.
+      // The parser quotes invalid input, which may contain a part of a secret.
       return mask === null ? `${what}: ${describe(error)}` : what;
     }
     const id = this.#isPersistent ? (said as { readonly id?: unknown } | null)?.id : this.#ids;
@@ -211,7 +211,7 @@ export class PluginProcess<Asked> {
     this.#hasEnded = true;
     const permanent = end.kind === 'exit' && end.code === permanentStatus;
     const how = end.kind === 'exit' ? endText(end) : '';
-    // Of a process for one attempt this is the answer: valid JSON counts, whatever the exit status.
+    // A process for one attempt has ended: its output is the answer. Valid JSON counts, whatever the exit status.
     if (this.#failure === null && end.kind === 'exit') {
       this.#take(this.#stdout.end(), permanent && !this.#isPersistent, how);
     }

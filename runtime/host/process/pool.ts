@@ -14,7 +14,7 @@ export type PoolEvents = {
   onStuck(): void;
 };
 
-/** Beyond the threads that run frames: one is ready to take over from a thread that died, while its replacement starts. */
+/** Threads in addition to those that run frames: one is ready to replace a thread that dies, while another one starts. */
 const spareThreads = 1;
 
 type PoolThread = Parameters<
@@ -22,7 +22,7 @@ type PoolThread = Parameters<
 >[1][number];
 
 class Thread extends WatchedThread {
-  /** The plugins, by number, whose code it has loaded. */
+  /** The numbers of the plugins whose code the thread has loaded. */
   readonly plugins = new Set<number>();
   isReady = false;
 }
@@ -32,7 +32,7 @@ export class ThreadPool {
   readonly #events: PoolEvents;
   readonly #threads = new Map<number, Thread>();
   readonly #size: number;
-  /** The plugin of the latest frame. A frame that waits in the pool may get a thread without its code, which is then loaded. */
+  /** The plugin of the latest frame. A frame that waits in the pool may get a thread that has to load the plugin's code first. */
   #plugin = -1;
   #closing = false;
 
@@ -46,7 +46,7 @@ export class ThreadPool {
       maxThreads: this.#size,
       loadBalancer: (_, workers) => this.#choose(workers),
       concurrentTasksPerWorker: 1,
-      // Measured: waiting with Atomics is no faster here, and would hold up timers and sockets of plugins between frames.
+      // By measurement, waiting with Atomics is not faster here, and would delay timers and sockets of plugins between frames.
       atomics: 'disabled',
       recordTiming: false,
       workerData: data,
@@ -60,13 +60,16 @@ export class ThreadPool {
     this.#piscina.on('error', () => {});
   }
 
-  /** Resolves when the frame's tasks are done; rejects when its thread died. */
+  /** Resolves when the frame's tasks are done; rejects when the thread dies. */
   run(shared: SharedArrayBuffer, plugin: number): Promise<void> {
     this.#plugin = plugin;
     return this.#piscina.run(shared);
   }
 
-  /** A thread that has the plugin's code, else the one with the least code: a plugin that kills threads costs others no warm one. */
+  /**
+   * A thread with the plugin's code, or else the one with the least code: a plugin that kills threads then takes no warm thread from
+   * others.
+   */
   #choose(workers: readonly PoolThread[]): PoolThread | null {
     let best: PoolThread | null = null;
     let codeMin = Number.POSITIVE_INFINITY;
@@ -85,7 +88,7 @@ export class ThreadPool {
     this.#threads.get(threadId)?.worker.postMessage(task);
   }
 
-  /** Stops a thread, whatever it does; `reason` goes into the report. */
+  /** Stops a thread, whatever it is doing; `reason` is reported. */
   terminate(threadId: number, reason: string): void {
     const thread = this.#threads.get(threadId);
     if (thread === undefined) return;

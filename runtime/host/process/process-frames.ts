@@ -1,4 +1,4 @@
-// Frames of process plugins: as many run at once as the host has places; the others wait in order.
+// Frames of process plugins. The host has a limited number of places for running frames; other frames wait in order.
 
 import type { ProgramPids } from '../../processes/program-pids.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
@@ -27,7 +27,7 @@ export class ProcessFrames {
     this.#sender = sender;
   }
 
-  /** Whether no process runs, nor stays for more. */
+  /** Whether no process is running or kept. */
   get idle(): boolean {
     return this.#runs.size === 0 && this.#programs.count === 0;
   }
@@ -39,7 +39,7 @@ export class ProcessFrames {
     if (!run.hasBegun) run.wait();
   }
 
-  /** Gives back the tasks that have not begun, and lets the persistent processes go. */
+  /** Returns the tasks that have not begun, and releases the persistent processes. */
   returnUnstarted(): void {
     this.retire([]);
     for (const run of this.#runs) {
@@ -48,7 +48,7 @@ export class ProcessFrames {
     }
   }
 
-  /** What has not begun of the frame goes back. The process that has the task's request is stopped. */
+  /** Returns the tasks of the frame that have not begun. A process with the task's request is stopped. */
   cancel(frameId: number, task: number, reason: string): void {
     for (const run of this.#runs) {
       if (run.frame.head.frameId !== frameId) continue;
@@ -59,7 +59,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Ends persistent processes of plugins other than these. */
+  /** Ends the persistent processes of all other plugins. */
   retire(current: readonly HostedPlugin[]): void {
     this.#current = current;
     for (const [plugin, pool] of this.#pools) {
@@ -81,7 +81,7 @@ export class ProcessFrames {
     }
   }
 
-  /** With one process after another: each serves one attempt, or as many as it may. */
+  /** Serves the frame with one process after another: each serves one attempt or, if persistent, as many as it may. */
   async #run(run: FrameRun): Promise<void> {
     this.#running++;
     await run.begin(this.#checks);

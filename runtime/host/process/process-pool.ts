@@ -1,5 +1,5 @@
-// Starts the processes of one plugin. Persistent ones stay: those that are idle serve the next frames, until they are too old or have
-// had their share of jobs; after too many crashes none is started for a while.
+// Starts the processes of one plugin. Idle persistent processes are kept for the next frames, until they are too old or have had their
+// number of jobs. After too many crashes none is started for a while.
 
 import { CircuitBreaker, openReason, processLimits } from '../../circuit-breaker.ts';
 import { timerMsMax } from '../../clock.ts';
@@ -21,7 +21,10 @@ export class ProcessStarter {
     this.#sender = sender;
   }
 
-  /** The process that `make` makes of a new program, or why none can be started. `retire` is called when the process is too old. */
+  /**
+   * Starts a program and makes a process of it with `make`; or returns why it cannot be started. `retire` is called when the process
+   * becomes too old.
+   */
   async start<P extends { readonly ended: Promise<ProcessEnd> }>(
     make: (program: Program) => P,
     retire: (process: P) => void,
@@ -54,7 +57,7 @@ export class ProcessPool {
   readonly #plugin: HostedPlugin;
   readonly #starter: ProcessStarter;
   #idle: PluginProcess<number>[] = [];
-  /** Too old for another frame. */
+  /** Processes that are too old for another frame. */
   readonly #old = new WeakSet<PluginProcess<number>>();
   #retired = false;
 
@@ -63,7 +66,7 @@ export class ProcessPool {
     this.#starter = new ProcessStarter(plugin, programs, sender);
   }
 
-  /** An idle process or a new one; or why there is none. */
+  /** An idle process or a new one; or the reason why there is none. */
   async take(): Promise<PluginProcess<number> | string> {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (!idle.isOver) return idle;
     return this.#starter.start(
@@ -72,20 +75,20 @@ export class ProcessPool {
     );
   }
 
-  /** The caller has its answers; the process may have ended. */
+  /** The caller has its answers. The process may have ended. */
   giveBack(process: PluginProcess<number>): void {
     if (process.isOver) return;
     if (this.#retired || this.#old.has(process) || this.room(process) <= 0) process.release();
     else this.#idle.push(process);
   }
 
-  /** How many more requests the process may be sent. */
+  /** How many more requests the process may receive. */
   room(process: PluginProcess<number>): number {
     const { persistent } = this.#plugin;
     return (persistent === undefined ? 1 : (persistent.jobsMax ?? Number.POSITIVE_INFINITY)) - process.requests;
   }
 
-  /** Ends the idle processes, and the others when they come back. */
+  /** Ends the idle processes now, and the others when they are given back. */
   retire(): void {
     this.#retired = true;
     for (const process of this.#idle.splice(0)) process.release();

@@ -12,12 +12,12 @@ import { verifyEntrypoint } from '../wire/digests.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { describe } from '../wire/response.ts';
 
-/** From SIGTERM, or the end of stdin, to SIGKILL. */
+/** The time from SIGTERM, or from the end of stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
-/** How long output is read after the process has exited: from the pipe, or from a child that holds it open. */
+/** How long to read output after the process has exited. There may be some left in the pipe, or a child may hold the pipe open. */
 const drainMs = 100;
 
-/** `refused`: the program was not started, or was killed at once, for this reason. */
+/** `refused`: the reason why the program was not started, or was killed at once. */
 export type ProgramEnd =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: NodeJS.Signals | null }
   | { readonly kind: 'refused'; readonly reason: string };
@@ -27,10 +27,10 @@ export class Programs {
   readonly #marks: ProgramPids;
   readonly #escapees: StrayProcesses;
   readonly #living = new Set<Program>();
-  // Copied once: reading it costs a noticeable part of a start.
+  // A copy, because reading the environment takes a noticeable part of a start.
   readonly #environment = { ...process.env };
 
-  /** The sandboxes that are known to work, as JSON. */
+  /** Sandboxes that are known to work, as JSON. */
   readonly #possible = new Set<string>();
   readonly #home: string;
 
@@ -41,7 +41,9 @@ export class Programs {
     this.#escapees = new StrayProcesses(marks.id);
   }
 
-  /** Throws if the code has changed since it was locked, or its sandbox is not available: it never runs with less. */
+  /**
+   * Throws if the code has changed since it was locked, or if its sandbox is not available: a program never runs with a weaker sandbox.
+   */
   async start(plugin: HostedPlugin): Promise<Program> {
     await verifyEntrypoint(plugin);
     if (plugin.sandbox !== undefined) await this.#try(plugin.sandbox);
@@ -68,7 +70,7 @@ export class Programs {
     return this.#living.size;
   }
 
-  /** Resolves when no process is left of programs that have ended. */
+  /** Resolves when ended programs have left no process behind. */
   gone(): Promise<void> {
     return this.#escapees.gone();
   }
@@ -87,7 +89,7 @@ export class Program {
   readonly #group: ProcessGroup;
   #late: NodeJS.Timeout | null = null;
 
-  /** Plugins see the host's own environment, which is filtered. */
+  /** `process.env` of the host is filtered already. */
   constructor(
     plugin: HostedPlugin,
     [file, ...words]: readonly string[],
@@ -101,7 +103,7 @@ export class Program {
       stdio: 'pipe',
     });
     this.#group = new ProcessGroup(this.#child);
-    // A write to a program that reads nothing fails; its end tells why.
+    // Writing to a program that has stopped reading fails; its end gives the reason.
     this.#child.stdin?.on('error', () => {});
     this.ended = new Promise(end => this.#watch(plugin, marks, end));
   }
@@ -118,7 +120,7 @@ export class Program {
     return this.#child.stderr!;
   }
 
-  /** Whether there is a process; else `ended` says why not. */
+  /** Whether there is a process; if not, `ended` says why. */
   get hasStarted(): boolean {
     return this.#child.pid !== undefined;
   }
@@ -129,7 +131,7 @@ export class Program {
     this.#killLater(delayMs);
   }
 
-  /** Closes stdin, and kills the program if it does not end. */
+  /** Closes stdin, and kills the program if it does not end by itself. */
   endInput(): void {
     this.#child.stdin?.end();
     this.#killLater();
@@ -164,13 +166,13 @@ export class Program {
     try {
       marks.put(pid);
     } catch (error) {
-      // Without its pid on disk it could outlive a crash and run beside its own next attempt.
+      // Without its pid on disk it could survive a crash and run concurrently with its next attempt.
       unmarked = `its mark cannot be written: ${describe(error)}`;
       this.kill();
     }
   }
 
-  /** Reads the rest of the output. The event `close` would wait for other processes that hold it open. */
+  /** Reads the remaining output. The event `close` would wait for every process that holds the pipe open. */
   #drain(then: () => void): void {
     const streams = [this.stdout, this.stderr].filter(stream => !stream.readableEnded && !stream.destroyed);
     let open = streams.length;
@@ -196,7 +198,7 @@ function startFault(error: NodeJS.ErrnoException, path: string): string {
   return existsSync(path) ? 'the interpreter in its first line, or its directory, does not exist' : 'no such file';
 }
 
-/** For messages. */
+/** How the program ended, as part of a message. */
 export function endText({ code, signal }: Extract<ProgramEnd, { kind: 'exit' }>): string {
   return signal === null ? `exit status ${code}` : `killed by ${signal}`;
 }

@@ -1,4 +1,4 @@
-// A frame that a runner serves: which of its tasks have ended, and what becomes of the others when the runner is lost.
+// A frame that a runner serves: which tasks have ended, and what happens to the others if the runner is lost.
 
 import type { FrameHead } from '../wire/frame.ts';
 import { outcomeOfRun } from '../wire/outcome-message.ts';
@@ -41,7 +41,7 @@ export class RunnerFrame {
     sender.outcomes(this.head.frameId, [outcomeOfRun(task, settled, this.#sentMs)]);
   }
 
-  /** Gives back all tasks without an outcome. `alone`: they had begun, and run alone the next time. */
+  /** Returns all tasks without an outcome. `alone`: they had begun, and run alone the next time. */
   giveBack(sender: HostSender, alone: boolean): void {
     for (let task = 0; task < this.head.count; task++) {
       if (this.#over[task] !== 0) continue;

@@ -1,4 +1,4 @@
-// A persistent process that is sent many requests at once: answers are matched by their ids, and come in any order.
+// A persistent process with many concurrent requests. Answers are matched by their ids and may arrive in any order.
 
 import { timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
@@ -14,7 +14,7 @@ import { type Asker, PluginProcess, type ProcessEnd } from './plugin-process.ts'
 import type { Program } from './program.ts';
 import { RunnerFrame } from './runner-frame.ts';
 
-/** An answer may come this long after its deadline; then the process takes nothing new. */
+/** How long after its deadline an answer may arrive. After that the process takes no new requests. */
 const graceMs = 100;
 
 type Open = { readonly run: RunnerFrame; readonly frame: FrameReader; readonly check: PayloadCheck | null };
@@ -25,16 +25,16 @@ export class RunnerProcess implements Asker<RunningRequest> {
   readonly #plugin: HostedPlugin;
   readonly #process: PluginProcess<RunningRequest>;
   readonly #sender: HostSender;
-  /** Resolves when no process is left of programs that have ended. */
+  /** Resolves when ended programs have left no process behind. */
   readonly #leftovers: () => Promise<void>;
-  /** It takes no more frames. */
+  /** Called when it takes no more frames. */
   readonly #onSpent: () => void;
   readonly #runs = new Set<RunnerFrame>();
   #waiting: Waiting[] = [];
-  /** Requests that have no answer long after their deadline. */
+  /** Requests that are unanswered long after their deadline. */
   #stale = 0;
   #isSpent = false;
-  /** The request for which the process is being stopped. */
+  /** The request because of which the process is being stopped. */
   #cancelled: RunningRequest | null = null;
 
   constructor(
@@ -65,7 +65,10 @@ export class RunnerProcess implements Asker<RunningRequest> {
     else this.#askWaiting();
   }
 
-  /** A task whose request is not sent goes back. For any other the process is stopped; its other tasks go back, and run alone. */
+  /**
+   * A task whose request has not been sent is returned. For any other task the process is stopped; its other tasks are returned and run
+   * alone.
+   */
   cancel(frameId: number, task: number, reason: string): void {
     const isWanted = (other: Waiting) => other.open.frame.head.frameId === frameId && other.task === task;
     const waiting = this.#waiting.find(isWanted);
@@ -81,7 +84,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     this.#process.cancel(this.#process.idOf(asked)!, reason);
   }
 
-  /** It takes nothing new, and ends when all its requests are answered. */
+  /** It takes no new requests, and ends when all have been answered. */
   retire(): void {
     if (this.#isSpent) return;
     this.#close();
@@ -94,7 +97,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
       const { asked } = answer;
       if (asked.timer !== null) clearTimeout(asked.timer);
       else this.#stale--;
-      // An answer after the deadline is dropped; its place is free.
+      // An answer after the deadline is dropped, but frees the place.
       if (!asked.isLate) ended.push([asked, this.#process.settle(answer)]);
     }
     this.#report(ended);
@@ -113,15 +116,15 @@ export class RunnerProcess implements Asker<RunningRequest> {
     const running = asked.filter(({ isLate }) => !isLate);
     const cancelled = running.find(request => request === this.#cancelled);
     const [only, ...others] = cancelled ? [cancelled] : running;
-    // The tasks may run again at once: nothing of this run may be left then.
+    // The tasks may run again at once, so nothing of this run may be left.
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
-    // It is not known which of several tasks the process died of.
+    // It is unknown which of the tasks ended the process.
     for (const run of this.#runs) run.giveBack(this.#sender, true);
     this.#runs.clear();
   }
 
-  /** From now on it takes nothing: tasks whose requests are not sent go back. */
+  /** Takes no more frames. Tasks whose requests have not been sent are returned. */
   #close(): void {
     this.#isSpent = true;
     this.#onSpent();
@@ -143,7 +146,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     if (isFull) this.retire();
   }
 
-  /** Null where the payload does not fit the schema: then the task has its outcome. */
+  /** Null: the payload does not fit the schema, and the task has its outcome. */
   #requestOf({ open, task }: Waiting): [RunningRequest, AnyRequest] | null {
     const { frame, check } = open;
     const { deadlineMs } = frame.head;
@@ -177,7 +180,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     else this.#process.release();
   }
 
-  /** Tasks whose requests are not sent go back as they came. */
+  /** Returns the tasks whose requests have not been sent. */
   #giveBack(): void {
     for (const waiting of this.#waiting.splice(0)) this.#return(waiting);
   }

@@ -1,4 +1,5 @@
-// The main thread's side of a thread that runs many tasks of one command at once: watches it, and replaces it when it blocks.
+// The main thread's side of a thread that runs many tasks of one command concurrently. It watches the thread, and replaces it if it
+// blocks.
 
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -15,24 +16,24 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerFrame } from './runner-frame.ts';
 import { cancelMsMax, exitReason, WatchedThread } from './thread-end.ts';
 
-/** How long a thread may block beyond the deadline of its oldest task. */
+/** How long after the deadline of its oldest task a thread may block. */
 const graceMs = 100;
-/** How long loading a plugin's code may take, if the deadline of its tasks is not longer. */
+/** How long loading a plugin's code may take, unless the deadline of its tasks is longer. */
 const loadMsMax = 10_000;
 
 export type RunnerThreadEvents = {
-  /** It takes no more frames. */
+  /** Called when it takes no more frames. */
   onSpent(): void;
-  /** It cannot be stopped. */
+  /** Called when it cannot be stopped. */
   onStuck(): void;
-  /** It has ended; null: because it was retired. */
+  /** Called when it has ended; null: it was retired. */
   onGone(reason: string | null): void;
 };
 
 type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 
 export class RunnerThread {
-  /** When it last became busy, or idle. */
+  /** When it last became busy or idle. */
   sinceMs = performance.now();
   /** Its `reason` is null while it lives, and if it was retired. */
   readonly #thread: WatchedThread;
@@ -40,20 +41,20 @@ export class RunnerThread {
   readonly #learned: LearnedMask;
   readonly #events: RunnerThreadEvents;
   readonly #status = new ThreadStatus();
-  /** Frames by their tickets, the oldest first; and tickets by frame ids. */
+  /** Frames by ticket, oldest first; and tickets by frame id. */
   readonly #runs = new Map<number, RunnerFrame>();
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
   #beats = 0;
-  /** When its event loop was last seen to turn. */
+  /** When its event loop was last seen to run. */
   #turnedMs = performance.now();
   #wasLoading = false;
-  /** It is being stopped because it blocks: the result of the task that blocks it, or of all its tasks. */
+  /** Set while it is being stopped because it blocks: the result of the blocking task, or of all its tasks. */
   #doom: { readonly settled: TaskResult; readonly isForAll: boolean } | null = null;
-  /** It has reported that no task runs any more: frames that it was given since have not begun. */
+  /** It has reported that no task is running: frames that it received since then have not begun. */
   #isOver = false;
   #isEnding = false;
-  /** The cancelled task for which it is being stopped. */
+  /** The cancelled task because of which it is being stopped. */
   #cancelled: TaskPosition | null = null;
 
   constructor(data: ThreadData, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
@@ -81,7 +82,7 @@ export class RunnerThread {
     const ticket = ++this.#ticket;
     this.#runs.set(ticket, new RunnerFrame(head));
     this.#tickets.set(head.frameId, ticket);
-    // The bytes are a view of a larger buffer, all of which would be copied to the thread.
+    // A copy: otherwise the whole buffer behind this view would be copied to the thread.
     const own = new Uint8Array(bytes);
     this.#thread.worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
   }
@@ -105,8 +106,8 @@ export class RunnerThread {
   }
 
   /**
-   * The task gets its outcome at once, though its place stays taken until its handler settles. A thread that does not hear of it within
-   * a second is blocked, and is replaced.
+   * The task gets its outcome at once, although its place stays taken until its handler settles. A thread that does not react within a
+   * second is blocked and replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);
@@ -120,7 +121,7 @@ export class RunnerThread {
     }, cancelMsMax);
   }
 
-  /** Stops it: it is idle. */
+  /** Stops an idle thread. */
   retire(): void {
     this.#events.onSpent();
     void this.#terminate();
@@ -174,7 +175,7 @@ export class RunnerThread {
     if (!this.isBusy) this.sinceMs = performance.now();
   }
 
-  /** The task that is known to have brought it down is charged. The others go back: those that had begun run alone the next time. */
+  /** Charges the task that is known to have ended the thread. The others are returned; those that had begun run alone the next time. */
   #gone(code: number): void {
     if (!this.#isEnding) this.#thread.reason ??= exitReason(code);
     const reason = this.#thread.reason === null ? null : this.#learned.text(this.#thread.reason);
@@ -191,7 +192,7 @@ export class RunnerThread {
     this.#events.onGone(reason);
   }
 
-  /** If only one task had begun, it is that one. */
+  /** If only one task had begun, it is the culprit. */
   #culprit() {
     if (this.#cancelled !== null) return this.#cancelled;
     const known = this.#status.culprit;

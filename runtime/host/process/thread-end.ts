@@ -4,18 +4,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { describe } from '../wire/response.ts';
 
-/** A thread that outgrows it dies; Buffers are not counted. */
+/** A thread that exceeds this heap size dies. Buffers do not count. */
 export const threadHeapMbMax = 512;
-/** A thread that cannot be stopped within this time takes the host down. */
+/** If a thread cannot be stopped within this time, the host is ended. */
 const terminateMsMax = 2_000;
-/** Node aborts the process if a thread is stopped while it links its first module: closing waits at most this long for that. */
+/**
+ * Stopping a thread while it links its first module makes Node abort the process. Closing waits this long for the linking to finish.
+ */
 const linkMsMax = 5_000;
 
-/** A plugin thread as the host sees it: its end, and how it is brought about. */
+/** A plugin thread, from the host's point of view: why it ends, and the means to end it. */
 export class WatchedThread {
   readonly worker: Worker;
   readonly exited: Promise<void>;
-  /** Why it died, or is being stopped. */
+  /** Why it died or is being stopped. */
   reason: string | null = null;
   readonly #loaded: Promise<void>;
 
@@ -46,10 +48,10 @@ export class WatchedThread {
   }
 }
 
-/** How long a handler may take to heed the signal of a cancel; then its thread is replaced. */
+/** How long a handler may take to react to the signal of a cancel. Then its thread is replaced. */
 export const cancelMsMax = 1_000;
 
-/** The error of the task that brought its thread down. */
+/** The error of the task that ended its thread. */
 export function reasonOf(error: unknown): string {
   if ((error as { code?: string } | null | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
     return `out of memory: a plugin thread may use ${threadHeapMbMax} MiB`;

@@ -1,5 +1,5 @@
-// Frames of worker plugins in flight: each is handed to a thread of the pool and watched by a coarse clock. When a task is slow, the tasks
-// behind it go back.
+// Frames of worker plugins in flight. Each is run by a thread of the pool and checked at intervals. If a task is slow, the tasks behind
+// it are returned.
 
 import { Alarm } from '../../alarm.ts';
 import type { FrameHead } from '../wire/frame.ts';
@@ -12,18 +12,18 @@ import type { HostSender } from './host-sender.ts';
 import { ThreadPool } from './pool.ts';
 import { cancelMsMax, reasonOf } from './thread-end.ts';
 
-/** A task that runs longer is slow: the tasks behind it in its frame go back. */
+/** A task is slow if it runs longer than this: the tasks behind it in its frame are returned. */
 const slowMs = 5;
-/** A frame goes back after waiting this long while all threads are slow. */
+/** A frame that has waited this long while all threads are slow is returned. */
 const patienceMs = 20;
-/** Loading a plugin's code may take this long before the waiting tasks go back, and before the thread is replaced. */
+/** How long loading a plugin's code may take before waiting tasks are returned, and before the thread is replaced. */
 const slowLoadMs = 250;
 const loadMsMax = 10_000;
 /** After a thread of a plugin has died, its next frame waits at most this long for another thread to start. */
 const heldMsMax = 5_000;
-/** How long after its deadline a handler may take to heed the signal. */
+/** How long after its deadline a handler may take to react to the signal. */
 export const graceMs = 100;
-/** How often running frames are looked at, and their outcomes sent; and how often while only slow tasks run. */
+/** How often running frames are checked and their outcomes sent; and how often if only slow tasks run. */
 const tickMs = 3;
 const lazyTickMs = 20;
 
@@ -32,13 +32,13 @@ type ThreadFrame = {
   readonly slot: SharedFrame;
   /** How many bytes of its outcomes have been sent. */
   reportedBytes: number;
-  /** Tasks that are or were with a thread; the others were taken back. */
+  /** How many tasks are or were with a thread. The others were returned. */
   started: number;
   takenBack: boolean;
-  /** The progress that was last seen, and since when. */
+  /** The last observed progress, and when it was first observed. */
   seen: number;
   seenAtMs: number;
-  /** Its thread is being stopped. */
+  /** The result of the running task if its thread is being stopped. */
   doom: TaskResult | null;
 };
 
@@ -48,11 +48,11 @@ export class WorkerFrames {
   /** Masks the message of a thread that dies. */
   readonly #learned: LearnedMask;
   readonly #pool: ThreadPool;
-  /** All frames in flight; and those of them that the pool does not have yet, which gets as many as it has threads. */
+  /** All frames in flight, and those that wait: the pool gets only as many as it has threads. */
   readonly #runs = new Set<ThreadFrame>();
   #waiting: ThreadFrame[] = [];
   #running = 0;
-  /** Plugins, by number, that have brought a thread down: their frames wait until another has started. */
+  /** The numbers of plugins that have ended a thread: their frames wait until another thread has started. */
   readonly #held = new Map<number, NodeJS.Timeout>();
   readonly #clock = new Alarm(() => this.#tick());
 
@@ -101,13 +101,16 @@ export class WorkerFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Gives back all tasks that no thread has begun. */
+  /** Returns all tasks that no thread has begun. */
   returnUnstarted(): void {
     for (const run of this.#runs) this.#takeBack(run);
     this.#dropWaiting();
   }
 
-  /** What no thread has begun of the frame goes back. If the task is running, its signal fires, and after a second its thread is replaced. */
+  /**
+   * Returns the frame's tasks that no thread has begun. If the task itself is running, its signal fires, and its thread is replaced
+   * after a second.
+   */
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
     if (run === undefined) return;
@@ -139,7 +142,7 @@ export class WorkerFrames {
       const [run] = this.#waiting.splice(place, 1) as [ThreadFrame];
       this.#running++;
       this.#pool.run(run.slot.shared, run.head.plugin).then(
-        // The pool takes a thread that died of a thrown null or undefined for one that has finished.
+        // A thread that died of a thrown null or undefined looks to the pool like one that has finished.
         () => (run.slot.answered < run.started ? this.#crash(run, null) : this.#land(run)),
         error => this.#crash(run, error),
       );
@@ -158,12 +161,12 @@ export class WorkerFrames {
     if (this.#runs.delete(run)) this.#report(run);
   }
 
-  /** The thread died, or is being stopped: the running task bears it, and the tasks behind it go back. */
+  /** The thread died or is being stopped: the running task fails, and the tasks behind it are returned. */
   async #crash(run: ThreadFrame, error: unknown): Promise<void> {
     this.#takeBack(run);
     this.#hold(run.head.plugin);
     const reason = reasonOf(error);
-    // The frame may have failed while its thread lives: a plugin may have broken built-ins that everything on the thread uses.
+    // The frame may fail while its thread lives, because a plugin has broken built-ins that everything on the thread uses.
     if (run.doom === null) this.#pool.terminate(run.slot.thread, reason);
     await this.#pool.exitOf(run.slot.thread);
     this.#running--;
@@ -224,9 +227,9 @@ export class WorkerFrames {
     const { slot, head } = run;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;
-    // It has been running at least since the last look.
+    // It has been running at least since the last check.
     if (run.seen >= 2) this.#report(run);
-    // Loading and the first task are told apart: loading time does not count as the task's.
+    // Loading is a phase of its own, so that loading time does not count as the first task's time.
     const seen = phase === 'loading' ? 1 : 2 + answered;
     if (seen !== run.seen) {
       run.seen = seen;
