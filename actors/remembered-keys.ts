@@ -1,6 +1,7 @@
-// Keys that are remembered for a day, those of requests and those of events: who comes with one again is recognized.
+// Keys of requests and of events, each remembered for a day, so that a repetition is recognized.
 //
-//   key: hash (16)    value: until when (8, µs) | what belongs to the key
+//  key: hash (16) value: until when (8, µs)
+// what belongs to the key
 import type { Reader } from '../runtime/store/store.ts';
 import type { Turn } from '../runtime/turn.ts';
 import { readUs, usKey } from './job/records/journal.ts';
@@ -28,13 +29,13 @@ export class RememberedKeys {
     this.#table = table;
   }
 
-  /** What belongs to the key. Null: the key is new. */
+  /** The value that was remembered with the key. Null: the key is new. */
   find(key: Uint8Array, turn: Turn): Uint8Array | null {
     const value = this.#freshIn(turn).get(keyText(key)) ?? this.#reader.get(this.#table, key);
     return value && readUs(value) > turn.nowUs ? value.subarray(untilBytes) : null;
   }
 
-  /** In the commit of this turn. */
+  /** Remembers the key; written by the commit of this turn. */
   remember(key: Uint8Array, value: Uint8Array, turn: Turn): void {
     const record = Buffer.concat([usKey(turn.nowUs + rememberedUs), value]);
     this.#freshIn(turn).set(keyText(key), record);
@@ -47,7 +48,7 @@ export class RememberedKeys {
     this.#isSweepDue = true;
   }
 
-  /** At the end of a turn: removes some expired keys. They lie in no order of time. True: there may be more. */
+  /** Must be called at the end of a turn: removes some expired keys. Keys are not sorted by time. True: there may be more. */
   sweep(turn: Turn): boolean {
     if (!this.#isSweepDue) return false;
     const fresh = this.#freshIn(turn);

@@ -10,7 +10,7 @@ import { type Cancel, decodeCancel, putMark, putNote, readMarks } from './record
 import { pipelinePlugin } from './records/job.ts';
 import { keyText } from './records/open.ts';
 
-/** Lookups of open runs. */
+/** Looks up open runs. */
 export type RunLookups = {
   readonly isOpen: (run: JobId) => boolean;
   readonly callerOf: (run: JobId) => JobId | null;
@@ -75,7 +75,7 @@ export class Cancels {
     this.#known.clear();
   }
 
-  /** The cancel of this run also covers the runs that events of its jobs have started. */
+  /** Makes the cancel of this run also cover the runs that events of its jobs have started. */
   detach(turn: Turn, run: JobId, cancel: Cancel): void {
     this.detached.add(turn, run, cancel);
     this.#known.clear();
@@ -124,10 +124,10 @@ export class Cancels {
     return found;
   }
 
-  /** A run that a detached cancel covers gets a mark of its own in this turn. */
+  /** Gives a run that a detached cancel covers a mark of its own in this turn. */
   #follow(run: JobId): JobId | null {
     const above = this.detached.above(run);
-    // Of a run that has ended, only jobs may be left.
+    // The run has ended, and only jobs of it may be left.
     if (above === null || !this.#openRuns.isOpen(run)) return above;
     const cancel = { ...this.detached.of(above)!, notStarted: { jobs: 0, elements: 0 } };
     const mark = { id: run, root: this.#openRuns.begun(run)?.root ?? this.#rootOf(run) ?? run, cancel };

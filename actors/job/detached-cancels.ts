@@ -1,5 +1,6 @@
-// Detached cancels of runs also cancel the runs that events of their jobs have started, and the runs that these have started. A covered run gets
-// a mark of its own when it is first looked up, at the latest when the walk through its tree reaches it.
+// Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs have started, and further runs that these
+// have started. A covered run gets a mark of its own when it is first looked up, at the latest when the walk through its tree reaches
+// it.
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -16,20 +17,20 @@ import {
 import type { JobGroup } from './records/job.ts';
 import { keyText } from './records/open.ts';
 
-/** Such cancels that are looked at in one turn, to see whether they are over. */
+/** The maximum number of detached cancels that one turn checks for completion. */
 const lookedAtPerTurnMax = 64;
 
-/** Where an open run came from: `parent` is the job that caused it, `run` the run that called it. */
+/** The origin of an open run: `parent` is the job that caused it, `run` the run that called it. */
 export type BegunRun = Pick<JobGroup, 'root' | 'parent' | 'hooked'> & { readonly run: { readonly run: JobId } | null };
 
 type Detached = { readonly run: JobId; readonly root: JobId; readonly cancel: Cancel };
 
 export class DetachedCancels {
   readonly #reader: Reader;
-  /** What the store may not know yet of a run. */
+  /** Returns the origin of a run that may not be in the store yet. */
   readonly #begun: (run: JobId) => BegunRun | null;
   readonly #cancels = new Map<string, Detached>();
-  /** How many of them each tree has, by its root. */
+  /** The number of detached cancels per tree, by root. */
   readonly #roots = new Map<string, number>();
 
   constructor(reader: Reader, setAside: SetAside, begun: (run: JobId) => BegunRun | null) {
@@ -64,7 +65,7 @@ export class DetachedCancels {
     this.#roots.set(keyText(root), (this.#roots.get(keyText(root)) ?? 0) + 1);
   }
 
-  /** The run with the detached cancel that this run comes under. Null: there is none. */
+  /** The run whose detached cancel covers this run. Null: there is none. */
   above(run: JobId): JobId | null {
     if (this.#cancels.size === 0) return null;
     const { root } = this.#originOf(run) ?? {};
@@ -72,19 +73,19 @@ export class DetachedCancels {
     return this.#find(run, name => this.#cancels.has(name));
   }
 
-  /** Whether the run comes under the detached cancel of `outer`. */
+  /** Whether the detached cancel of `outer` covers the run. */
   covers(outer: JobId, run: JobId): boolean {
     const wanted = keyText(outer);
     return this.#cancels.has(wanted) && this.#find(run, name => name === wanted) !== null;
   }
 
-  /** The nearest that is wanted of the run and those above it. */
+  /** The first wanted one of the run and the runs above it. Null: none of them is wanted. */
   #find(run: JobId, isWanted: (name: string) => boolean): JobId | null {
     for (let at: JobId | null = run; at; at = this.#next(at)) if (isWanted(keyText(at))) return at;
     return null;
   }
 
-  /** Whether runs that events of this job would start come under one. */
+  /** Whether a detached cancel would cover runs started by events of this job. */
   coversEventsOf(job: JobId, root: JobId): boolean {
     if (this.#cancels.size === 0 || !this.#roots.has(keyText(root))) return false;
     const position = groupIn(this.#reader, job)?.run;
@@ -101,7 +102,7 @@ export class DetachedCancels {
     return this.#begun(run) ?? groupIn(this.#reader, run);
   }
 
-  /** Removes those with which nothing is left to end. */
+  /** Removes the detached cancels that have nothing left to end. */
   end(turn: Turn, isQuiet: (root: JobId) => boolean): void {
     let left = lookedAtPerTurnMax;
     for (const [name, detached] of [...this.#cancels]) {
@@ -109,7 +110,7 @@ export class DetachedCancels {
       const { run, root } = detached;
       this.#cancels.delete(name);
       if (!isQuiet(root)) {
-        // To the end: the others come first in the next turn.
+        // Moved to the end, so that the next turn begins with the others.
         this.#cancels.set(name, detached);
         continue;
       }

@@ -38,14 +38,14 @@ export class Retries {
     if (!item) return undefined;
     const last = this.#heap.pop()!;
     if (last !== item) {
-      // The last one takes the place, and moves to where it belongs.
+      // The last item takes the free place, and then moves to its position.
       if (last.job.dueUs < item.job.dueUs) this.#rise(last, item.at);
       else this.#sink(last, item.at);
     }
     return item.job;
   }
 
-  /** Puts the item at this place, or nearer to the first one. */
+  /** Moves the item from this position towards the first one, as far as the order requires. */
   #rise(item: Item, from: number): void {
     let at = from;
     while (at > 0) {
@@ -57,7 +57,7 @@ export class Retries {
     this.#put(item, at);
   }
 
-  /** Puts the item at this place, or farther from the first one. */
+  /** Moves the item from this position away from the first one, as far as the order requires. */
   #sink(item: Item, from: number): void {
     const heap = this.#heap;
     let at = from;

@@ -150,7 +150,7 @@ export class Packed {
     return listCount(bytes) >= 0 || mapCount(bytes) >= 0 ? bytes : null;
   }
 
-  /** The value under these keys as it is stored: in parts if it lies in parts. */
+  /** The value under these keys in its stored form, which may be in parts. */
   sectionsAt(keys: readonly string[]): readonly Section[] | null {
     const span = this.spanAt(keys);
     if (span === null) return null;

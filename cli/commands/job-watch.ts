@@ -33,9 +33,9 @@ export const jobWatch = clientCommand({
       await show(endOf(watched));
       return exitStatusOfJob(watched.status);
     }
-    // The job may have ended before the stream was open, so it is read once.
+    // True until the job has been read once after the stream opened: it may have ended before.
     let isUnsure = true;
-    /** The state in the first line. */
+    /** The state that the first line shows. */
     let standing: StreamEvent | null = null;
     const noteOpened = () => out.note(`listening to ${client.url}`);
 

@@ -1,4 +1,4 @@
-// JSON for people: values that fit on a line take one.
+// Formats JSON for people. A value that fits on one line is written on one line.
 
 const lineMax = 110;
 /** Deeper values take one line, however long it is. */

@@ -159,5 +159,5 @@ export const pipelinesField = Type.Array(reference('pipeline'), {
   expected: 'a list of pipelines',
   description: 'The pipelines. Default: `[]`.',
 });
-/** What the references in these schemas name. */
+/** The definitions that the references in these schemas refer to. */
 export const pipelineDefinitions = { pipeline, step, condition };

@@ -91,7 +91,7 @@ export const runUnfinished = Type.Object({
   message: Type.String(),
 });
 
-/** The most characters of a reason that a caller gives. */
+/** The maximum length of a caller's reason, in characters. */
 export const reasonCharsMax = 500;
 
 export function reasonSchema(description: string): Schema {

@@ -193,7 +193,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     };
   }
 
-  /** A host outlives the actors that started it: its messages are for the actors of the time when it sends them. */
+  /** A host outlives the actors that started it. Each of its messages goes to the actors that run when it is sent. */
   function openHost({ name, threads, runtimes, isConcurrent }: HostSlot): PluginHost {
     const toJobs = (message: InnerMessage): void => lifecycle.loop.deliver('job', message);
     const host = new Host({
