@@ -19,6 +19,7 @@ import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Reader } from '../runtime/store/store.ts';
+import { type ActionCalls, type ActionReads, openActions } from './actions.ts';
 import type { Administration } from './administration.ts';
 import { askLedger } from './ask-ledger.ts';
 import { EventStreams } from './events/streams.ts';
@@ -42,6 +43,8 @@ export type EngineParts = {
   /** In force. */
   readonly config: () => Config;
   readonly reads: Reads;
+  /** Finds the jobs that actions take. */
+  readonly selecting: ActionReads;
   readonly administration: Administration;
   readonly vault: VaultCalls;
   /** The service is stopping and refuses new work. */
@@ -57,17 +60,19 @@ export type EngineParts = {
 export type GatewayEngine = ReturnType<typeof openEngine>;
 
 /** What HTTP routes can do: submit work, read jobs, and see the configuration in force. */
-export type Engine = Omit<GatewayEngine, 'told' | 'release'>;
+export type Engine = Omit<GatewayEngine, 'told' | 'release' | 'actions'> & { readonly actions: ActionCalls };
 
-export function openEngine({ link, reader, gauges, hub, ...parts }: EngineParts) {
+export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: EngineParts) {
   const blocks = new BlockCache(reader);
   const submissions = new Submissions(link);
   const waiters = new JobWaiters(link, reader);
+  const actions = openActions({ link, reader, reads: selecting, stopping: parts.stopping });
 
   return {
     ...parts,
     /** Lets a job that waits for its next attempt run at once. */
     runNow: (id: JobId) => link.ask<RunNowReply | RefusedWork>('job', { kind: 'run_now', id }),
+    actions,
     pauses: openPauses(link, reader),
     /** Jobs that could run now, or will by a retry. */
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),

@@ -116,6 +116,7 @@ export class Service {
     });
     this.#link = link;
     this.#engine = this.#openEngine(link);
+    this.#engine.actions.resume();
     this.publish(pluginsLoaded(this.config));
     return { died, stop: () => this.drain() };
   };
@@ -141,7 +142,15 @@ export class Service {
       index: () => this.#index,
     });
     const stopping = () => this.#stopping;
-    return openEngine({ ...shared, hub: this.#hub!, administration, vault: this.#vault, stopping, version });
+    return openEngine({
+      ...shared,
+      selecting: this.#reads,
+      hub: this.#hub!,
+      administration,
+      vault: this.#vault,
+      stopping,
+      version,
+    });
   }
 
   readonly startReads = (): Promise<Running> => this.#reads.start({ path: this.config.state.path }, this.#log);

@@ -24,6 +24,8 @@ export const observationTypes = [
   'plugin.loaded',
   'plugin.paused',
   'plugin.resumed',
+  'action.started',
+  'action.ended',
   'system.paused',
   'system.resumed',
   'worker.replaced',

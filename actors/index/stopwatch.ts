@@ -4,7 +4,7 @@ import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { blockOf } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { pipelinePlugin } from '../job/records/job.ts';
+import { isHosted } from '../job/records/job.ts';
 import { AttemptReader, type JournalEntry } from '../job/records/journal.ts';
 import { type CommandName, NameTable } from '../job/records/name-table.ts';
 import { BlockCache } from '../job/views/block-cache.ts';
@@ -60,7 +60,7 @@ export class Stopwatch implements JournalConsumer {
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
       // A run is measured by its jobs, and a job that never ran has no times.
-      if (name.plugin !== pipelinePlugin && hasRun(entry)) this.#record(entry, name, batch);
+      if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
     }
     for (const open of this.#pages.values()) writePage(open, batch);
     this.#turnTo(Math.floor(entries.at(-1)!.atUs / minuteUs), batch);

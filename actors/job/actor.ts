@@ -3,9 +3,11 @@ import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { VaultDelivery } from '../vault/protocol.ts';
+import { Actions } from './actions.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Cancelling } from './cancelling.ts';
 import type { RunLookups } from './cancels.ts';
+import { openDeeds } from './deeds.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
 import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
@@ -20,6 +22,7 @@ import type {
   HeldReply,
   JobCalls,
   JobMessage,
+  MomentReply,
   PauseReply,
   PipelineCalls,
   RunNowReply,
@@ -114,6 +117,12 @@ export function startJobActor(options: JobActorOptions): JobActor {
     ...(vault && { deliver: vault.deliver }),
   });
   const cancelling = new Cancelling(state, dispatcher, options.pipeline, options.outstanding?.cancels ?? new Set());
+  const actions = new Actions(
+    state,
+    idempotency,
+    openDeeds({ state, dispatcher, cancelling, acceptor, pipeline: options.pipeline }),
+  );
+  cancelling.actions = actions;
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
   let alarmUs: number | null = null;
@@ -165,6 +174,16 @@ export function startJobActor(options: JobActorOptions): JobActor {
           kind: 'run_now',
           wasWaiting: runNow(state, dispatcher, turn, message.id),
         } satisfies RunNowReply);
+        break;
+      case 'ask_moment':
+        turn.reply(message.replyTo, momentOf(turn));
+        break;
+      case 'start_action':
+        actions.start(turn, message, acceptor.closed);
+        break;
+      case 'action_step':
+        // Before all jobs are read nobody knows what they wait for.
+        actions.step(turn, message, acceptor.closed ?? (isLoaded ? null : 'unavailable'));
         break;
       case 'pause': {
         const pause = { ...message.pause, sinceUs: turn.nowUs };
@@ -240,6 +259,11 @@ export function startJobActor(options: JobActorOptions): JobActor {
       default:
         message satisfies never;
     }
+  }
+
+  function momentOf({ nowUs }: Turn): MomentReply {
+    const block = state.blockKeys.next(Math.floor(nowUs / 1000));
+    return { kind: 'moment', moment: { atUs: nowUs, block, commitUs: state.completions.commitUs(nowUs) } };
   }
 
   function setAsideReply(): SetAsideReply {

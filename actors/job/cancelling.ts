@@ -1,9 +1,11 @@
 // Cancels jobs and runs. Waiting jobs end in the same commit, and hosts are told to stop running ones. The jobs of a cancelled run are
 // handled over several turns.
 
-import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
+import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import type { Actions } from './actions.ts';
 import { endWaiting, type Wanted } from './cancelled-jobs.ts';
+import type { DeedOutcome } from './deeds.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { HostSlotName } from './host-slot.ts';
 import type { JobState } from './job-state.ts';
@@ -12,9 +14,10 @@ import type { WaitingCancel } from './outstanding-frames.ts';
 import type { CancelJob, CancelReply, PipelineCalls } from './protocol.ts';
 import { findBlock, groupOf } from './records/block.ts';
 import { type Cancel, cancelText } from './records/cancel.ts';
-import { pipelinePlugin, type Status } from './records/job.ts';
+import { headgatePlugin, pipelinePlugin, type Status } from './records/job.ts';
 import { keyText, type OpenBlock } from './records/open.ts';
 import { rangesOf } from './records/tree.ts';
+import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import { findJob } from './views/jobs.ts';
 
 /** The maximum number of jobs of cancelled runs that end per turn, and that are examined per turn. */
@@ -29,6 +32,8 @@ const afterBlocks = Buffer.alloc(12, 0xff);
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
 export class Cancelling {
+  /** Actions over many jobs can be cancelled, too. */
+  actions: Pick<Actions, 'cancel'> | null = null;
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
@@ -53,26 +58,67 @@ export class Cancelling {
     const state = this.#state;
     const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
     const block = findBlock(state.reader, id);
-    if (block?.plugin === pipelinePlugin) {
-      // Of a run whose record is unusable, the jobs end all the same.
-      const isUnfinished = this.#pipeline.isOpen(id) || state.setAside.has('runs', id);
-      if (isUnfinished) this.#cancelRun(turn, id, cancel, detached);
-    } else if (block) this.#cancelJob(turn, id, cancel);
+    if (block?.plugin === pipelinePlugin) this.#cancelRun(turn, id, cancel, detached);
+    else if (block?.plugin === headgatePlugin) this.actions?.cancel(turn, id, cancel);
+    else if (block) {
+      const waiting: Wanted = new Map();
+      this.#cancelJob(turn, id, cancel, waiting);
+      endWaiting(state, turn, waiting);
+    }
     const caller = { replyTo, id };
     this.#await(turn, caller, cancelText(cancel));
     turn.after(() => this.#callers.add(caller));
   }
 
-  #cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached: boolean): void {
-    const { cancels } = this.#state;
+  /**
+   * The same for the jobs of an action; nobody waits for an answer. The outcomes belong to the first ids: when the turn has had its time,
+   * the rest is left for the next one.
+   */
+  cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): DeedOutcome[] {
+    const { open, reader } = this.#state;
+    const blocks = new BlockCache(reader, twoBlocks);
+    const outcomes: DeedOutcome[] = [];
+    const cancelled = new Set<string>();
+    const waiting: Wanted = new Map();
+    for (const id of ids) {
+      if (outcomes.length > 0 && (turn.isSpent || outcomes.length >= cancelledPerTurnMax)) break;
+      let outcome: DeedOutcome = 'not_found';
+      if (open.has(keyText(blockOf(id)))) outcome = this.#cancelJob(turn, id, cancel, waiting);
+      else {
+        const block = blocks.find(blockOf(id));
+        if (block) outcome = block.plugin === pipelinePlugin ? this.#cancelRun(turn, id, cancel) : 'already_settled';
+      }
+      if (outcome === 'done') cancelled.add(keyText(id));
+      outcomes.push(outcome);
+    }
+    endWaiting(this.#state, turn, waiting);
+    for (const each of waiting.keys()) if (each.inFlight === 0) this.#state.release(each);
+    if (cancelled.size > 0) this.#stopAll(turn, cancelled, cancelText(cancel));
+    return outcomes;
+  }
+
+  /** Stops the cancelled jobs that hosts have, and the jobs of the cancelled runs. */
+  #stopAll(turn: Turn, cancelled: ReadonlySet<string>, reason: string): void {
+    this.#stop(turn, ({ open, index }) => {
+      const run = this.#state.cancelledRun(open, index);
+      const isWanted = cancelled.has(keyText(jobId(open.keyBytes, index))) || (run && cancelled.has(keyText(run)));
+      return isWanted ? reason : null;
+    });
+  }
+
+  #cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached = false): DeedOutcome {
+    const { cancels, setAside } = this.#state;
+    // Of a run whose record is unusable, the jobs end all the same.
+    if (!this.#pipeline.isOpen(id) && !setAside.has('runs', id)) return 'already_settled';
     const marked = cancels.around(id);
     const detaches = isDetached && cancels.detached.of(id) === undefined;
     if (marked === null) cancels.mark(turn, id, cancel);
     if (detaches) cancels.detach(turn, id, (marked && cancels.of(marked)) ?? cancel);
-    if (marked !== null && !detaches) return;
+    if (marked !== null && !detaches) return 'ending';
     this.#begin(id);
     this.#turn = turn;
     this.#pipeline.cancelRun(id);
+    return 'done';
   }
 
   /** Tells hosts to stop the job or the jobs of the run. The caller is answered when they have done so. */
@@ -137,15 +183,18 @@ export class Cancelling {
     }
   }
 
-  #cancelJob(turn: Turn, id: JobId, cancel: Cancel): void {
+  /** A job that no host has is added to `waiting`: the caller ends these in this turn. */
+  #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: Wanted): DeedOutcome {
     const state = this.#state;
     const open = state.open.get(keyText(blockOf(id)));
     const index = indexOf(id);
-    if (open ? open.isSettled(index) : !this.#isUnread(id)) return;
-    if (!state.cancels.of(id) && !(open && state.cancelledRun(open, index))) state.cancels.mark(turn, id, cancel);
-    // Recovery ends the job when it reads the block.
-    if (!open) return;
-    if (!this.#has(open, index)) endWaiting(state, turn, new Map([[open, new Set([index])]]));
+    if (open ? open.isSettled(index) : !this.#isUnread(id)) return 'already_settled';
+    const isEnding =
+      state.cancels.of(id) !== undefined || (open !== undefined && state.cancelledRun(open, index) !== null);
+    if (!isEnding) state.cancels.mark(turn, id, cancel);
+    // If the job is not in memory, recovery ends it when it reads the block.
+    if (open && !this.#has(open, index)) addTo(waiting, open, index);
+    return isEnding ? 'ending' : 'done';
   }
 
   /** Whether recovery has not read the job yet. */

@@ -7,6 +7,7 @@ import { cachedBytesMax, type JobState } from './job-state.ts';
 import { firstAttempt } from './open-attempt.ts';
 import type {
   IdempotencyStore,
+  NewCalls,
   NewJobs,
   Refusal,
   RefusedWork,
@@ -37,7 +38,7 @@ export class JobAcceptor {
   }
 
   submit(turn: Turn, message: SubmitJobs): void {
-    turn.reply(message.replyTo, this.#remembered(turn, message) ?? this.#take(turn, message));
+    turn.reply(message.replyTo, this.#remembered(turn, message) ?? this.take(turn, message));
   }
 
   #remembered(turn: Turn, { idempotency, watch }: SubmitJobs): SubmitJobsReply | null {
@@ -47,7 +48,8 @@ export class JobAcceptor {
     return { kind: 'accepted', ids: reply.id };
   }
 
-  #take(turn: Turn, message: SubmitJobs): SubmitJobsReply {
+  /** As many of the jobs as there is room for. */
+  take(turn: Turn, message: NewCalls): SubmitJobsReply {
     const refusal = this.#unknown(message) ?? this.refusal(message.plugin);
     if (refusal) return { kind: 'refused', refusal };
     const pause = this.#state.pauses.rejecting(this.#state.lane(message.plugin), message.command);
@@ -75,13 +77,13 @@ export class JobAcceptor {
     return hold !== null || heldByCommand.size > 0;
   }
 
-  #unknown({ plugin, command }: SubmitJobs): Refusal | null {
+  #unknown({ plugin, command }: NewCalls): Refusal | null {
     const lane = this.#state.lanes.get(plugin);
     if (!lane?.instance) return 'unknown_plugin';
     return lane.command(command) ? null : 'unknown_command';
   }
 
-  #add(turn: Turn, message: SubmitJobs, payload: Uint8Array): JobId {
+  #add(turn: Turn, message: NewCalls, payload: Uint8Array): JobId {
     const { plugin, command, submittedBy, event, watch, idempotency, source } = message;
     const { builder } = this.#builderFor(turn, plugin, command);
     const last = builder.groups.at(-1);

@@ -6,6 +6,7 @@ import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Cancels } from './cancels.ts';
 import type { BegunRun, DetachedCancels } from './detached-cancels.ts';
+import type { ActionPlan, Moment } from './records/action.ts';
 import type { JobGroup, Rerun, Status, TerminalStatus } from './records/job.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 
@@ -31,10 +32,8 @@ export type RerunSource = {
   readonly dedupeKey: string | null;
 };
 
-/** From the edge: jobs of direct calls or of a webhook that differ only in their payloads. Answered with a SubmitJobsReply. */
-export type SubmitJobs = {
-  readonly kind: 'submit';
-  readonly replyTo: ReplyTo;
+/** Jobs of direct calls, or of a webhook, that differ only in their payloads. */
+export type NewCalls = {
   readonly plugin: string;
   readonly command: string;
   /** Packed, one per job. */
@@ -49,11 +48,26 @@ export type SubmitJobs = {
   /** Only with a single job. */
   readonly source?: RerunSource;
 };
+/** From the edge. Answered with a SubmitJobsReply. */
+export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
 
-/** Why new work is refused. The first seven reasons are temporary. */
+/** A run that a call, a delivery or a rerun starts. */
+export type NewRun = {
+  readonly pipeline: string;
+  /** Packed map. */
+  readonly payload: Uint8Array;
+  readonly submittedBy: string;
+  /** The event of a webhook delivery; absent: a direct call. */
+  readonly event?: EntryEvent;
+  readonly idempotency?: IdempotencyKey;
+  readonly source?: RerunSource;
+};
+
+/** Why new work is refused. The first eight reasons are temporary. */
 export const refusals = [
   'queue_full',
   'too_many_waiting',
+  'too_many_actions',
   'disk_full',
   'paused',
   'unavailable',
@@ -149,6 +163,8 @@ export interface PipelineCalls {
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
   /** A pause has ended: the runs that it held continue in this turn. */
   resumed(): void;
+  /** Starts a run, as a call does. */
+  startRun(run: NewRun, turn: Turn): SubmitReply;
   /** Whether the run is unfinished. */
   isOpen(run: JobId): boolean;
   /** The run that called this one. Null: none, or that run has ended. */
@@ -286,8 +302,44 @@ export type PauseReply = { readonly kind: 'pause'; readonly pause: Pause | null 
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
+/** From the edge: as of when may jobs be selected? Answered with a MomentReply after a commit: a reader that refreshes sees it. */
+export type MomentQuery = { readonly kind: 'ask_moment'; readonly replyTo: ReplyTo };
+export type MomentReply = { readonly kind: 'moment'; readonly moment: Moment };
+
+/** From the edge: an action over many jobs begins. Answered with a SubmitReply. */
+export type StartAction = {
+  readonly kind: 'start_action';
+  readonly replyTo: ReplyTo;
+  readonly plan: ActionPlan;
+  /** Packed: what GET /job shows. */
+  readonly payload: Uint8Array;
+  readonly idempotency?: IdempotencyKey;
+};
+
+/** From the edge: the next jobs of an action (16 bytes each, in ascending order). Answered with an ActionStepReply. */
+export type ActionStep = {
+  readonly kind: 'action_step';
+  readonly replyTo: ReplyTo;
+  readonly id: JobId;
+  /** The cursor that the ids follow. Where the action is elsewhere, nothing is done. */
+  readonly after: JobId | null;
+  readonly ids: Uint8Array;
+  /** No others match. */
+  readonly isLast: boolean;
+};
+/** `waits`: why the job behind the cursor cannot be taken yet. */
+export type ActionStepReply = {
+  readonly kind: 'action_step';
+  readonly cursor: JobId | null;
+  readonly isOver: boolean;
+  readonly waits: Refusal | null;
+};
+
 /** A message from another thread. */
 export type JobMessage =
+  | MomentQuery
+  | StartAction
+  | ActionStep
   | RunNow
   | AwaitJob
   | ForgetJob

@@ -5,7 +5,7 @@ import type { JobState } from './job-state.ts';
 import type { QueuedJobs } from './protocol.ts';
 import { countsKey } from './records/counts.ts';
 import type { Hold } from './records/hold.ts';
-import { pipelinePlugin } from './records/job.ts';
+import { isHosted } from './records/job.ts';
 
 /** Jobs that neither run nor have settled. `frames`: all frames that hosts have. */
 export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly JobFrame[]): QueuedJobs[] {
@@ -17,7 +17,7 @@ export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly Job
   const queued: QueuedJobs[] = [];
   for (const { plugin, command, jobs: all } of unsettled) {
     const jobs = all - (running.get(countsKey(plugin, command)) ?? 0);
-    if (jobs > 0 && plugin !== pipelinePlugin) queued.push({ plugin, command, jobs });
+    if (jobs > 0 && isHosted(plugin)) queued.push({ plugin, command, jobs });
   }
   return queued;
 }

@@ -7,7 +7,7 @@ import { endWaiting } from './cancelled-jobs.ts';
 import { recover } from './custody.ts';
 import type { JobState } from './job-state.ts';
 import { latestAttempt } from './records/attempts.ts';
-import { pipelinePlugin } from './records/job.ts';
+import { isHosted } from './records/job.ts';
 import { attemptOf, type KeyText, keyText, OpenBlock } from './records/open.ts';
 import type { RetryRecord } from './records/retry.ts';
 
@@ -45,7 +45,7 @@ export class Recovery {
       const name = keyText(key);
       if (this.#adopted.has(name)) continue;
       const open = this.#state.setAside.read('open', key, () => OpenBlock.decode(name, value));
-      if (open && open.plugin !== pipelinePlugin) this.#take(turn, open, nobody);
+      if (open && isHosted(open.plugin)) this.#take(turn, open, nobody);
     }
     return count < blocksPerTurnMax;
   }

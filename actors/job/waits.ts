@@ -6,7 +6,7 @@ import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import type { Waits } from './protocol.ts';
 import { latestAttempt } from './records/attempts.ts';
-import { pipelinePlugin } from './records/job.ts';
+import { headgatePlugin, pipelinePlugin } from './records/job.ts';
 import { attemptOf } from './records/open.ts';
 import { pauseText } from './records/pause.ts';
 import { isInFlight } from './records/retry.ts';
@@ -19,6 +19,7 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   const open = setAside.read('open', key, () => openOf(reader, key));
   const index = indexOf(id);
   if (!open || index >= open.count || open.isSettled(index)) return null;
+  if (open.plugin === headgatePlugin) return null;
   if (open.plugin === pipelinePlugin) {
     const pause = state.pauses.ofPipeline(open.command);
     if (!pause) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };

@@ -5,7 +5,7 @@ import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
-import type { PipelineCalls, SubmitReply } from '../job/protocol.ts';
+import type { NewRun, PipelineCalls, SubmitReply } from '../job/protocol.ts';
 import { findBlock } from '../job/records/block.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { adoptFloods } from './earlier-floods.ts';
@@ -50,24 +50,18 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   let isFirstTurn = true;
 
   function start(message: StartRun, turn: Turn): void {
-    const { pipeline, payload, submittedBy, event, replyTo, watch, idempotency, source } = message;
-    const known = idempotency && jobs.idempotency.answer(idempotency, turn);
-    if (known) {
-      turn.reply(replyTo, known);
-      if (known.kind === 'accepted' && watch) jobs.awaited.addKnown(known.id, turn);
-      return;
-    }
+    const { replyTo, watch, idempotency } = message;
+    const reply = (idempotency && jobs.idempotency.answer(idempotency, turn)) ?? startRun(message, turn);
+    turn.reply(replyTo, reply);
+    if (reply.kind === 'accepted' && watch) awaitRun(reply.id, turn);
+  }
+
+  function startRun({ pipeline, payload, submittedBy, event, idempotency, source }: NewRun, turn: Turn): SubmitReply {
     const version = table.versions.current(pipeline);
     const refusal = version ? (jobs.refusal() ?? (table.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
-    if (!version || refusal !== null) {
-      turn.reply(replyTo, { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' } satisfies SubmitReply);
-      return;
-    }
+    if (!version || refusal !== null) return { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' };
     const paused = jobs.pauseRefusal(pipeline);
-    if (paused) {
-      turn.reply(replyTo, paused);
-      return;
-    }
+    if (paused) return paused;
     const id = beginRun(table, version, {
       submittedBy,
       parent: null,
@@ -82,8 +76,11 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       called: null,
     });
     if (idempotency) jobs.idempotency.remember(idempotency, id, turn);
-    turn.reply(replyTo, { kind: 'accepted', id } satisfies SubmitReply);
-    if (!watch) return;
+    return { kind: 'accepted', id };
+  }
+
+  /** The edge receives a JobSettled when the run ends. */
+  function awaitRun(id: JobId, turn: Turn): void {
     // A run whose condition is false has settled already.
     if (table.runs.find(idText(id))) jobs.awaited.add(id);
     else jobs.awaited.addKnown(id, turn);
@@ -137,6 +134,11 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       table.versions.configure(config.pipelines);
       table.versions.sweep(batch);
       router.triggers.configure();
+    },
+    startRun(run, turn) {
+      const reply = startRun(run, turn);
+      router.drain();
+      return reply;
     },
     isOpen: id => table.runs.find(idText(id)) !== undefined,
     callerOf: id => table.runs.find(idText(id))?.outer?.run ?? null,

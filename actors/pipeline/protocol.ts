@@ -1,7 +1,7 @@
 // The pipeline actor's messages. Within a turn the job actor calls it (PipelineCalls in job/protocol.ts).
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import type { EntryEvent, IdempotencyKey, RerunSource } from '../job/protocol.ts';
+import type { EntryEvent, NewRun } from '../job/protocol.ts';
 
 /** The entry event's type for a called pipeline without `on`. */
 export const callEventType = 'api.trigger';
@@ -11,19 +11,11 @@ export const callEvent = { type: callEventType, source: 'api' } as const satisfi
 export const joinEventType = 'pipeline.join';
 
 /** From the edge: run a pipeline by name. A SubmitReply follows the commit. */
-export type StartRun = {
+export type StartRun = NewRun & {
   readonly kind: 'start_run';
   readonly replyTo: ReplyTo;
-  readonly pipeline: string;
-  /** Packed map. */
-  readonly payload: Uint8Array;
-  readonly submittedBy: string;
-  /** The event of a webhook delivery; absent: a direct call. */
-  readonly event?: EntryEvent;
   /** The caller waits, and receives a JobSettled. */
   readonly watch: boolean;
-  readonly idempotency?: IdempotencyKey;
-  readonly source?: RerunSource;
 };
 
 /** From the ledger thread, at intervals: remove expired keys. */

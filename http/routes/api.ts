@@ -1,5 +1,6 @@
 // All routes of the API, by section.
 import type { Route } from '../route.ts';
+import { actionRoutes } from './actions.ts';
 import { analyticsRoutes } from './analytics.ts';
 import { configViewRoutes } from './config-view.ts';
 import { controlDocumentRoute, discoveryRoutes } from './discovery.ts';
@@ -26,6 +27,7 @@ export const apiRoutes: readonly Route[] = [
   ...topologyRoutes,
   ...stopwatchRoutes,
   ...eventRoutes,
+  ...actionRoutes,
   ...pauseRoutes,
   ...systemRoutes,
   ...analyticsRoutes,

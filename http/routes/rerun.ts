@@ -1,9 +1,8 @@
 // Running a settled job again (docs/contract.md#rerun). The old job and its records stay as they are.
 
-import type { EntryEvent, RerunSource } from '../../actors/job/protocol.ts';
-import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import { headgatePlugin, pipelinePlugin } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
-import { callEvent } from '../../actors/pipeline/protocol.ts';
+import { deliveredEvent, rerunRequest } from '../../actors/job/views/rerun-request.ts';
 import type { Config } from '../../config/config.ts';
 import { formatId, parseId } from '../../runtime/ids.ts';
 import { type JsonObject, pack } from '../../runtime/packing.ts';
@@ -66,6 +65,8 @@ const rerunJob = route({
     const id = parseId(params.job_id);
     const job = id && engine.job(id);
     if (!job) return unknownJob(params.job_id);
+    if (job.plugin === headgatePlugin)
+      return problem('invalid_request', 'an action cannot be run again: start a new one with POST /actions');
     const target = findTarget(config, job, caller!);
     return isProblem(target) ? target : { job, inputSchema: target.inputSchema };
   },
@@ -87,28 +88,20 @@ const rerunJob = route({
     if (packed === null) {
       return problem('not_kept', `a part of the payload of the job ${job.jobId} has been pruned: give another payload`);
     }
+    const request = rerunRequest(job, reason ?? null);
     const submission = {
       payload: packed,
       submittedBy: caller!.origin,
-      source: sourceOf(job, reason ?? null),
+      source: request.source,
       asker: call,
       ...(idempotency && { idempotency }),
     };
     const { plugin, command } = job;
-    const { event } = job.input;
-    const envelope = event && {
-      type: event.type,
-      source: event.source,
-      ...(event.headers && { headers: event.headers }),
-    };
+    const delivered = deliveredEvent(request);
     const reply =
       plugin === pipelinePlugin
-        ? await engine.startRun({
-            pipeline: command,
-            ...submission,
-            ...(envelope && isDelivered(envelope) && { event: envelope }),
-          })
-        : await engine.submit({ plugin, command, event: envelope, ...submission });
+        ? await engine.startRun({ pipeline: command, ...submission, ...(delivered && { event: delivered }) })
+        : await engine.submit({ plugin, command, event: request.event, ...submission });
     if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
     return json(
       202,
@@ -128,17 +121,4 @@ function findTarget(config: Config, { plugin, command }: JobView, caller: Caller
   const pipeline = findPipeline(config, command);
   if (isProblem(pipeline)) return pipeline;
   return may(caller, ['plugin:rw']) ? { inputSchema: pipeline.inputSchema ?? null } : forbidden(['plugin:rw']);
-}
-
-function sourceOf({ jobId, input: { context, event } }: JobView, reason: string | null): RerunSource {
-  return {
-    rerun: { of: parseId(jobId)!, from: 'start', reason },
-    context,
-    dedupeKey: event?.dedupeKey ?? null,
-  };
-}
-
-/** Whether the run began with an event of its own: that of a called run is the pipeline's. */
-function isDelivered({ type, source }: EntryEvent): boolean {
-  return type !== callEvent.type || source !== callEvent.source;
 }

@@ -1,5 +1,5 @@
 // Letting a job that waits for its next attempt run at once (docs/engine.md#run-now).
-import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import { headgatePlugin, pipelinePlugin } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
@@ -33,6 +33,8 @@ const runJobNow = route({
   async handle({ engine, found: { jobId, plugin, status } }) {
     if (status !== 'queued' && status !== 'running')
       return problem('already_settled', `the job has ended already: ${status}`, { jobStatus: status });
+    if (plugin === headgatePlugin)
+      return problem('not_waiting', 'an action over many jobs waits for no time', { jobStatus: status });
     if (plugin === pipelinePlugin)
       return problem('not_waiting', 'a run waits for its jobs and for no time: name one of its jobs', {
         jobStatus: status,

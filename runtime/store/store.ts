@@ -10,6 +10,7 @@ export const tables = [
   'holds', // reason + plugin + command, NUL between them -> since when its queued jobs are held; gone when none is held
   'pauses', // kind + name + command, NUL between them -> a pause: by whom, since when, until when; gone when it is resumed
   'hold_ends', // time in µs (8) + plugin + command, NUL between them -> a pause or hold of these jobs ended then; absent until used
+  'actions', // job id (16) -> an action over many jobs that has not ended: what it does to which jobs, and how far it has come; gone when it ends
   'attempts', // job id (16) + attempt (2) -> how that attempt ended, or those of the jobs from it on: the job logs
   'bodies', // job id (16) + attempt (2) -> what that attempt left behind, where it is large; else it lies with how it ended
   'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order

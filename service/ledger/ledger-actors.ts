@@ -45,6 +45,7 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
     pipeline: {
       jobsSettled: (settled, turn) => pipeline.jobsSettled(settled, turn),
       resumed: () => pipeline.resumed(),
+      startRun: (run, turn) => pipeline.startRun(run, turn),
       isOpen: run => pipeline.isOpen(run),
       callerOf: run => pipeline.callerOf(run),
       begun: run => pipeline.begun(run),

@@ -3,12 +3,15 @@
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
 import { lagMsMax, untilTaken } from '../../actors/index/views/lag.ts';
 import { StopwatchReading } from '../../actors/index/views/stopwatch.ts';
+import { readAction } from '../../actors/job/records/action.ts';
+import { headgatePlugin } from '../../actors/job/records/job.ts';
 import { BlockCache } from '../../actors/job/views/block-cache.ts';
 import type { JobPage } from '../../actors/job/views/job-page.ts';
 import { findJob, findTree } from '../../actors/job/views/jobs.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { Share, Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
+import { type ActionPage, writeAction, writeActions } from '../json/action.ts';
 import type { JsonPart } from '../json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../json/job.ts';
 import { logsParts, writeJobs } from '../json/list.ts';
@@ -44,6 +47,8 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
         return share.run(once(() => treeOf(Buffer.from(read.id), settledParts)));
       case 'jobs':
         return [writeJobs(await share.run(jobsOf(read)))];
+      case 'actions':
+        return [writeActions(await share.run(actionsOf(read)))];
       case 'logs':
         return logsParts(await share.run(lists.logs(read.wanted)), read.detail);
       case 'stopwatch':
@@ -58,6 +63,18 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
 
   function jobsOf({ filter, limit, before, error }: Extract<Read, { kind: 'jobs' }>): Sliced<JobPage> {
     return lists.jobs(filter, limit, before && Buffer.from(before), error);
+  }
+
+  function* actionsOf({ limit, before }: Extract<Read, { kind: 'actions' }>): Sliced<ActionPage> {
+    const filter = { plugin: headgatePlugin, command: null, status: null, within: [] };
+    const { rows, total, more } = yield* lists.jobs(filter, limit, before && Buffer.from(before));
+    const actions: string[] = [];
+    for (const { id } of rows) {
+      yield;
+      const job = findJob(reader, id, blocks);
+      if (job) actions.push(writeAction(job, readAction(reader, id)));
+    }
+    return { actions, total, next: more ? rows.at(-1)!.id : null };
   }
 
   function treeOf(id: JobId, write: (jobs: Jobs) => Iterable<JsonPart>): Iterable<JsonPart> | null {

@@ -1,4 +1,5 @@
 // The reads thread as seen from the main thread: requests, their limit, and what happens when it dies.
+import type { Moment, Selection } from '../../actors/job/records/action.ts';
 import type { Findings } from '../../actors/job/views/selfcheck.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import { type Link, ThreadGone } from '../../runtime/link.ts';
@@ -19,6 +20,7 @@ import {
   ReadsDown,
   readsDownDetail,
 } from './reads.ts';
+import type { Counted, CountWanted, MatchPage, PageWanted } from './selecting.ts';
 import type { ReadsData, ThreadReply } from './thread.ts';
 
 /** Concurrent reads, from the call until the last chunk is written; further ones are refused. */
@@ -77,6 +79,16 @@ export class ReadsClient implements Reads {
   /** Rejects with `ReadsDown` while the thread restarts. */
   selfcheck(): Promise<Findings> {
     return this.#ask<Findings>({ kind: 'selfcheck' });
+  }
+
+  /** Counts the jobs that an action would take. */
+  countMatches(selection: Selection, moment: Moment): Promise<Counted> {
+    return this.#ask<Counted>({ kind: 'count_matches', selection, moment } satisfies CountWanted);
+  }
+
+  /** The next jobs that an action takes. */
+  nextMatches(wanted: Omit<PageWanted, 'kind'>): Promise<MatchPage> {
+    return this.#ask<MatchPage>({ kind: 'next_matches', ...wanted } satisfies PageWanted);
   }
 
   /** The problems of the configuration on disk. */

@@ -56,6 +56,7 @@ export type Read =
   /** A settled run with its tree: the answer to a call that waited for it. */
   | { readonly kind: 'run'; readonly id: JobId }
   | ({ readonly kind: 'jobs' } & JobsWanted)
+  | { readonly kind: 'actions'; readonly limit: number; readonly before: JobId | null }
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
   | ({ readonly kind: 'stopwatch' } & StopwatchWanted);
 

@@ -15,6 +15,7 @@ import { ActiveReads } from './active-reads.ts';
 import { openAnswers } from './answers.ts';
 import { type Inspection, inspect } from './inspection.ts';
 import type { Read } from './reads.ts';
+import { type CountWanted, openSelecting, type PageWanted } from './selecting.ts';
 
 /** The thread's start data: the state directory. */
 export type ReadsData = { readonly path: string };
@@ -25,6 +26,8 @@ export type ReadsMessage =
   | { readonly kind: 'more'; readonly id: number; readonly replyTo: ReplyTo }
   | { readonly kind: 'drop'; readonly id: number }
   | { readonly kind: 'selfcheck'; readonly replyTo: ReplyTo }
+  | (CountWanted & { readonly replyTo: ReplyTo })
+  | (PageWanted & { readonly replyTo: ReplyTo })
   | { readonly kind: 'try_sandboxes'; readonly asked: readonly AskedSandbox[]; readonly replyTo: ReplyTo }
   | { readonly kind: 'inspect'; readonly options: Omit<LoadOptions, 'env'>; readonly replyTo: ReplyTo };
 
@@ -43,6 +46,7 @@ function run({ path }: ReadsData): void {
     indexes.refresh();
   };
   const slices = new Slices(refresh);
+  const selecting = openSelecting(reader, () => indexes.current());
   const activeReads = new ActiveReads(slices, openAnswers({ reader, index: () => indexes.current() }));
   const link = openLink({
     port: parentPort!,
@@ -65,6 +69,10 @@ function run({ path }: ReadsData): void {
         return activeReads.more(message.id);
       case 'selfcheck':
         return outcome(check);
+      case 'count_matches':
+        return outcome(() => slices.share().run(selecting.count(message)));
+      case 'next_matches':
+        return outcome(() => slices.share().run(selecting.next(message)));
       case 'try_sandboxes':
         return outcome(() => trySandboxes(message.asked));
       case 'inspect':

@@ -1,4 +1,4 @@
-// Finds jobs by the index: a failed attempt's log contains the words, in its error or elsewhere.
+// Finds jobs by the index: the log of an attempt, or of a failed attempt, contains the words, in its error or elsewhere.
 
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
@@ -17,13 +17,14 @@ const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').m
 
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
-/** The jobs with failed attempts whose logs contain the words, newest first; null: more than `namedMax` logs do. */
+/** The jobs with attempts whose logs contain the words, newest first; null: more than `namedMax` logs do. `isOfAny`: not only failed attempts. */
 export function* jobsWithWords(
   ledger: Reader,
   index: Reader<IndexTable>,
   entries: EntryFilter,
   phrases: readonly Phrase[],
   namedMax: number,
+  isOfAny = false,
 ): Sliced<Candidates | null> {
   const newestUs = newestCommitUs(ledger);
   const found = new Set<string>();
@@ -36,7 +37,7 @@ export function* jobsWithWords(
     const entry = commit && entryAt(atUs, place, commit);
     if (entry) found.add(textOf(entry.id));
   }
-  const facets = [...wantedFacets(entries), statusFacets(unsuccessful)];
+  const facets = [...wantedFacets(entries), ...(isOfAny ? [] : [statusFacets(unsuccessful)])];
   const records = new Records(index);
   const { first: from } = records.bounds;
   const to = records.rank(position);

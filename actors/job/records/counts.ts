@@ -4,7 +4,7 @@
 import { unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { pipelinePlugin, type TerminalStatus, terminalStatuses } from './job.ts';
+import { isHosted, type TerminalStatus, terminalStatuses } from './job.ts';
 
 export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
   /** Attempts with this status that were followed by another attempt. */
@@ -58,10 +58,10 @@ export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
 
-/** Unsettled jobs by status. Jobs that stand for runs are never queued. */
+/** Unsettled jobs by status. Jobs that stand for runs and actions are never queued. */
 export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'running'): number {
   const open = counts.accepted - settledOf(counts);
-  const running = plugin === pipelinePlugin ? open : counts.running;
+  const running = isHosted(plugin) ? counts.running : open;
   return status === 'running' ? running : open - running;
 }
 

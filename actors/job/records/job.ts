@@ -6,6 +6,13 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 
 /** The plugin name of the jobs that stand for pipeline runs. */
 export const pipelinePlugin = 'pipeline';
+/** The plugin name of the jobs that stand for actions over many jobs. */
+export const headgatePlugin = 'headgate';
+
+/** Whether hosts run the plugin's jobs: those that stand for runs and actions are never dispatched. */
+export function isHosted(plugin: string): boolean {
+  return plugin !== pipelinePlugin && plugin !== headgatePlugin;
+}
 
 /** Every status of a job (docs/contract.md#statuses). */
 export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;

@@ -5,16 +5,20 @@ import { type Block, decodeBlock } from '../records/block.ts';
 import { type KeyText, keyText } from '../records/open.ts';
 
 /** How many blocks are cached, and the maximum length of each. */
-const blocksMax = 64;
-const blockBytesMax = 64 * 2 ** 10;
+export type BlockCacheLimits = { readonly blocksMax: number; readonly bytesMax: number };
+const manyBlocks: BlockCacheLimits = { blocksMax: 64, bytesMax: 64 * 2 ** 10 };
+/** For jobs in the order of their ids: those of one block follow one another. */
+export const twoBlocks: BlockCacheLimits = { blocksMax: 2, bytesMax: Number.POSITIVE_INFINITY };
 
 /** A block never changes, but it may be pruned while it is cached. */
 export class BlockCache {
   readonly #reader: Reader;
+  readonly #limits: BlockCacheLimits;
   readonly #blocks = new Map<KeyText, Block>();
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, limits = manyBlocks) {
     this.#reader = reader;
+    this.#limits = limits;
   }
 
   /** For callers with a record that is pruned together with the block, so that the block must exist. */
@@ -27,7 +31,8 @@ export class BlockCache {
     const bytes = this.#reader.get('blocks', key);
     if (!bytes) return undefined;
     const block = decodeBlock(bytes);
-    if (bytes.length > blockBytesMax) return block;
+    const { blocksMax, bytesMax } = this.#limits;
+    if (bytes.length > bytesMax) return block;
     if (this.#blocks.size >= blocksMax) this.#blocks.delete(this.#blocks.keys().next().value!);
     this.#blocks.set(keyText(key), block);
     return block;

@@ -25,6 +25,7 @@ import { AttemptReader, entriesOf, readPruneMark, readUs, usKey } from '../recor
 import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
+import { actionInvariants } from './action-invariants.ts';
 import type { Invariant } from './invariant.ts';
 import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
@@ -83,6 +84,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'fan_outs_have_runs', table: 'lists', wrong: partHasRun },
     { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
     ...runInvariants(reader),
+    ...actionInvariants(reader),
   ];
 
   function openHasBlock(key: Uint8Array, value: Uint8Array): string | null {

@@ -9,7 +9,7 @@ import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader, Table } from '../../../runtime/store/store.ts';
 import { decodeBlock } from '../records/block.ts';
 import { type CommandTotals, countsKey, emptyCounts, readCounts, retriedCount } from '../records/counts.ts';
-import { pipelinePlugin } from '../records/job.ts';
+import { isHosted } from '../records/job.ts';
 import { entriesOf, isNeverStarted, readPruneMark, readUs } from '../records/journal.ts';
 import { NameTable } from '../records/name-table.ts';
 import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
@@ -270,7 +270,7 @@ function isRunning(reader: Reader, id: JobId, known?: OpenBlock): boolean {
   const bytes = known ? undefined : reader.get('open', key);
   const open = known ?? (bytes && OpenBlock.decode(keyText(key), bytes));
   const index = indexOf(id);
-  if (!open || open.plugin === pipelinePlugin || open.isSettled(index)) return false;
+  if (!open || !isHosted(open.plugin) || open.isSettled(index)) return false;
   return isInFlight(attemptOf(reader, open, index));
 }
 

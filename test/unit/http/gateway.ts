@@ -20,6 +20,7 @@ import type { Administration } from '../../../service/administration.ts';
 import type { Engine } from '../../../service/engine.ts';
 import { EventStreams } from '../../../service/events/streams.ts';
 import type { OnJobEnd } from '../../../service/job-waiters.ts';
+import { writeActions } from '../../../service/json/action.ts';
 import { chunkBytes, type JsonPart, jsonChunks } from '../../../service/json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../../../service/json/job.ts';
 import { logsParts, writeJobs } from '../../../service/json/list.ts';
@@ -171,6 +172,11 @@ export class MemoryEngine implements Engine {
   waitsFor: Waits | null = null;
   readonly waits = async () => this.waitsFor;
   readonly runNow: Engine['runNow'] = async () => ({ kind: 'run_now', wasWaiting: true });
+  readonly actions: Engine['actions'] = {
+    count: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    start: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    find: () => undefined,
+  };
   readonly pauses: Engine['pauses'] = {
     pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
@@ -279,6 +285,8 @@ export class MemoryEngine implements Engine {
         return settledParts(this.smallTree(read.id, Infinity)!);
       case 'jobs':
         return [writeJobs({ rows: [], total: 0, more: false, atLeast: false })];
+      case 'actions':
+        return [writeActions({ actions: [], total: 0, next: null })];
       case 'logs':
         return logsParts({ logs: [], total: 0, next: null, unsearched: 0 }, read.detail);
       case 'stopwatch':

@@ -18,6 +18,7 @@ import { openMemoryStore } from '../../../support/memory-store.ts';
 export const noPipeline: PipelineCalls = {
   resumed() {},
   jobsSettled() {},
+  startRun: () => ({ kind: 'refused', refusal: 'unknown_pipeline' }),
   isOpen: () => false,
   callerOf: () => null,
   begun: () => null,

@@ -1,0 +1,185 @@
+// Actions over many jobs. Each is a job of its own that is never dispatched: it runs while somebody sends it the next ids, and its cursor
+// moves in the commit of what was done to them. An id behind the cursor is never looked at again.
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
+import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { packedEmpty } from '../../runtime/packing.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { ApplyDeed, DeedOutcome } from './deeds.ts';
+import type { JobState } from './job-state.ts';
+import type { ActionStep, ActionStepReply, IdempotencyStore, Refusal, StartAction, SubmitReply } from './protocol.ts';
+import {
+  type Action,
+  type ActionProgress,
+  actionsOpenMax,
+  decodeAction,
+  noProgress,
+  putAction,
+  resultOf,
+  stepJobsMax,
+  takenBy,
+} from './records/action.ts';
+import { BlockBuilder, findBlock } from './records/block.ts';
+import { type Cancel, cancelText, putNote } from './records/cancel.ts';
+import { headgatePlugin, type JobGroup } from './records/job.ts';
+import { keyText, OpenBlock } from './records/open.ts';
+
+type OpenAction = Action & { readonly id: JobId; readonly createdUs: number };
+
+export class Actions {
+  readonly #state: JobState;
+  readonly #idempotency: IdempotencyStore;
+  readonly #apply: ApplyDeed;
+  readonly #open = new Map<string, OpenAction>();
+
+  constructor(state: JobState, idempotency: IdempotencyStore, apply: ApplyDeed) {
+    this.#state = state;
+    this.#idempotency = idempotency;
+    this.#apply = apply;
+    for (const { key, value } of state.reader.scan('actions', {})) {
+      const id = Buffer.from(key);
+      const action = state.setAside.read('actions', id, () => decodeAction(Buffer.from(value)));
+      const block = action && findBlock(state.reader, id);
+      if (block) this.#open.set(keyText(id), { ...action, id, createdUs: block.createdUs });
+    }
+  }
+
+  start(turn: Turn, message: StartAction, closed: Refusal | null): void {
+    turn.reply(message.replyTo, this.#start(turn, message, closed));
+  }
+
+  #start(turn: Turn, { plan, payload, idempotency }: StartAction, closed: Refusal | null): SubmitReply {
+    const known = idempotency ? this.#idempotency.answer(idempotency, turn) : null;
+    if (known) return known;
+    if (closed) return { kind: 'refused', refusal: closed };
+    if (this.#open.size >= actionsOpenMax) return { kind: 'refused', refusal: 'too_many_actions' };
+    const id = this.#createJob(turn, plan.deed, plan.by, payload);
+    this.#put(turn, { id, createdUs: turn.nowUs, plan, progress: noProgress });
+    if (idempotency) this.#idempotency.remember(idempotency, id, turn);
+    return { kind: 'accepted', id };
+  }
+
+  #createJob(turn: Turn, command: string, submittedBy: string, payload: Uint8Array): JobId {
+    const { blockKeys, completions, observations } = this.#state;
+    const builder = new BlockBuilder(
+      blockKeys.next(Math.floor(turn.nowUs / 1000)),
+      headgatePlugin,
+      command,
+      turn.nowUs,
+    );
+    const id = builder.add(payload, groupBy(submittedBy), false);
+    turn.batch.put('blocks', builder.key, builder.encode());
+    completions.accepted(turn.batch, builder.key, headgatePlugin, command, 1);
+    const open = new OpenBlock(keyText(builder.key), headgatePlugin, command, 1);
+    open.next = 1;
+    open.sentUs = turn.nowUs;
+    turn.batch.put('open', builder.key, open.encode());
+    observations.job('job.enqueued', turn.nowUs, headgatePlugin, command, id);
+    observations.job('action.started', turn.nowUs, headgatePlugin, command, id);
+    return id;
+  }
+
+  /** Does it to the next jobs. `closed`: why nothing can be done now. */
+  step(turn: Turn, message: ActionStep, closed: Refusal | null): void {
+    const reply = this.#step(turn, message, closed);
+    turn.reply(message.replyTo, { kind: 'action_step', ...reply } satisfies ActionStepReply);
+  }
+
+  #step(turn: Turn, { id, after, ids, isLast }: ActionStep, closed: Refusal | null): Omit<ActionStepReply, 'kind'> {
+    const action = this.#open.get(keyText(id));
+    if (!action) return { cursor: null, isOver: true, waits: null };
+    const { plan, progress } = action;
+    if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
+    // The message was sent twice, or what it follows was never committed.
+    if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
+    const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
+    const asked = idsIn(ids).slice(0, left);
+    const { outcomes, waits } = this.#apply(turn, plan, asked);
+    const taken = count(progress, asked, outcomes);
+    const isFull = takenBy(taken) === plan.limit;
+    const isOver = isFull || (isLast && outcomes.length * jobIdBytes === ids.length);
+    if (isOver) this.#finish(turn, { ...action, progress: taken });
+    else if (outcomes.length > 0) this.#put(turn, { ...action, progress: taken });
+    return { cursor: taken.cursor, isOver, waits };
+  }
+
+  /** Jobs that the moment had and that were not found any more have ended meanwhile, or were pruned. */
+  #finish(turn: Turn, action: OpenAction): void {
+    const { plan, progress } = action;
+    const most = Math.min(plan.matched, plan.limit ?? plan.matched);
+    const gone = Math.max(0, most - takenBy(progress));
+    const { status } = plan.selection;
+    const reason = status === 'queued' || status === 'running' ? 'already_settled' : 'not_found';
+    const skipped = { ...progress.skipped, [reason]: (progress.skipped[reason] ?? 0) + gone };
+    this.#end(turn, { ...action, progress: gone === 0 ? progress : { ...progress, skipped } }, null);
+  }
+
+  /** The action ends here. What it has done stays. */
+  cancel(turn: Turn, id: JobId, cancel: Cancel): void {
+    const action = this.#open.get(keyText(id));
+    if (!action) return;
+    putNote(turn.batch, id, cancel);
+    this.#end(turn, action, cancel);
+  }
+
+  #end(turn: Turn, { id, createdUs, plan, progress }: OpenAction, cancel: Cancel | null): void {
+    const { completions, minutes, observations } = this.#state;
+    const status = cancel ? 'cancelled' : 'succeeded';
+    const error = cancel ? cancelText(cancel) : undefined;
+    const result = resultOf(plan.matched, progress);
+    const completedUs = completions.commitUs(turn.nowUs);
+    const body = encodeBody({ result, ...(error !== undefined && { error: Buffer.from(error) }) });
+    const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body } as const;
+    const owner = { plugin: headgatePlugin, command: plan.deed, submittedBy: plan.by, createdUs, inStep: false };
+    completions.attempt(turn.batch, owner, id, 1, attempt);
+    minutes.settled(status, turn.nowUs);
+    turn.batch.remove('actions', id);
+    turn.batch.remove('open', blockOf(id));
+    this.#open.delete(keyText(id));
+    const how = cancel ? 'job.cancelled' : 'job.completed';
+    observations.job(how, turn.nowUs, headgatePlugin, plan.deed, id, error);
+    observations.job('action.ended', turn.nowUs, headgatePlugin, plan.deed, id, error);
+  }
+
+  #put(turn: Turn, action: OpenAction): void {
+    putAction(turn.batch, action.id, action);
+    this.#open.set(keyText(action.id), action);
+  }
+}
+
+function groupBy(submittedBy: string): JobGroup {
+  return {
+    submittedBy,
+    parent: null,
+    root: null,
+    depth: 1,
+    event: null,
+    context: packedEmpty,
+    pipeline: null,
+    stepId: null,
+    run: null,
+    hooked: false,
+    rerun: null,
+  };
+}
+
+function isSame(a: JobId | null, b: JobId | null): boolean {
+  return a === null || b === null ? a === b : Buffer.compare(a, b) === 0;
+}
+
+function idsIn(bytes: Uint8Array): JobId[] {
+  const ids: JobId[] = [];
+  for (let at = 0; at < bytes.length; at += jobIdBytes) ids.push(Buffer.from(bytes.subarray(at, at + jobIdBytes)));
+  return ids;
+}
+
+/** The progress after these outcomes, which are of the first of the ids. */
+function count(progress: ActionProgress, ids: readonly JobId[], outcomes: readonly DeedOutcome[]): ActionProgress {
+  let { done, failed } = progress;
+  const skipped = { ...progress.skipped };
+  for (const outcome of outcomes) {
+    if (outcome === 'done') done++;
+    else if (outcome === 'failed') failed++;
+    else skipped[outcome] = (skipped[outcome] ?? 0) + 1;
+  }
+  return { cursor: outcomes.length === 0 ? progress.cursor : ids[outcomes.length - 1]!, done, failed, skipped };
+}

@@ -1,0 +1,105 @@
+// What an action does to each of its jobs, as a call for the single job would.
+import type { JobId } from '../../runtime/ids.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { Cancelling } from './cancelling.ts';
+import type { Dispatcher } from './dispatch.ts';
+import type { JobAcceptor } from './job-acceptor.ts';
+import type { JobState } from './job-state.ts';
+import type { PipelineCalls, Refusal, SubmitJobsReply, SubmitReply } from './protocol.ts';
+import type { ActionPlan, SkipReason } from './records/action.ts';
+import { pipelinePlugin } from './records/job.ts';
+import { keyText } from './records/open.ts';
+import { runNow } from './run-now.ts';
+import { BlockCache, twoBlocks } from './views/block-cache.ts';
+import type { JobView } from './views/job-view.ts';
+import { findJob } from './views/jobs.ts';
+import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
+
+export type DeedOutcome = 'done' | 'failed' | SkipReason;
+/** The outcomes are those of the first ids: a turn that is spent takes no more. `waits`: why the next id must wait; null: nothing does. */
+export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
+export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;
+
+/** Bytes of payloads that the reruns of one turn take. A single one may be larger. */
+const rerunBytesMax = 4 * 2 ** 20;
+
+export type DeedParts = {
+  readonly state: JobState;
+  readonly dispatcher: Dispatcher;
+  readonly cancelling: Cancelling;
+  readonly acceptor: JobAcceptor;
+  readonly pipeline: PipelineCalls;
+};
+
+export function openDeeds({ state, dispatcher, cancelling, acceptor, pipeline }: DeedParts): ApplyDeed {
+  function rerunAll(turn: Turn, { by, reason }: ActionPlan, ids: readonly JobId[]): DeedReport {
+    const blocks = new BlockCache(state.reader, twoBlocks);
+    const outcomes: DeedOutcome[] = [];
+    let bytes = 0;
+    for (const id of ids) {
+      if (outcomes.length > 0 && (turn.isSpent || bytes >= rerunBytesMax)) break;
+      const job = findJob(state.reader, id, blocks);
+      const reply = job ? rerun(turn, job, by, reason) : 'not_found';
+      if (typeof reply === 'string') outcomes.push(reply);
+      else if (reply.kind === 'accepted') outcomes.push('done');
+      else if (isFinal(reply.refusal)) outcomes.push('failed');
+      else return { outcomes, waits: reply.refusal };
+      bytes += job?.input.payloadBytes ?? 0;
+    }
+    return { outcomes, waits: null };
+  }
+
+  function rerun(
+    turn: Turn,
+    job: JobView,
+    submittedBy: string,
+    reason: string | null,
+  ): SkipReason | SubmitJobsReply | SubmitReply {
+    const { plugin, command, status, input } = job;
+    if (status === 'queued' || status === 'running') return 'not_settled';
+    const { payload } = input;
+    if (payload === null) return 'not_kept';
+    const request = rerunRequest(job, reason);
+    const { event, source } = request;
+    if (plugin !== pipelinePlugin)
+      return acceptor.take(turn, { plugin, command, payloads: [payload], submittedBy, event, source });
+    const delivered = deliveredEvent(request);
+    const run = { pipeline: command, payload, submittedBy, source, ...(delivered && { event: delivered }) };
+    return pipeline.startRun(run, turn);
+  }
+
+  return (turn, plan, ids) => {
+    const { deed, by, reason } = plan;
+    switch (deed) {
+      case 'rerun':
+        return rerunAll(turn, plan, ids);
+      case 'cancel': {
+        const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
+        return { outcomes: cancelling.cancelAll(turn, ids, cancel), waits: null };
+      }
+      case 'run_now':
+        return { outcomes: runAllNow(state, dispatcher, turn, ids), waits: null };
+    }
+  };
+}
+
+/** The configuration has it no more: to wait would not help. */
+function isFinal(refusal: Refusal): boolean {
+  return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';
+}
+
+function runAllNow(state: JobState, dispatcher: Dispatcher, turn: Turn, ids: readonly JobId[]): DeedOutcome[] {
+  const blocks = new BlockCache(state.reader, twoBlocks);
+  const outcomes: DeedOutcome[] = [];
+  for (const id of ids) {
+    if (outcomes.length > 0 && turn.isSpent) break;
+    outcomes.push(runNow(state, dispatcher, turn, id) ? 'done' : stillOf(findJob(state.reader, id, blocks)));
+  }
+  return outcomes;
+}
+
+/** Why the job was left as it was. */
+function stillOf(job: JobView | undefined): SkipReason {
+  if (!job) return 'not_found';
+  return job.status === 'queued' || job.status === 'running' ? 'not_waiting' : 'already_settled';
+}

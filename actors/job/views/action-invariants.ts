@@ -1,0 +1,41 @@
+// Invariants of actions over many jobs: each open one has an open job, and has taken no more than it may.
+import { blockOf, formatId, indexOf, jobId } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { decodeAction, takenBy } from '../records/action.ts';
+import { headgatePlugin } from '../records/job.ts';
+import { keyText, OpenBlock } from '../records/open.ts';
+import type { Invariant } from './invariant.ts';
+import { openOf } from './job-view.ts';
+
+export function actionInvariants(reader: Reader): readonly Invariant[] {
+  return [
+    { name: 'open_actions_go_on', table: 'open', wrong: actionGoesOn },
+    { name: 'actions_are_open', table: 'actions', wrong: actionIsOpen },
+    { name: 'actions_take_what_matched', table: 'actions', wrong: takesWhatMatched },
+  ];
+
+  function actionGoesOn(key: Uint8Array, value: Uint8Array): string | null {
+    const { plugin } = OpenBlock.decode(keyText(key), value);
+    if (plugin !== headgatePlugin) return null;
+    const id = jobId(Buffer.from(key), 0);
+    return reader.get('actions', id) ? null : `the action ${formatId(id)} is running, but nobody goes on with it`;
+  }
+
+  function actionIsOpen(id: Uint8Array): string | null {
+    const open = openOf(reader, blockOf(id));
+    const isOpen = open?.plugin === headgatePlugin && !open.isSettled(indexOf(id));
+    return isOpen ? null : `the action ${formatId(id)} goes on, and its job is not open`;
+  }
+
+  function takesWhatMatched(id: Uint8Array, value: Uint8Array): string | null {
+    const { plan, progress } = decodeAction(value);
+    const taken = takenBy(progress);
+    if (plan.limit !== null && taken > plan.limit)
+      return `the action ${formatId(id)} has taken ${taken} jobs, and may take ${plan.limit}`;
+    if ((progress.cursor === null) !== (taken === 0))
+      return `the action ${formatId(id)} has taken ${taken} jobs, and its cursor says otherwise`;
+    if (progress.cursor && Buffer.compare(progress.cursor, plan.moment.block) >= 0)
+      return `the action ${formatId(id)} has taken a job that came later`;
+    return null;
+  }
+}

@@ -1,0 +1,225 @@
+// The jobs of a selection, as of its moment and in the order of their ids. What happened after the moment does not count: a job that was
+// accepted later, or that failed later, does not match. So a walk that is interrupted finds the same jobs when it goes on.
+import { type BlockKey, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { Moment, Selection } from '../records/action.ts';
+import type { StoredAttempt } from '../records/attempt.ts';
+import { attemptsOf, type NumberedAttempt } from '../records/attempts.ts';
+import { type Block, groupEnd } from '../records/block.ts';
+import { headgatePlugin, type JobGroup, pipelinePlugin, type Status } from '../records/job.ts';
+import { isNeverStarted } from '../records/journal.ts';
+import type { NameTable } from '../records/name-table.ts';
+import { BlockCache, twoBlocks } from './block-cache.ts';
+import type { JobScopeFilter } from './job-page.ts';
+import { BlockJobs } from './job-view.ts';
+import { type Span, spansOf } from './oldest-first.ts';
+import { membersOf } from './tree-listing.ts';
+
+/** Jobs whose attempts are read in one step. */
+const attemptsPerStep = 256;
+
+/** Whether an attempt has the words that a selection asks for. Absent: it asks for none. */
+export type WordChecks = {
+  readonly error?: (attempt: StoredAttempt) => boolean;
+  readonly query?: (attempt: StoredAttempt) => boolean;
+  /** Attempts that ended later were not searched. */
+  readonly searchedUs: number | null;
+};
+export const noWords: WordChecks = { searchedUs: null };
+
+export type Match = { readonly id: JobId; readonly plugin: string; readonly command: string };
+
+export type MatchOptions = {
+  readonly reader: Reader;
+  readonly names: NameTable;
+  readonly selection: Selection;
+  readonly moment: Moment;
+  readonly words?: WordChecks;
+  /** Only jobs behind it. */
+  readonly after?: JobId | null;
+  /** Where to look. Absent: where the tables say. */
+  readonly spans?: Iterable<Span | null>;
+};
+
+/** At a null the walk may pause. */
+export function* matches(options: MatchOptions): Iterable<Match | null> {
+  const { reader, names, selection, moment, after = null } = options;
+  const blocks = new BlockCache(reader, twoBlocks);
+  const filters = {
+    isWanted: groupFilter(selection),
+    isInside: treeFilter(new BlockCache(reader), selection),
+    fits: jobFilter(options),
+  };
+  for (const span of options.spans ?? spansOf(reader, names, selection, after)) {
+    if (span === null) {
+      yield null;
+      continue;
+    }
+    const { key, indexes } = span;
+    if (Buffer.compare(key, moment.block) >= 0) continue;
+    const block = blocks.find(key);
+    if (!block || !isOfSelection(block, selection)) continue;
+    const { plugin, command } = block;
+    for (const index of jobsOf(reader, key, block, indexes ?? allOf(block), filters, after)) {
+      yield index === null ? null : { id: jobId(key, index), plugin, command };
+    }
+  }
+}
+
+/** The next matches, at most `max`. `isEnd`: there are no others. */
+export function* nextMatches(
+  options: MatchOptions,
+  max: number,
+): Sliced<{ readonly ids: readonly JobId[]; readonly isEnd: boolean }> {
+  const ids: JobId[] = [];
+  for (const match of matches(options)) {
+    if (match === null) yield;
+    else if (ids.length === max) return { ids, isEnd: false };
+    else ids.push(match.id);
+  }
+  return { ids, isEnd: true };
+}
+
+/** Ids that a count shows. */
+export const sampleMax = 10;
+
+export type MatchCount = {
+  readonly matched: number;
+  readonly sample: readonly JobId[];
+  /** `plugin\0command` of the jobs that match. */
+  readonly commands: readonly string[];
+};
+
+export function* countMatches(options: MatchOptions): Sliced<MatchCount> {
+  const sample: JobId[] = [];
+  const commands = new Set<string>();
+  let matched = 0;
+  for (const match of matches(options)) {
+    if (match === null) yield;
+    else {
+      if (matched++ < sampleMax) sample.push(match.id);
+      commands.add(`${match.plugin}\0${match.command}`);
+    }
+  }
+  return { matched, sample, commands: [...commands] };
+}
+
+function isOfSelection({ plugin, command }: Block, selection: Selection): boolean {
+  if (plugin === headgatePlugin) return false;
+  if (selection.plugin !== null && plugin !== selection.plugin) return false;
+  return selection.command === null || command === selection.command;
+}
+
+function allOf({ count }: Block): number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[]) => boolean;
+type Filters = {
+  /** Jobs of one group are alike in this. */
+  readonly isWanted: (group: JobGroup, block: Block) => boolean;
+  /** Null: every job is. */
+  readonly isInside: ((id: JobId, group: JobGroup) => boolean) | null;
+  /** Null: every job fits, and no attempt is read. */
+  readonly fits: Fits | null;
+};
+
+/** Those of the jobs that match. At a null the walk may pause. */
+function* jobsOf(
+  reader: Reader,
+  key: BlockKey,
+  block: Block,
+  indexes: readonly number[],
+  { isWanted, isInside, fits }: Filters,
+  after: JobId | null,
+): Iterable<number | null> {
+  const first = after && isOfBlock(after, key) ? indexOf(after) + 1 : 0;
+  const jobs = new BlockJobs(reader, key, block);
+  let place = 0;
+  for (let at = 0; at < indexes.length; ) {
+    const index = indexes[at]!;
+    while (groupEnd(block, place) <= index) place++;
+    const end = groupEnd(block, place);
+    const group = block.group(place);
+    const alike: number[] = [];
+    for (; at < indexes.length && indexes[at]! < end && alike.length < attemptsPerStep; at++) {
+      const one = indexes[at]!;
+      if (one >= first && (!isInside || isInside(jobId(key, one), group))) alike.push(one);
+    }
+    if (alike.length === 0 || !isWanted(group, block)) continue;
+    const attempts = fits && attemptsByJob(reader, key, alike[0]!, alike.at(-1)! + 1);
+    for (const one of alike) if (!fits || fits(jobs, one, attempts!.get(one) ?? none)) yield one;
+    yield null;
+  }
+}
+
+const none: readonly NumberedAttempt[] = [];
+
+function attemptsByJob(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt[]> {
+  const byJob = new Map<number, NumberedAttempt[]>();
+  for (const ending of attemptsOf(reader, key, from, to)) {
+    const known = byJob.get(ending.index);
+    if (known) known.push(ending);
+    else byJob.set(ending.index, [ending]);
+  }
+  return byJob;
+}
+
+function groupFilter({ submittedBy, pipeline, children }: Selection): Filters['isWanted'] {
+  return (group, { plugin, command }) => {
+    if (!children && group.run !== null) return false;
+    if (submittedBy !== null && group.submittedBy !== submittedBy) return false;
+    if (pipeline === null || (plugin === pipelinePlugin && command === pipeline)) return true;
+    return children && group.pipeline === pipeline;
+  };
+}
+
+function treeFilter(blocks: BlockCache, { run, root, parent }: Selection): Filters['isInside'] {
+  const within: JobScopeFilter[] = [];
+  if (run) within.push({ of: 'run', id: run });
+  if (root) within.push({ of: 'root', id: root });
+  if (parent) within.push({ of: 'parent', id: parent });
+  return within.length === 0 ? null : membersOf(blocks, within);
+}
+
+function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits | null {
+  const { status, fromUs, toUs } = selection;
+  const { error, query, searchedUs } = words;
+  const isOfLogs = query !== undefined || fromUs !== null || toUs !== null;
+  if (status === null && !isOfLogs && !error) return null;
+  const endUs = Math.min(moment.commitUs, searchedUs ?? moment.commitUs);
+  return (jobs, index, attempts) => {
+    if (status !== null && statusAt(moment, jobs, index, attempts) !== status) return false;
+    const searched = attempts.filter(({ attempt }) => attempt.completedUs <= endUs);
+    const last = searched.at(-1)?.attempt;
+    if (error && !(last && last.status !== 'succeeded' && error(last))) return false;
+    if (!isOfLogs) return true;
+    return searched.some(({ attempt }) => {
+      if (fromUs !== null && attempt.completedUs < fromUs) return false;
+      if (toUs !== null && attempt.completedUs > toUs) return false;
+      return query === undefined || query(attempt);
+    });
+  };
+}
+
+/** The status that the job had at the moment. */
+function statusAt(
+  { atUs, commitUs }: Moment,
+  jobs: BlockJobs,
+  index: number,
+  attempts: readonly NumberedAttempt[],
+): Status {
+  const next = attempts.findIndex(({ attempt }) => attempt.completedUs > commitUs);
+  const last = next < 0 ? attempts.at(-1) : attempts[next - 1];
+  if (last?.attempt.final) return last.attempt.status;
+  if (next >= 0) {
+    const { number, attempt } = attempts[next]!;
+    const hasRun = !isNeverStarted(attempt.status, number) && attempt.startedUs < attempt.completedUs;
+    return hasRun && attempt.startedUs <= atUs ? 'running' : 'queued';
+  }
+  const runningUs = jobs.runningSince(index);
+  if (runningUs !== null && runningUs <= atUs) return 'running';
+  const cancel = jobs.openCancel(index);
+  return cancel && cancel.atUs <= atUs ? 'cancelled' : 'queued';
+}

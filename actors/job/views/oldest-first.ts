@@ -1,0 +1,171 @@
+// Where the jobs of a selection may be, oldest first: neighbouring jobs of blocks, found by the index that has the fewest others.
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { Selection } from '../records/action.ts';
+import { findBlock, groupOf } from '../records/block.ts';
+import { headgatePlugin, pipelinePlugin, type TerminalStatus } from '../records/job.ts';
+import { numberKey, unsuccessfulKey } from '../records/list-indexes.ts';
+import type { NameTable } from '../records/name-table.ts';
+import { keyText, OpenBlock } from '../records/open.ts';
+import { rangesOf } from '../records/tree.ts';
+
+/** Jobs of a block, by their indexes in ascending order. Null: all of them. */
+export type Span = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
+
+/** Keys that are read in one scan, of each range. */
+const keysPerStep = 256;
+const blocksPerStep = 64;
+/** Above every key of a block. */
+const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
+const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
+
+/** `after`: only jobs behind this one are of interest; others may come all the same. At a null the walk may pause. */
+export function* spansOf(
+  reader: Reader,
+  names: NameTable,
+  selection: Selection,
+  after: JobId | null,
+): Iterable<Span | null> {
+  const { jobId, status, plugin, command, pipeline, children } = selection;
+  const within = selection.root ?? selection.run ?? selection.parent;
+  const from = after ?? Buffer.alloc(jobIdBytes);
+  if (jobId) yield { key: blockOf(jobId), indexes: [indexOf(jobId)] };
+  else if (within) yield* ofTree(reader, within, from);
+  else if (status === 'queued' || status === 'running') yield* ofOpen(reader, selection, from);
+  else {
+    const onlyRuns = pipeline !== null && !children;
+    const isNamed = plugin !== null || command !== null || onlyRuns;
+    const isWanted = (name: { readonly plugin: string; readonly command: string }) =>
+      name.plugin !== headgatePlugin &&
+      (plugin === null || name.plugin === plugin) &&
+      (command === null || name.command === command) &&
+      (!onlyRuns || (name.plugin === pipelinePlugin && name.command === pipeline));
+    const numbers = names.commands.filter(isWanted).map(({ number }) => number);
+    if (status !== null && status !== 'succeeded') yield* ofUnsuccessful(reader, numbers, status, from);
+    else if (isNamed) yield* ofCommands(reader, numbers, from);
+    else yield* ofAll(reader, from);
+  }
+}
+
+/** The jobs with these ids, which are in ascending order. */
+export function* spansOfIds(ids: Iterable<JobId>): Iterable<Span> {
+  let key: BlockKey | null = null;
+  let indexes: number[] = [];
+  for (const id of ids) {
+    if (key && Buffer.compare(key, blockOf(id)) === 0) indexes.push(indexOf(id));
+    else {
+      if (key) yield { key, indexes };
+      key = Buffer.from(blockOf(id));
+      indexes = [indexOf(id)];
+    }
+  }
+  if (key) yield { key, indexes };
+}
+
+function* ofAll(reader: Reader, after: Uint8Array): Iterable<Span | null> {
+  for (let from: Uint8Array = blockOf(after); ; ) {
+    const keys = Array.from(reader.keys('blocks', { from, limit: keysPerStep }), key => Buffer.from(key));
+    for (const key of keys) yield { key, indexes: null };
+    if (keys.length < keysPerStep) return;
+    from = behind(keys.at(-1)!);
+    yield null;
+  }
+}
+
+function* ofCommands(reader: Reader, numbers: readonly number[], after: Uint8Array): Iterable<Span | null> {
+  const walk = oldestKeys(reader, 'by_command', numbers.map(numberKey), blockOf(after), endOfBlocks);
+  for (const key of walk) yield key && { key, indexes: null };
+}
+
+function* ofUnsuccessful(
+  reader: Reader,
+  numbers: readonly number[],
+  status: TerminalStatus,
+  after: Uint8Array,
+): Iterable<Span | null> {
+  const prefixes = numbers.map(number => unsuccessfulKey(number, status, new Uint8Array(0)));
+  let page: Buffer[] = [];
+  for (const id of oldestKeys(reader, 'unsuccessful', prefixes, after, endOfIds)) {
+    if (id) page.push(id);
+    else {
+      yield* spansOfIds(page);
+      page = [];
+      yield null;
+    }
+  }
+  yield* spansOfIds(page);
+}
+
+/** Keys from `first` on that begin with one of the prefixes, without the prefix. At a null the walk may pause. */
+function* oldestKeys(
+  reader: Reader,
+  table: 'by_command' | 'unsuccessful',
+  prefixes: readonly Buffer[],
+  first: Uint8Array,
+  end: Buffer,
+): Iterable<Buffer | null> {
+  for (let from = first; ; ) {
+    const found: Buffer[] = [];
+    for (const prefix of prefixes) {
+      const range = { from: Buffer.concat([prefix, from]), to: Buffer.concat([prefix, end]), limit: keysPerStep };
+      for (const key of reader.keys(table, range)) found.push(Buffer.from(key.subarray(prefix.length)));
+    }
+    const page = found.sort(Buffer.compare).slice(0, keysPerStep);
+    yield* page;
+    if (page.length < keysPerStep) return;
+    from = behind(page.at(-1)!);
+    yield null;
+  }
+}
+
+function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Array): Iterable<Span | null> {
+  for (let from: Uint8Array = blockOf(after); ; ) {
+    const spans: Span[] = [];
+    let seen = 0;
+    for (const { key, value } of reader.scan('open', { from, limit: blocksPerStep })) {
+      const own = Buffer.from(key);
+      seen++;
+      from = behind(own);
+      const open = OpenBlock.decode(keyText(own), value);
+      if ((plugin !== null && open.plugin !== plugin) || (command !== null && open.command !== command)) continue;
+      const indexes: number[] = [];
+      for (let index = 0; index < open.count; index++) if (!open.isSettled(index)) indexes.push(index);
+      spans.push({ key: own, indexes });
+    }
+    yield* spans;
+    if (seen < blocksPerStep) return;
+    yield null;
+  }
+}
+
+/** The whole tree that the job belongs to. */
+function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<Span | null> {
+  const block = findBlock(reader, id);
+  if (!block) return;
+  const root = groupOf(block, indexOf(id)).group.root ?? id;
+  yield { key: Buffer.from(blockOf(root)), indexes: [indexOf(root)] };
+  const to = Buffer.concat([root, endOfBlocks]);
+  for (let from: Uint8Array = Buffer.concat([root, blockOf(after)]); ; ) {
+    const entries = Array.from(reader.scan('tree', { from, to, limit: blocksPerStep }), ({ key, value }) => ({
+      key: Buffer.from(key),
+      ranges: rangesOf(value),
+    }));
+    for (const { key, ranges } of entries) yield { key: key.subarray(-blockKeyBytes), indexes: indexesIn(ranges) };
+    if (entries.length < blocksPerStep) return;
+    from = behind(entries.at(-1)!.key);
+    yield null;
+  }
+}
+
+function indexesIn(ranges: readonly number[]): number[] {
+  const indexes: number[] = [];
+  for (let pair = 0; pair < ranges.length; pair += 2) {
+    for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) indexes.push(index);
+  }
+  return indexes;
+}
+
+/** The smallest key above this one. */
+function behind(key: Uint8Array): Buffer {
+  return Buffer.concat([key, Buffer.of(0)]);
+}

@@ -1,0 +1,19 @@
+// What a settled job is run again with.
+import { parseId } from '../../../runtime/ids.ts';
+import { callEvent } from '../../pipeline/protocol.ts';
+import type { EntryEvent, RerunSource } from '../protocol.ts';
+import type { JobView } from './job-view.ts';
+
+export type RerunRequest = { readonly event: EntryEvent | null; readonly source: RerunSource };
+
+export function rerunRequest({ jobId, input: { context, event } }: JobView, reason: string | null): RerunRequest {
+  return {
+    event: event && { type: event.type, source: event.source, ...(event.headers && { headers: event.headers }) },
+    source: { rerun: { of: parseId(jobId)!, from: 'start', reason }, context, dedupeKey: event?.dedupeKey ?? null },
+  };
+}
+
+/** The event of a run that began with one of its own: that of a called run is the pipeline's. */
+export function deliveredEvent({ event }: RerunRequest): EntryEvent | null {
+  return event && (event.type !== callEvent.type || event.source !== callEvent.source) ? event : null;
+}

@@ -1,0 +1,274 @@
+// Actions over many jobs (docs/engine.md#actions): started by a filter, watched and cancelled as jobs.
+
+import { actionsOpenMax, type Deed, deeds, skipReasons } from '../../actors/job/records/action.ts';
+import { headgatePlugin, isHosted } from '../../actors/job/records/job.ts';
+import type { JobView } from '../../actors/job/views/job-view.ts';
+import { sampleMax } from '../../actors/job/views/matches.ts';
+import type { Config } from '../../config/config.ts';
+import { formatId, jobIdBytes, parseId } from '../../runtime/ids.ts';
+import { pack } from '../../runtime/packing.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import type { CountedSelection } from '../../service/actions.ts';
+import { type ActionRequest, actionsList, requestOf, writeAction } from '../../service/json/action.ts';
+import { timestamp } from '../../service/json/timestamp.ts';
+import { ReadsDown, readsDownDetail } from '../../service/reads/reads.ts';
+import { forbidden } from '../admission.ts';
+import { answerRead } from '../answer.ts';
+import { type Caller, may } from '../auth.ts';
+import { idempotencyOf } from '../idempotency.ts';
+import { instant, jobStatus, nullable, oneOfTexts, reasonSchema, uuid } from '../openapi/schemas.ts';
+import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
+import { cursor, integer } from '../query.ts';
+import { refusalDetails } from '../refusal.ts';
+import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
+import { selectionOf, type Where, whereProblems, whereSchema } from '../selection.ts';
+import { findCommand, idempotencyNotes } from './execution.ts';
+import { maySeeResults, resultScopes } from './jobs.ts';
+
+const section = 'Control';
+/** The most jobs that one action can be told to take, and the fastest pace. */
+export const actionLimitMax = 1_000_000_000;
+export const perSecondMax = 100_000;
+const pageMax = 200;
+const pageDefault = 50;
+
+const startBody = Type.Object(
+  {
+    do: Type.String({ enum: [...deeds], description: 'What is done to each job.' }),
+    where: whereSchema,
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: actionLimitMax, description: 'Takes at most this many.' }),
+    ),
+    per_second: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: perSecondMax, description: 'Takes at most this many in a second.' }),
+    ),
+    reason: reasonSchema('Shown with the action, and with each job that is cancelled or run again.'),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Only counts.' })),
+  },
+  { additionalProperties: false },
+);
+type StartBody = {
+  readonly do: Deed;
+  readonly where: Where;
+  readonly limit?: number;
+  readonly per_second?: number;
+  readonly reason?: string;
+  readonly dry_run?: boolean;
+};
+
+const matched = Type.Integer({ minimum: 0, description: 'Jobs that match, before `limit`.' });
+const upTo = Type.String({ format: 'date-time', description: 'Jobs are taken as they were at this moment.' });
+const indexAt = Type.Optional(
+  Type.String({
+    format: 'date-time',
+    description: 'With `query` or `error`: attempts that ended up to this commit were searched.',
+  }),
+);
+const skippedSchema = Type.Object(
+  Object.fromEntries(skipReasons.map(reason => [reason, Type.Optional(Type.Integer())])),
+  { description: 'Jobs that were left as they were, by reason.' },
+);
+
+const actionSchema = Type.Object({
+  action_id: uuid,
+  state: jobStatus,
+  do: oneOfTexts(deeds),
+  where: Type.Object({}),
+  limit: Type.Optional(Type.Integer()),
+  per_second: Type.Optional(Type.Integer()),
+  reason: Type.Optional(Type.String()),
+  by: Type.String({ description: 'The `submitted_by` of whoever started it.' }),
+  created_at: instant,
+  completed_at: nullable(instant),
+  up_to: upTo,
+  index_at: indexAt,
+  matched,
+  done: Type.Integer(),
+  skipped: skippedSchema,
+  failed: Type.Integer({ description: 'Reruns whose plugin or pipeline is no longer configured.' }),
+  cancel: Type.Optional(Type.Object({ by: Type.String(), at: instant, reason: Type.Optional(Type.String()) })),
+});
+
+const startAction = route({
+  method: 'POST',
+  path: '/actions',
+  section,
+  summary: 'Cancels, reruns or runs now all jobs that match, as an action that goes on over restarts.',
+  notes:
+    'The action takes the jobs that matched at `up_to`, oldest first, each once. Jobs inside runs match only with `children: true`, ' +
+    'and jobs that stand for actions never do. The action is a job of the plugin `headgate`: `POST /job/{action_id}/cancel` ends it, ' +
+    'and what it has done stays. Beside `control:rw` the caller needs `jobs:rw` to cancel and to run now; to rerun it needs ' +
+    '`plugin:rw`, or `plugin:ro` where all commands that match are reads. `query` and `error` need a scope that shows results. ' +
+    `At most ${actionsOpenMax} actions are open. ${idempotencyNotes}`,
+  access: anyOf('control:rw'),
+  body: startBody,
+  problems: [
+    'forbidden',
+    'invalid_idempotency_key',
+    'idempotency_mismatch',
+    'too_many_reads',
+    'too_many_actions',
+    'disk_full',
+    'unavailable',
+    'stopping',
+  ],
+  answers: {
+    200: {
+      description: 'With `dry_run`: what an action would take.',
+      schema: Type.Object({
+        matched,
+        sample: Type.Array(uuid, { description: `The oldest that match, at most ${sampleMax}.` }),
+        up_to: upTo,
+        index_at: indexAt,
+      }),
+    },
+    202: {
+      description: 'The action is on disk.',
+      schema: Type.Object({ action_id: uuid, matched, up_to: upTo, index_at: indexAt }),
+    },
+  },
+  async handle(call) {
+    const body = call.body as StartBody | undefined;
+    if (body === undefined) {
+      const message = 'must be an object with "do" and "where"';
+      return mismatchProblem('invalid_request', [{ pointer: '', message }]);
+    }
+    const wrong = whereProblems(body.where);
+    if (wrong.length > 0) return mismatchProblem('invalid_request', wrong);
+    const lacking = lackingScope(call.caller!, body);
+    if (lacking) return lacking;
+    const idempotency = idempotencyOf(call, 'POST', '/actions');
+    if (isProblem(idempotency)) return idempotency;
+    const { engine, caller } = call;
+    const selection = selectionOf(body.where);
+    const counted = await countOf(call, selection);
+    if (isProblem(counted)) return counted;
+    const refused = body.do === 'rerun' ? refusedRerun(call.config, counted, caller!) : null;
+    if (refused) return refused;
+    const { moment, searchedUs } = counted;
+    const answer = answerOf(counted);
+    if (body.dry_run) return json(200, JSON.stringify({ ...answer, sample: counted.sample.map(formatId) }));
+    const { do: deed, where, limit, per_second, reason } = body;
+    const plan = {
+      deed,
+      selection,
+      moment,
+      searchedUs,
+      limit: limit ?? null,
+      perSecond: per_second ?? null,
+      reason: reason ?? null,
+      by: caller!.origin,
+      matched: counted.matched,
+    };
+    const payload = pack({
+      do: deed,
+      where,
+      ...(limit !== undefined && { limit }),
+      ...(per_second !== undefined && { per_second }),
+      ...(reason !== undefined && { reason }),
+      ...answer,
+    });
+    const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }) });
+    if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
+    // A repeated call gets the answer of the first one.
+    const job = idempotency && engine.job(reply.id);
+    const given = job?.input.payload ? answerIn(requestOf(job)) : answer;
+    return json(202, JSON.stringify({ action_id: formatId(reply.id), ...given }));
+  },
+});
+
+const getActions = route({
+  method: 'GET',
+  path: '/actions',
+  section,
+  summary: 'Lists actions over many jobs, newest first.',
+  access: anyOf('control:ro', 'control:rw'),
+  query: { limit: integer(1, pageMax, pageDefault), cursor: cursor(actionsList, jobIdBytes) },
+  problems: ['too_many_reads'],
+  answers: {
+    200: {
+      description: 'One page of actions, and the number of all.',
+      schema: Type.Object({
+        actions: Type.Array(actionSchema),
+        total: Type.Integer({ minimum: 0 }),
+        next_cursor: Type.Optional(Type.String()),
+      }),
+    },
+  },
+  handle(call) {
+    const { limit = pageDefault, cursor: before = null } = call.query;
+    return answerRead(call, { kind: 'actions', limit, before });
+  },
+});
+
+const getAction = route({
+  method: 'GET',
+  path: '/action/{id}',
+  section,
+  summary: 'Returns one action, and how far it has come.',
+  access: anyOf('control:ro', 'control:rw'),
+  problems: ['unknown_action'],
+  answers: { 200: { description: 'The action.', schema: actionSchema } },
+  find({ engine, params }): JobView | HttpProblem {
+    const id = parseId(params.id);
+    const job = id && engine.job(id);
+    if (job?.plugin === headgatePlugin) return job;
+    return problem('unknown_action', `there is no action ${JSON.stringify(params.id)}`);
+  },
+  handle({ engine, found }) {
+    return json(200, writeAction(found, engine.actions.find(parseId(found.jobId)!)));
+  },
+});
+
+export const actionRoutes: readonly Route[] = [startAction, getActions, getAction];
+
+function lackingScope(caller: Caller, { do: deed, where }: StartBody): HttpProblem | null {
+  const needed = deed === 'rerun' ? (['plugin:ro', 'plugin:rw'] as const) : (['jobs:rw'] as const);
+  if (!may(caller, needed)) return forbidden(needed);
+  // The matches would reveal what this caller may not read.
+  const isSearch = where.query !== undefined || where.error !== undefined;
+  return isSearch && !maySeeResults(caller) ? forbidden(resultScopes) : null;
+}
+
+async function countOf(
+  { engine }: HttpCall,
+  selection: Parameters<HttpCall['engine']['actions']['count']>[0],
+): Promise<CountedSelection | HttpProblem> {
+  try {
+    const counted = await engine.actions.count(selection);
+    if (counted === null) return problem('too_many_reads', 'too many selections are being counted');
+    return 'refusal' in counted ? problem(counted.refusal, refusalDetails[counted.refusal]) : counted;
+  } catch (error) {
+    if (error instanceof ReadsDown) return problem('unavailable', readsDownDetail);
+    throw error;
+  }
+}
+
+/** Whether the caller may not run what the selection would run again. What is no longer configured runs nothing. */
+function refusedRerun(config: Config, { commands }: CountedSelection, caller: Caller): HttpProblem | null {
+  if (may(caller, ['plugin:rw'])) return null;
+  for (const each of commands) {
+    const [plugin = '', command = ''] = each.split('\0');
+    const found = isHosted(plugin) ? findCommand(config, plugin, command, caller) : null;
+    if (found === null || (isProblem(found) && found.code === 'forbidden'))
+      return problem(
+        'forbidden',
+        `jobs of ${plugin}/${command} match: to run them again needs the scope plugin:rw or *`,
+      );
+  }
+  return null;
+}
+
+type CountAnswer = { readonly matched: number; readonly up_to: string; readonly index_at?: string };
+
+function answerOf({ matched: count, moment, searchedUs }: CountedSelection): CountAnswer {
+  return {
+    matched: count,
+    up_to: timestamp(moment.atUs),
+    ...(searchedUs !== null && { index_at: timestamp(searchedUs) }),
+  };
+}
+
+function answerIn({ matched: count, up_to, index_at }: ActionRequest): CountAnswer {
+  return { matched: count, up_to, ...(index_at !== undefined && { index_at: index_at as string }) };
+}

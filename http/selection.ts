@@ -1,0 +1,103 @@
+// The `where` of an action: the filters of GET /jobs and GET /job-logs, as members of a body.
+import { parseQuery } from '../actors/index/records/words.ts';
+import type { Selection } from '../actors/job/records/action.ts';
+import { type Status, statuses } from '../actors/job/records/job.ts';
+import { type JobId, parseId } from '../runtime/ids.ts';
+import { Type } from '../runtime/schema-type.ts';
+import { parseTimestamp } from '../service/json/timestamp.ts';
+import type { ProblemItem } from './problem.ts';
+
+/** The length of a name, and of a search query: as for the lists. */
+export const nameCharactersMax = 256;
+export const queryCharactersMax = 1_024;
+/** Other words for a status, as the lists have them. */
+export const statusAliases = { pending: 'queued', ok: 'succeeded', error: 'failed' } as const;
+
+const name = (description: string) => Type.Optional(Type.String({ maxLength: nameCharactersMax, description }));
+const id = (description: string) => Type.Optional(Type.String({ format: 'uuid', description }));
+const words = (description: string) => Type.Optional(Type.String({ maxLength: queryCharactersMax, description }));
+const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
+
+export const whereSchema = Type.Object(
+  {
+    plugin: name('Jobs of this plugin.'),
+    command: name('Jobs of this command.'),
+    status: Type.Optional(Type.String({ enum: [...statuses, ...Object.keys(statusAliases)] })),
+    pipeline: name('Runs of this pipeline; with `children` also the jobs of its steps.'),
+    submitted_by: name('Jobs with this origin.'),
+    job_id: id('This job.'),
+    run: id('Jobs inside this run; needs `children`.'),
+    root: id('This job and its descendants.'),
+    parent: id('Jobs that this one caused.'),
+    error: words('Words of the last error.'),
+    query: words('Words of the log of an attempt.'),
+    from: time('An attempt of the job ended at this time or later.'),
+    to: time('An attempt of the job ended at this time or earlier.'),
+    children: Type.Optional(Type.Boolean({ description: 'Also jobs inside runs. Default: runs and direct jobs.' })),
+    all: Type.Optional(Type.Literal(true, { description: 'Every job; needed where there is no filter.' })),
+  },
+  { additionalProperties: false, description: 'A job must match all of these.' },
+);
+
+export type Where = {
+  readonly plugin?: string;
+  readonly command?: string;
+  readonly status?: Status | keyof typeof statusAliases;
+  readonly pipeline?: string;
+  readonly submitted_by?: string;
+  readonly job_id?: string;
+  readonly run?: string;
+  readonly root?: string;
+  readonly parent?: string;
+  readonly error?: string;
+  readonly query?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly children?: boolean;
+  readonly all?: true;
+};
+
+/** What is wrong with it beyond its schema; nothing where it can be used. */
+export function whereProblems(where: Where): readonly ProblemItem[] {
+  const items: ProblemItem[] = [];
+  const refuse = (key: string, message: string) => items.push({ pointer: `/where${key}`, message });
+  const { children, all, ...filters } = where;
+  if (Object.keys(filters).length === 0 && all !== true)
+    refuse('', 'must have a filter, such as {"plugin": "mailer"}; {"all": true} takes every job');
+  for (const key of ['job_id', 'run', 'root', 'parent'] as const)
+    if (where[key] !== undefined && !parseId(where[key])) refuse(`/${key}`, 'must be the id of a job');
+  if (where.run !== undefined && children !== true)
+    refuse('/children', 'must be true beside "run": jobs inside a run are taken only then');
+  for (const key of ['from', 'to'] as const)
+    if (where[key] !== undefined && parseTimestamp(where[key]) === undefined)
+      refuse(`/${key}`, 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
+  for (const key of ['error', 'query'] as const)
+    if (where[key] !== undefined && parseQuery(where[key]).length === 0)
+      refuse(`/${key}`, 'must have at least one word to search for');
+  return items;
+}
+
+export function selectionOf(where: Where): Selection {
+  const { plugin, command, status, pipeline, submitted_by, error, query, from, to, children } = where;
+  const idOf = (text: string | undefined): JobId | null => (text === undefined ? null : parseId(text)!);
+  return {
+    plugin: plugin ?? null,
+    command: command ?? null,
+    status: status === undefined ? null : statusOf(status),
+    submittedBy: submitted_by ?? null,
+    pipeline: pipeline ?? null,
+    jobId: idOf(where.job_id),
+    run: idOf(where.run),
+    root: idOf(where.root),
+    parent: idOf(where.parent),
+    error: error ?? null,
+    query: query ?? null,
+    fromUs: from === undefined ? null : Math.ceil(parseTimestamp(from)!),
+    toUs: to === undefined ? null : Math.floor(parseTimestamp(to)!),
+    children: children === true,
+  };
+}
+
+function statusOf(given: NonNullable<Where['status']>): Status {
+  return given in statusAliases ? statusAliases[given as keyof typeof statusAliases] : (given as Status);
+}

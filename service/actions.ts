@@ -1,0 +1,171 @@
+// Actions over many jobs, as the HTTP servers use them, and what keeps them going: the reads thread finds the next jobs, the ledger does
+// the deed and moves the cursor. What is lost on the way is found and sent again from the cursor on.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ActionStepReply, MomentReply, RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
+import {
+  type Action,
+  type ActionPlan,
+  type Moment,
+  readAction,
+  type Selection,
+  stepJobsMax,
+} from '../actors/job/records/action.ts';
+import { type JobId, jobIdBytes } from '../runtime/ids.ts';
+import { type Link, ThreadGone } from '../runtime/link.ts';
+import type { Reader } from '../runtime/store/store.ts';
+import type { ReadsClient } from './reads/reads-client.ts';
+import type { Counted } from './reads/selecting.ts';
+
+/** Selections that are counted at the same time. */
+export const countsMax = 8;
+/** How soon an action goes on that had to wait. */
+const againMs = 250;
+/** With a pace, jobs are sent in so many portions a second. */
+const portionsPerSecond = 10;
+
+export type NewAction = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
+export type CountedSelection = Counted & { readonly moment: Moment };
+
+export type ActionCalls = {
+  /** The jobs of the selection as of now. Null: too many others are being counted. Rejects with `ReadsDown` while the reads thread restarts. */
+  count(selection: Selection): Promise<CountedSelection | RefusedWork | null>;
+  /** Resolves when the action is on disk, or refused. */
+  start(action: NewAction): Promise<SubmitReply>;
+  /** Undefined: it has ended, or there is none. */
+  find(id: JobId): Action | undefined;
+};
+
+export type ActionDriver = ActionCalls & {
+  /** The actions that an earlier process has left go on. */
+  resume(): void;
+};
+
+export type ActionReads = Pick<ReadsClient, 'countMatches' | 'nextMatches'>;
+export type ActionParts = {
+  readonly link: Link;
+  readonly reader: Reader;
+  readonly reads: ActionReads;
+  readonly stopping: () => boolean;
+};
+
+export function openActions({ link, reader, reads, stopping }: ActionParts): ActionDriver {
+  let counts = 0;
+
+  async function count(selection: Selection): Promise<CountedSelection | RefusedWork | null> {
+    if (counts >= countsMax) return null;
+    counts++;
+    try {
+      const reply = await link.ask<MomentReply | RefusedWork>('job', { kind: 'ask_moment' });
+      if (reply.kind === 'refused') return reply;
+      const { moment } = reply;
+      return { ...(await reads.countMatches(selection, moment)), moment };
+    } finally {
+      counts--;
+    }
+  }
+
+  async function start(action: NewAction): Promise<SubmitReply> {
+    const reply = await link.ask<SubmitReply>('job', { kind: 'start_action', ...action });
+    if (reply.kind === 'accepted') keepGoing(reply.id);
+    return reply;
+  }
+
+  const underWay = new Set<string>();
+
+  function keepGoing(id: JobId): void {
+    const own = Buffer.from(id);
+    const name = own.toString('hex');
+    reader.refresh();
+    const action = readAction(reader, own);
+    // A repeated call with an Idempotency-Key names one that is under way already, or has ended.
+    if (!action || underWay.has(name)) return;
+    underWay.add(name);
+    void run(own, action).finally(() => underWay.delete(name));
+  }
+
+  async function run(id: JobId, { plan, progress }: Action): Promise<void> {
+    const pace = new Pace(plan.perSecond);
+    let after = progress.cursor;
+    let left: Uint8Array = new Uint8Array(0);
+    let isEnd = false;
+    while (!stopping()) {
+      try {
+        if (left.length === 0 && !isEnd) ({ ids: left, isEnd } = await nextPage(plan, after));
+        const ids = left.subarray(0, pace.portion * jobIdBytes);
+        const isLast = isEnd && ids.length === left.length;
+        const step = { kind: 'action_step', id, after, ids, isLast };
+        const reply = await link.ask<ActionStepReply | RefusedWork>('job', step);
+        if (reply.kind === 'refused') {
+          await pause(againMs);
+          continue;
+        }
+        if (reply.isOver) return;
+        const taken = takenIds(after, reply.cursor, left);
+        // The cursor is elsewhere: what was committed decides.
+        if (taken === null) {
+          left = new Uint8Array(0);
+          isEnd = false;
+        } else left = left.subarray(taken * jobIdBytes);
+        after = reply.cursor;
+        if (reply.waits) await pause(againMs);
+        else await pace.wait(taken ?? 0);
+      } catch (error) {
+        if (error instanceof ThreadGone) return;
+        await pause(againMs);
+      }
+    }
+  }
+
+  async function nextPage({ selection, moment, searchedUs }: ActionPlan, after: JobId | null) {
+    return reads.nextMatches({ selection, moment, searchedUs, after });
+  }
+
+  return {
+    count,
+    start,
+    find(id) {
+      reader.refresh();
+      return readAction(reader, id);
+    },
+    resume() {
+      reader.refresh();
+      for (const key of Array.from(reader.keys('actions', {}), key => Buffer.from(key))) keepGoing(key);
+    },
+  };
+}
+
+/** How fast jobs are sent. Null: as fast as the ledger takes them. */
+class Pace {
+  readonly portion: number;
+  readonly #perSecond: number | null;
+  #dueMs = performance.now();
+
+  constructor(perSecond: number | null) {
+    this.#perSecond = perSecond;
+    this.portion = perSecond === null ? stepJobsMax : Math.min(stepJobsMax, Math.ceil(perSecond / portionsPerSecond));
+  }
+
+  /** Until the next portion is due. What was late is not made up for. */
+  async wait(taken: number): Promise<void> {
+    if (this.#perSecond === null) return;
+    const nowMs = performance.now();
+    this.#dueMs = Math.max(nowMs, this.#dueMs + (taken * 1000) / this.#perSecond);
+    if (this.#dueMs > nowMs) await pause(this.#dueMs - nowMs);
+  }
+}
+
+/** It keeps no process alive. */
+function pause(ms: number): Promise<void> {
+  return sleep(ms, undefined, { ref: false });
+}
+
+/** How many of the ids have been taken, if the cursor went from `after` to here. Null: it is at none of them. */
+function takenIds(after: JobId | null, cursor: JobId | null, ids: Uint8Array): number | null {
+  if (cursor === null) return after === null ? 0 : null;
+  if (after !== null && Buffer.compare(after, cursor) === 0) return 0;
+  for (let at = 0; at < ids.length; at += jobIdBytes) {
+    if (Buffer.compare(cursor, ids.subarray(at, at + jobIdBytes)) === 0) return at / jobIdBytes + 1;
+  }
+  return null;
+}

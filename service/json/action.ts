@@ -1,0 +1,56 @@
+// Actions over many jobs as JSON: what was asked for, as the job's payload has it, and how far it has come.
+import { type Action, type ActionResult, noProgress, readResult } from '../../actors/job/records/action.ts';
+import type { JobView } from '../../actors/job/views/job-view.ts';
+import { bodyPart } from '../../runtime/host/wire/outcome.ts';
+import { type JsonObject, unpack } from '../../runtime/packing.ts';
+import { writeCursor } from './cursor.ts';
+import { timestamp } from './timestamp.ts';
+
+/** The letter that names the list in cursors. */
+export const actionsList = 'a';
+
+/** What was asked for, and of when: the payload of the action's job. */
+export type ActionRequest = JsonObject & { readonly matched: number; readonly up_to: string };
+
+/** `action`: undefined once it has ended. */
+export function writeAction(job: JobView, action: Action | undefined): string {
+  const { matched, ...asked } = requestOf(job);
+  const { done, failed, skipped } = countsOf(job, action);
+  const { cancel, createdUs, completedUs } = job;
+  return JSON.stringify({
+    action_id: job.jobId,
+    state: job.status,
+    ...asked,
+    by: job.submittedBy,
+    created_at: timestamp(createdUs),
+    completed_at: completedUs === null ? null : timestamp(completedUs),
+    matched,
+    done,
+    skipped,
+    failed,
+    ...(cancel && {
+      cancel: { by: cancel.by, at: timestamp(cancel.atUs), ...(cancel.reason !== null && { reason: cancel.reason }) },
+    }),
+  });
+}
+
+export function requestOf({ input }: JobView): ActionRequest {
+  return unpack<ActionRequest>(input.payload!);
+}
+
+function countsOf({ body }: JobView, action: Action | undefined): Omit<ActionResult, 'matched'> {
+  const result = body && bodyPart(body, 'result');
+  return result ? readResult(result) : (action?.progress ?? noProgress);
+}
+
+/** `total`: how many there are. */
+export type ActionPage = {
+  readonly actions: readonly string[];
+  readonly total: number;
+  readonly next: Uint8Array | null;
+};
+
+export function writeActions({ actions, total, next }: ActionPage): string {
+  const more = next ? `,"next_cursor":"${writeCursor(actionsList, next)}"` : '';
+  return `{"actions":[${actions.join(',')}],"total":${total}${more}}`;
+}

@@ -1,0 +1,282 @@
+// Actions over many jobs as users see them (docs/engine.md#actions): counted first, then done to each job that matched, once.
+import { expect, onTestFinished, test } from 'vitest';
+import { canary } from '../canary/canary.ts';
+import { everythingToken } from './configuration.ts';
+import { type Answer, type CallOptions, shareGateway } from './gateway.ts';
+import { echo, failing, step, worker } from './sources.ts';
+import { until } from './until.ts';
+
+const tokens = { control: canary('control'), both: canary('both'), reads: canary('reads'), writes: canary('writes') };
+const slow = { backoff_base: '24h', backoff_max: '24h' };
+const reader = { code: 'export const look = () => ({ result: 1 });', commands: { look: { type: 'read' } } };
+
+const gateway = shareGateway({
+  api: {
+    auth: {
+      tokens: [
+        { name: 'test', token: everythingToken, scopes: ['*'] },
+        { name: 'control', token: tokens.control, scopes: ['control:rw'] },
+        { name: 'both', token: tokens.both, scopes: ['control:rw', 'jobs:rw'] },
+        { name: 'reads', token: tokens.reads, scopes: ['control:rw', 'plugin:ro'] },
+        { name: 'writes', token: tokens.writes, scopes: ['control:rw', 'plugin:rw'] },
+      ],
+    },
+  },
+  service: { max_workers: 2 },
+  plugins: { echo, failing, step, worker, reader },
+  instances: {
+    single: { uses: 'worker', parallelism: 1 },
+    other: { uses: 'worker', parallelism: 1 },
+    paced: { uses: 'worker', parallelism: 1 },
+    patient: { uses: 'failing', retry: { max_attempts: 4, ...slow } },
+    weary: { uses: 'failing', retry: { max_attempts: 1 } },
+    listed: { uses: 'failing' },
+    looked: { uses: 'reader' },
+  },
+  pipelines: [
+    { name: 'line', on: 'line', steps: [{ id: 'first', uses: 'single' }] },
+    { name: 'quick', on: 'quick', steps: [{ id: 'only', uses: 'step' }] },
+  ],
+});
+
+type Action = {
+  readonly action_id: string;
+  readonly state: string;
+  readonly matched: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly skipped: { readonly [reason: string]: number };
+};
+
+function post(body: object, options?: CallOptions): Promise<Answer> {
+  return gateway.call('POST', '/actions', body, options);
+}
+
+async function action(id: string): Promise<Action> {
+  return (await gateway.call('GET', `/action/${id}`)).body as unknown as Action;
+}
+
+/** Starts an action, and waits for its end. */
+async function acted(body: object, options?: CallOptions): Promise<Action> {
+  const answer = await post(body, options);
+  expect(answer).toMatchObject({ status: 202 });
+  return ended(String(answer.body['action_id']));
+}
+
+function ended(id: string): Promise<Action> {
+  return until('the action has ended', async () => {
+    const now = await action(id);
+    return now.state === 'running' ? null : now;
+  });
+}
+
+/** Occupies the only place of an instance until the test has ended, so that its other jobs wait. */
+async function occupy(instance: string, gate: string): Promise<string> {
+  onTestFinished(() => gateway.open(gate));
+  const id = await gateway.submit(`${instance}/handle`, { gate });
+  await gateway.noted('start', id);
+  return id;
+}
+
+const submitMany = (command: string, count: number, payload: object = {}) =>
+  Promise.all(Array.from({ length: count }, () => gateway.submit(command, payload)));
+
+test('a dry run counts what matches and does nothing; the action cancels these jobs, and none that came later', async () => {
+  const running = await occupy('single', 'later');
+  const ids = await submitMany('single/handle', 12);
+  const run = await gateway.run('line');
+  const where = { plugin: 'single', status: 'queued' };
+  const dry = await post({ do: 'cancel', where, dry_run: true });
+  expect(dry.status).toBe(200);
+  expect(dry.body).toEqual({ matched: 12, sample: [...ids].sort().slice(0, 10), up_to: expect.any(String) });
+  expect((await gateway.job(ids[0]!)).status).toBe('queued');
+  const { status, body } = await post({ do: 'cancel', where, reason: 'not needed' });
+  const later = await gateway.submit('single/handle');
+  expect(status).toBe(202);
+  expect(body).toEqual({ action_id: expect.any(String), matched: 12, up_to: expect.any(String) });
+  const id = String(body['action_id']);
+  const end = await ended(id);
+  expect(end).toEqual({
+    ...{ action_id: id, state: 'succeeded', do: 'cancel', where, reason: 'not needed', by: 'api:test' },
+    ...{ created_at: expect.any(String), completed_at: expect.any(String), up_to: body['up_to'] },
+    ...{ matched: 12, done: 12, skipped: {}, failed: 0 },
+  });
+  for (const each of ids) {
+    const cancel = { by: 'api:test', reason: 'not needed' };
+    expect(await gateway.job(each)).toMatchObject({ status: 'cancelled', attempt: 0, cancel });
+  }
+  expect((await gateway.job(later)).status).toBe('queued');
+  expect((await gateway.job(running)).status).toBe('running');
+  expect((await gateway.job(run)).status).toBe('running');
+  gateway.open('later');
+  expect((await gateway.settled(run)).status).toBe('succeeded');
+});
+
+test('an action is a job: listed, shown, with events, and never taken by another action', async () => {
+  const { action_id: id } = await acted({ do: 'cancel', where: { plugin: 'nowhere' } });
+  expect(await gateway.job(id)).toMatchObject({
+    ...{ plugin: 'headgate', command: 'cancel', status: 'succeeded', attempt: 1, submitted_by: 'api:test' },
+    result: { status: 'ok', result: { matched: 0, done: 0, skipped: {}, failed: 0 } },
+    payload: { do: 'cancel', where: { plugin: 'nowhere' }, matched: 0 },
+  });
+  const { body } = await gateway.call('GET', '/jobs?plugin=headgate&limit=1');
+  expect(body['jobs']).toMatchObject([{ job_id: id }]);
+  const listed = await gateway.call('GET', '/actions?limit=1');
+  expect(listed.body).toEqual({
+    actions: [await action(id)],
+    total: body['total'],
+    ...(Number(body['total']) > 1 && { next_cursor: expect.any(String) }),
+  });
+  expect((await post({ do: 'cancel', where: { plugin: 'headgate' }, dry_run: true })).body['matched']).toBe(0);
+  expect(await gateway.call('POST', `/job/${id}/rerun`, {})).toMatchObject({
+    status: 400,
+    body: { detail: 'an action cannot be run again: start a new one with POST /actions' },
+  });
+  expect((await gateway.call('GET', '/action/0198c0de-0000-7000-8000-000000000000')).status).toBe(404);
+});
+
+test('jobs that run are stopped, and runs end with all that is inside', async () => {
+  const running = await occupy('other', 'never');
+  const run = await gateway.run('line', { gate: 'never' });
+  const { action_id: id } = await acted({ do: 'cancel', where: { plugin: 'other' } });
+  expect(await action(id)).toMatchObject({ matched: 1, done: 1 });
+  expect((await gateway.settled(running)).status).toBe('cancelled');
+  expect(await acted({ do: 'cancel', where: { pipeline: 'line' } })).toMatchObject({ done: expect.any(Number) });
+  expect((await gateway.settled(run)).status).toBe('cancelled');
+});
+
+test('with a pace and a limit it takes so many, and can be cancelled in the midst', async () => {
+  await occupy('paced', 'pace');
+  await submitMany('paced/handle', 30);
+  const where = { plugin: 'paced', status: 'queued' };
+  expect(await acted({ do: 'cancel', where, limit: 3 })).toMatchObject({ matched: 30, done: 3 });
+  const { body } = await post({ do: 'cancel', where, per_second: 10 });
+  const id = String(body['action_id']);
+  await until('it has begun', async () => (await action(id)).done > 0);
+  expect(await gateway.call('POST', `/job/${id}/cancel`, { reason: 'wrong filter' })).toMatchObject({
+    status: 200,
+    body: { job_id: id, status: 'cancelled' },
+  });
+  const end = await action(id);
+  expect(end).toMatchObject({ state: 'cancelled', matched: 27, cancel: { by: 'api:test', reason: 'wrong filter' } });
+  expect(end.done).toBeLessThan(27);
+  const left = await gateway.call('GET', '/jobs?plugin=paced&status=queued&limit=1');
+  expect(left.body['total']).toBe(27 - end.done);
+  expect(await acted({ do: 'cancel', where })).toMatchObject({ done: 27 - end.done });
+});
+
+test('run_now makes retries due at once, and says which jobs waited for nothing', async () => {
+  const ids = await submitMany('patient/handle', 3, { times: 1 });
+  for (const id of ids) await until('it has failed once', async () => (await gateway.job(id)).last_error);
+  const { job_id: done } = await gateway.finished('echo/handle');
+  expect(await acted({ do: 'run_now', where: { plugin: 'patient' } })).toMatchObject({ matched: 3, done: 3 });
+  for (const id of ids) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 2 });
+  expect(await acted({ do: 'run_now', where: { job_id: done } })).toMatchObject({ skipped: { already_settled: 1 } });
+});
+
+test('rerun runs each again, once, with its payload; those that fail again are not taken again', async () => {
+  const ids = await submitMany('weary/handle', 5, { message: 'ECONNREFUSED to the provider' });
+  const [different] = await submitMany('weary/handle', 1, { message: 'a wrong address' });
+  for (const id of [...ids, different!]) await gateway.settled(id);
+  const where = { plugin: 'weary', status: 'dead', error: '"econnrefused"' };
+  const dry = await post({ do: 'rerun', where, dry_run: true });
+  expect(dry.body).toMatchObject({ matched: 5, index_at: expect.any(String) });
+  expect(await acted({ do: 'rerun', where, reason: 'it is back' })).toMatchObject({ matched: 5, done: 5 });
+  for (const id of ids) {
+    const old = (await gateway.call('GET', `/job/${id}`)).body as { readonly reruns: readonly string[] };
+    expect(old.reruns).toHaveLength(1);
+    expect(await gateway.settled(old.reruns[0]!)).toMatchObject({
+      ...{ status: 'dead', rerun_of: id, rerun_reason: 'it is back', submitted_by: 'api:test' },
+      payload: { message: 'ECONNREFUSED to the provider' },
+    });
+  }
+  // Twice as many match now.
+  expect((await post({ do: 'rerun', where, dry_run: true })).body['matched']).toBe(10);
+  expect((await post({ do: 'rerun', where: { ...where, query: 'address' }, dry_run: true })).body['matched']).toBe(0);
+  const found = await post({ do: 'rerun', where: { plugin: 'weary', query: 'address' }, dry_run: true });
+  expect(found.body).toMatchObject({ matched: 1, sample: [different] });
+  const { body } = await post({ do: 'rerun', where: { job_id: different! }, dry_run: true });
+  expect(body['matched']).toBe(1);
+});
+
+test('jobs inside runs match only with children', async () => {
+  const run = await gateway.ran('quick', {});
+  const all = { root: run.job_id };
+  expect((await post({ do: 'rerun', where: all, dry_run: true })).body).toMatchObject({ sample: [run.job_id] });
+  const { body } = await post({ do: 'rerun', where: { ...all, children: true }, dry_run: true });
+  expect(body['matched']).toBe(2);
+  const inside = { run: run.job_id, children: true };
+  expect(await acted({ do: 'rerun', where: inside })).toMatchObject({ matched: 1, done: 1 });
+  expect(await acted({ do: 'rerun', where: { pipeline: 'quick' } })).toMatchObject({ matched: 1, done: 1 });
+});
+
+test('from and to are of attempts that ended', async () => {
+  const job = await gateway.finished('listed/handle', { retry: false });
+  const at = { plugin: 'listed', status: 'failed' };
+  const count = async (more: object) => {
+    const { body } = await post({ do: 'rerun', where: { ...at, ...more }, dry_run: true });
+    return body['matched'];
+  };
+  expect(await count({ from: job.completed_at, to: job.completed_at })).toBe(1);
+  expect(await count({ to: job.created_at })).toBe(0);
+  expect(await count({ from: '2199-01-01T00:00:00Z' })).toBe(0);
+  expect(await count({ submitted_by: 'api:test', command: 'handle' })).toBe(1);
+  expect(await count({ submitted_by: 'api:nobody' })).toBe(0);
+});
+
+test('a call with an Idempotency-Key starts one action', async () => {
+  const headers = { 'Idempotency-Key': 'once' };
+  const body = { do: 'cancel', where: { plugin: 'nobody' } };
+  const first = await post(body, { headers });
+  expect(await post(body, { headers })).toMatchObject({ status: 202, body: first.body });
+  expect((await post({ ...body, limit: 1 }, { headers })).status).toBe(422);
+});
+
+test('it needs its own scope and that of the single deed', async () => {
+  const cancel = { do: 'cancel', where: { plugin: 'nobody' }, dry_run: true };
+  const rerun = { ...cancel, do: 'rerun' };
+  const { job_id: look } = await gateway.finished('looked/look');
+  const { job_id: write } = await gateway.finished('echo/handle');
+  const status = async (body: object, token: string) => (await post(body, { token })).status;
+  expect(await status(cancel, tokens.control)).toBe(403);
+  expect(await status(cancel, tokens.both)).toBe(200);
+  expect(await status({ ...cancel, do: 'run_now' }, tokens.writes)).toBe(403);
+  expect(await status(rerun, tokens.both)).toBe(403);
+  expect(await status(rerun, tokens.writes)).toBe(200);
+  expect(await status({ ...rerun, where: { job_id: look } }, tokens.reads)).toBe(200);
+  expect(await status({ ...rerun, where: { job_id: write } }, tokens.reads)).toBe(403);
+  expect(await status({ ...rerun, where: { job_id: write, error: 'x' } }, tokens.writes)).toBe(403);
+});
+
+test.each([
+  [undefined, 'the body must be an object with "do" and "where"'],
+  [{ do: 'cancel' }, "the body must have required property 'where'"],
+  [{ do: 'stop', where: { all: true } }, '/do must be one of ["cancel","rerun","run_now"]'],
+  [
+    { do: 'cancel', where: {} },
+    '/where must have a filter, such as {"plugin": "mailer"}; {"all": true} takes every job',
+  ],
+  [{ do: 'cancel', where: { children: true } }, /^\/where must have a filter/],
+  [{ do: 'cancel', where: { all: false } }, '/where/all must be true'],
+  [{ do: 'cancel', where: { plugins: 'x' } }, /^\/where\/plugins is not a known field/],
+  [{ do: 'cancel', where: { status: 'waiting' } }, /^\/where\/status must be one of \["queued"/],
+  [{ do: 'cancel', where: { root: 'x' } }, '/where/root must be the id of a job'],
+  [
+    { do: 'cancel', where: { run: '0198c0de-0000-7000-8000-000000000000' } },
+    '/where/children must be true beside "run": jobs inside a run are taken only then',
+  ],
+  [
+    { do: 'cancel', where: { from: 'yesterday' } },
+    '/where/from must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
+  ],
+  [{ do: 'cancel', where: { query: '!!' } }, '/where/query must have at least one word to search for'],
+  [{ do: 'cancel', where: { plugin: 'x' }, limit: 0 }, '/limit must be >= 1'],
+  [{ do: 'cancel', where: { plugin: 'x' }, per_second: 0.5 }, '/per_second must be integer'],
+  [{ do: 'cancel', where: { plugin: 'x' }, reason: '' }, /^\/reason must NOT have fewer than 1 characters/],
+  [{ do: 'cancel', where: { plugin: 'x' }, dry_run: 'yes' }, '/dry_run must be boolean'],
+])('a body %j is told what would be right', async (body, detail) => {
+  const answer = await gateway.call('POST', '/actions', body);
+  expect(answer.status).toBe(400);
+  if (typeof detail === 'string') expect(answer.body['detail']).toBe(detail);
+  else expect(answer.body['detail']).toMatch(detail);
+});
