@@ -4,13 +4,14 @@ import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { ApplyDeed, DeedOutcome } from './deeds.ts';
+import type { ApplyDeed } from './deeds.ts';
 import type { JobState } from './job-state.ts';
 import type { ActionStep, ActionStepReply, IdempotencyStore, Refusal, StartAction, SubmitReply } from './protocol.ts';
 import {
   type Action,
   type ActionProgress,
   actionsOpenMax,
+  type DeedOutcome,
   decodeAction,
   noProgress,
   putAction,
@@ -38,8 +39,9 @@ export class Actions {
     for (const { key, value } of state.reader.scan('actions', {})) {
       const id = Buffer.from(key);
       const action = state.setAside.read('actions', id, () => decodeAction(Buffer.from(value)));
-      const block = action && findBlock(state.reader, id);
-      if (block) this.#open.set(keyText(id), { ...action, id, createdUs: block.createdUs });
+      const block = findBlock(state.reader, id);
+      if (action && block?.plugin === headgatePlugin)
+        this.#open.set(keyText(id), { ...action, id, createdUs: block.createdUs });
     }
   }
 

@@ -122,7 +122,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     idempotency,
     openDeeds({ state, dispatcher, cancelling, acceptor, pipeline: options.pipeline }),
   );
-  cancelling.actions = actions;
+  cancelling.cancelAction = (turn, id, cancel) => actions.cancel(turn, id, cancel);
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
   let alarmUs: number | null = null;

@@ -3,15 +3,14 @@
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { Actions } from './actions.ts';
 import { endWaiting, type Wanted } from './cancelled-jobs.ts';
-import type { DeedOutcome } from './deeds.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { HostSlotName } from './host-slot.ts';
 import type { JobState } from './job-state.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { WaitingCancel } from './outstanding-frames.ts';
 import type { CancelJob, CancelReply, PipelineCalls } from './protocol.ts';
+import type { DeedOutcome } from './records/action.ts';
 import { findBlock, groupOf } from './records/block.ts';
 import { type Cancel, cancelText } from './records/cancel.ts';
 import { headgatePlugin, pipelinePlugin, type Status } from './records/job.ts';
@@ -32,8 +31,8 @@ const afterBlocks = Buffer.alloc(12, 0xff);
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
 export class Cancelling {
-  /** Actions over many jobs can be cancelled, too. */
-  actions: Pick<Actions, 'cancel'> | null = null;
+  /** Ends an action over many jobs. */
+  cancelAction: ((turn: Turn, id: JobId, cancel: Cancel) => void) | null = null;
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
@@ -59,7 +58,7 @@ export class Cancelling {
     const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
     const block = findBlock(state.reader, id);
     if (block?.plugin === pipelinePlugin) this.#cancelRun(turn, id, cancel, detached);
-    else if (block?.plugin === headgatePlugin) this.actions?.cancel(turn, id, cancel);
+    else if (block?.plugin === headgatePlugin) this.cancelAction?.(turn, id, cancel);
     else if (block) {
       const waiting: Wanted = new Map();
       this.#cancelJob(turn, id, cancel, waiting);

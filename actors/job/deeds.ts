@@ -6,16 +6,14 @@ import type { Dispatcher } from './dispatch.ts';
 import type { JobAcceptor } from './job-acceptor.ts';
 import type { JobState } from './job-state.ts';
 import type { PipelineCalls, Refusal, SubmitJobsReply, SubmitReply } from './protocol.ts';
-import type { ActionPlan, SkipReason } from './records/action.ts';
+import type { ActionPlan, DeedOutcome, SkipReason } from './records/action.ts';
 import { pipelinePlugin } from './records/job.ts';
-import { keyText } from './records/open.ts';
 import { runNow } from './run-now.ts';
 import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import type { JobView } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
 
-export type DeedOutcome = 'done' | 'failed' | SkipReason;
 /** The outcomes are those of the first ids: a turn that is spent takes no more. `waits`: why the next id must wait; null: nothing does. */
 export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
 export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;

@@ -19,6 +19,7 @@ export const skipReasons = [
   'not_waiting',
 ] as const;
 export type SkipReason = (typeof skipReasons)[number];
+export type DeedOutcome = 'done' | 'failed' | SkipReason;
 
 /** Actions that have not ended, at most. */
 export const actionsOpenMax = 100;

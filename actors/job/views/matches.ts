@@ -13,7 +13,7 @@ import type { NameTable } from '../records/name-table.ts';
 import { BlockCache, twoBlocks } from './block-cache.ts';
 import type { JobScopeFilter } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
-import { type Span, spansOf } from './oldest-first.ts';
+import { type JobSpan, spansOf } from './oldest-first.ts';
 import { membersOf } from './tree-listing.ts';
 
 /** Jobs whose attempts are read in one step. */
@@ -28,7 +28,7 @@ export type WordChecks = {
 };
 export const noWords: WordChecks = { searchedUs: null };
 
-export type Match = { readonly id: JobId; readonly plugin: string; readonly command: string };
+export type MatchedJob = { readonly id: JobId; readonly plugin: string; readonly command: string };
 
 export type MatchOptions = {
   readonly reader: Reader;
@@ -39,11 +39,11 @@ export type MatchOptions = {
   /** Only jobs behind it. */
   readonly after?: JobId | null;
   /** Where to look. Absent: where the tables say. */
-  readonly spans?: Iterable<Span | null>;
+  readonly spans?: Iterable<JobSpan | null>;
 };
 
 /** At a null the walk may pause. */
-export function* matches(options: MatchOptions): Iterable<Match | null> {
+export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   const { reader, names, selection, moment, after = null } = options;
   const blocks = new BlockCache(reader, twoBlocks);
   const filters = {

@@ -10,7 +10,7 @@ import { keyText, OpenBlock } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 
 /** Jobs of a block, by their indexes in ascending order. Null: all of them. */
-export type Span = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
+export type JobSpan = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
 
 /** Keys that are read in one scan, of each range. */
 const keysPerStep = 256;
@@ -25,7 +25,7 @@ export function* spansOf(
   names: NameTable,
   selection: Selection,
   after: JobId | null,
-): Iterable<Span | null> {
+): Iterable<JobSpan | null> {
   const { jobId, status, plugin, command, pipeline, children } = selection;
   const within = selection.root ?? selection.run ?? selection.parent;
   const from = after ?? Buffer.alloc(jobIdBytes);
@@ -48,7 +48,7 @@ export function* spansOf(
 }
 
 /** The jobs with these ids, which are in ascending order. */
-export function* spansOfIds(ids: Iterable<JobId>): Iterable<Span> {
+export function* spansOfIds(ids: Iterable<JobId>): Iterable<JobSpan> {
   let key: BlockKey | null = null;
   let indexes: number[] = [];
   for (const id of ids) {
@@ -62,7 +62,7 @@ export function* spansOfIds(ids: Iterable<JobId>): Iterable<Span> {
   if (key) yield { key, indexes };
 }
 
-function* ofAll(reader: Reader, after: Uint8Array): Iterable<Span | null> {
+function* ofAll(reader: Reader, after: Uint8Array): Iterable<JobSpan | null> {
   for (let from: Uint8Array = blockOf(after); ; ) {
     const keys = Array.from(reader.keys('blocks', { from, limit: keysPerStep }), key => Buffer.from(key));
     for (const key of keys) yield { key, indexes: null };
@@ -72,7 +72,7 @@ function* ofAll(reader: Reader, after: Uint8Array): Iterable<Span | null> {
   }
 }
 
-function* ofCommands(reader: Reader, numbers: readonly number[], after: Uint8Array): Iterable<Span | null> {
+function* ofCommands(reader: Reader, numbers: readonly number[], after: Uint8Array): Iterable<JobSpan | null> {
   const walk = oldestKeys(reader, 'by_command', numbers.map(numberKey), blockOf(after), endOfBlocks);
   for (const key of walk) yield key && { key, indexes: null };
 }
@@ -82,7 +82,7 @@ function* ofUnsuccessful(
   numbers: readonly number[],
   status: TerminalStatus,
   after: Uint8Array,
-): Iterable<Span | null> {
+): Iterable<JobSpan | null> {
   const prefixes = numbers.map(number => unsuccessfulKey(number, status, new Uint8Array(0)));
   let page: Buffer[] = [];
   for (const id of oldestKeys(reader, 'unsuccessful', prefixes, after, endOfIds)) {
@@ -118,9 +118,9 @@ function* oldestKeys(
   }
 }
 
-function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Array): Iterable<Span | null> {
+function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Array): Iterable<JobSpan | null> {
   for (let from: Uint8Array = blockOf(after); ; ) {
-    const spans: Span[] = [];
+    const spans: JobSpan[] = [];
     let seen = 0;
     for (const { key, value } of reader.scan('open', { from, limit: blocksPerStep })) {
       const own = Buffer.from(key);
@@ -139,7 +139,7 @@ function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Arr
 }
 
 /** The whole tree that the job belongs to. */
-function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<Span | null> {
+function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<JobSpan | null> {
   const block = findBlock(reader, id);
   if (!block) return;
   const root = groupOf(block, indexOf(id)).group.root ?? id;

@@ -3,6 +3,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type ActionPlan, noProgress, putAction } from '../../../actors/job/records/action.ts';
 import { AttemptWriter, attemptKey, latestAttempt, pageBytesMax } from '../../../actors/job/records/attempts.ts';
 import { BlockBuilder, decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { putMark } from '../../../actors/job/records/cancel.ts';
@@ -110,6 +111,15 @@ type Tampering = (batch: Batch, reader: Reader, ids: Ids) => void;
 const nowhere = Buffer.from('0198c0de0000700080000000', 'hex');
 const anotherRun = Buffer.concat([nowhere, Buffer.alloc(4)]);
 
+/** Of an action that cancels all jobs, at most `limit`. */
+function plan(limit: number | null): ActionPlan {
+  const any = { plugin: null, command: null, status: null, submittedBy: null, pipeline: null, jobId: null };
+  const selection = { ...any, run: null, root: null, parent: null, error: null, query: null, fromUs: null, toUs: null };
+  const moment = { atUs: 1, block: Buffer.alloc(12, 0xff), commitUs: 1 };
+  const rest = { searchedUs: null, limit, perSecond: null, reason: null, by: 'api:test', matched: 9 };
+  return { deed: 'cancel', selection: { ...selection, children: false }, moment, ...rest };
+}
+
 /** Broken side by side in one store where they do not get in each other's way. */
 const groups: readonly { readonly [invariant: string]: Tampering }[] = [
   {
@@ -146,6 +156,11 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       putMark(batch, dead, { by: 'x', atUs: 1, reason: null, notStarted: { jobs: 0, elements: 0 } }),
     holds_have_jobs: batch => batch.put('holds', Buffer.from('whim\0echo\0say'), Buffer.of(1)),
     tree_has_blocks: (batch, _, { run }) => batch.put('tree', Buffer.concat([run, nowhere]), Buffer.alloc(8)),
+    actions_are_open: batch => putAction(batch, anotherRun, { plan: plan(null), progress: noProgress }),
+    actions_take_what_matched: batch => {
+      const progress = { ...noProgress, cursor: anotherRun, done: 2 };
+      putAction(batch, Buffer.concat([nowhere, Buffer.of(0, 0, 0, 1)]), { plan: plan(1), progress });
+    },
     fan_outs_have_runs: batch => batch.put('lists', Buffer.concat([anotherRun, Buffer.alloc(4)]), anotherRun),
     unsuccessful_jobs_are_listed: (batch, reader) => batch.remove('unsuccessful', firstKey(reader, 'unsuccessful')),
     attempts_are_in_journal: (batch, reader) => batch.remove('journal', firstKey(reader, 'journal')),
@@ -175,6 +190,11 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       const open = new OpenBlock(keyText(blockOf(child)), 'pipeline', 'x', 3);
       open.next = 3;
       batch.put('open', blockOf(child), open.encode());
+    },
+    open_actions_go_on: batch => {
+      const open = new OpenBlock(keyText(nowhere), 'headgate', 'cancel', 1);
+      open.next = 1;
+      batch.put('open', nowhere, open.encode());
     },
     blocks_are_listed_by_command: (batch, reader) => batch.remove('by_command', firstKey(reader, 'by_command')),
     attempts_have_bodies: (batch, reader) => batch.remove('bodies', firstKey(reader, 'bodies')),

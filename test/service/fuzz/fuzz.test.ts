@@ -81,6 +81,12 @@ const gateway = shareGateway(
   { environment: noting },
 );
 
+/** An action that takes no job. */
+async function nothingDone(at: Gateway): Promise<string> {
+  const { body } = await at.call('POST', '/actions', { do: 'cancel', where: { plugin: 'nobody' } });
+  return String(body['action_id']);
+}
+
 /** Jobs that were there before, and what the gateway says of itself. */
 async function look(at: Gateway): Promise<Known> {
   const jobs = [
@@ -88,6 +94,7 @@ async function look(at: Gateway): Promise<Known> {
     await at.finished('failing/handle', { retry: false }),
     await at.ran('later', { n: 1 }),
   ];
+  const actions = [await nothingDone(at), await nothingDone(at)];
   const text = async (path: string, key: string) => String((await at.call('GET', path)).body[key]);
   const { plugins } = (await at.call('GET', '/plugins')).body as { readonly plugins: readonly { name: string }[] };
   return {
@@ -95,8 +102,10 @@ async function look(at: Gateway): Promise<Known> {
     plugins: plugins.map(({ name }) => name),
     pipelines: ['now', 'later'],
     jobs: jobs.map(job => job.job_id),
+    actions,
     cursors: {
       '/jobs': await text('/jobs?limit=1', 'next_cursor'),
+      '/actions': await text('/actions?limit=1', 'next_cursor'),
       '/job-logs': await text('/job-logs?limit=1', 'next_cursor'),
     },
     token: everything,

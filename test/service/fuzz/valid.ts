@@ -11,6 +11,7 @@ export type Known = {
   readonly plugins: readonly string[];
   readonly pipelines: readonly string[];
   readonly jobs: readonly string[];
+  readonly actions: readonly string[];
   /** Where the list at this path goes on. */
   readonly cursors: { readonly [path: string]: string };
   /** Of somebody who may do everything. */
@@ -96,18 +97,49 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
     plugin: known.plugins,
     pipeline: known.pipelines,
     job_id: known.jobs,
+    id: known.actions,
   };
   const pieces = route.path.split(/[{}]/);
   const path = fc
     .tuple(...pieces.map((piece, n) => (n % 2 === 0 ? fc.constant(piece) : fc.constantFrom(...names[piece]!))))
     .map(filled => filled.join(''));
   const query = queries(route, known);
-  const body = route.body === null ? fc.constant(undefined) : fc.option(bodies(route.body), { nil: undefined });
+  const body = bodyOf(route, known);
   return fc.tuple(path, query, headersOf(known), body, types).map(([at, asked, headers, value, type]) => {
     const target = asked === '' ? at : `${at}?${asked}`;
     if (route.method === 'POST') return posted(target, headers, value, type);
     return { ...plain, target, headers, isValid: true };
   });
+}
+
+function bodyOf({ path, body }: Route, known: Known): fc.Arbitrary<unknown> {
+  if (path === '/actions') return actions(known);
+  return body === null ? fc.constant(undefined) : fc.option(bodies(body), { nil: undefined });
+}
+
+/** Most only count. The others find nothing to do. */
+function actions(known: Known): fc.Arbitrary<unknown> {
+  const filters = {
+    plugin: fc.constantFrom(...known.plugins, 'pipeline', 'headgate'),
+    status: fc.constantFrom('queued', 'error', 'succeeded', 'dead'),
+    pipeline: fc.constantFrom(...known.pipelines),
+    job_id: fc.constantFrom(...known.jobs),
+    root: fc.constantFrom(...known.jobs),
+    error: fc.constantFrom('as asked', '"as asked"', 'ask*'),
+    query: fc.constantFrom('world', 'hello -x'),
+    from: fc.constantFrom(...moments),
+    children: fc.boolean(),
+    all: fc.constant(true),
+  };
+  const where = fc.record(filters, { requiredKeys: ['all'] });
+  const deed = fc.constantFrom('cancel', 'rerun', 'run_now');
+  const more = { limit: fc.integer({ min: 1, max: 9 }), reason: fc.constantFrom('late', 'a\nb') };
+  const counted = fc.record(
+    { do: deed, where, dry_run: fc.constant(true), ...more },
+    { requiredKeys: ['do', 'where', 'dry_run'] },
+  );
+  const started = fc.record({ do: deed, where: fc.constant({ plugin: 'nobody' }) });
+  return fc.oneof({ weight: 9, arbitrary: counted }, { weight: 1, arbitrary: started });
 }
 
 /** Bodies with the fields that a route takes from anybody: a payload, or a reason. */

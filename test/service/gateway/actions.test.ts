@@ -8,7 +8,7 @@ import { until } from './until.ts';
 
 const tokens = { control: canary('control'), both: canary('both'), reads: canary('reads'), writes: canary('writes') };
 const slow = { backoff_base: '24h', backoff_max: '24h' };
-const reader = { code: 'export const look = () => ({ result: 1 });', commands: { look: { type: 'read' } } };
+const reader = { code: 'export const look = () => ({});', commands: { look: { type: 'read' } } };
 
 const gateway = shareGateway({
   api: {
@@ -29,7 +29,7 @@ const gateway = shareGateway({
     other: { uses: 'worker', parallelism: 1 },
     paced: { uses: 'worker', parallelism: 1 },
     patient: { uses: 'failing', retry: { max_attempts: 4, ...slow } },
-    weary: { uses: 'failing', retry: { max_attempts: 1 } },
+    weary: { uses: 'failing', retry: { max_attempts: 2, backoff_base: '1ms', backoff_max: '1ms' } },
     listed: { uses: 'failing' },
     looked: { uses: 'reader' },
   },
@@ -250,7 +250,7 @@ test('it needs its own scope and that of the single deed', async () => {
 
 test.each([
   [undefined, 'the body must be an object with "do" and "where"'],
-  [{ do: 'cancel' }, "the body must have required property 'where'"],
+  [{ do: 'cancel' }, '/where is required'],
   [{ do: 'stop', where: { all: true } }, '/do must be one of ["cancel","rerun","run_now"]'],
   [
     { do: 'cancel', where: {} },
@@ -271,7 +271,7 @@ test.each([
   ],
   [{ do: 'cancel', where: { query: '!!' } }, '/where/query must have at least one word to search for'],
   [{ do: 'cancel', where: { plugin: 'x' }, limit: 0 }, '/limit must be >= 1'],
-  [{ do: 'cancel', where: { plugin: 'x' }, per_second: 0.5 }, '/per_second must be integer'],
+  [{ do: 'cancel', where: { plugin: 'x' }, per_second: 0.5 }, /^\/per_second must be integer/],
   [{ do: 'cancel', where: { plugin: 'x' }, reason: '' }, /^\/reason must NOT have fewer than 1 characters/],
   [{ do: 'cancel', where: { plugin: 'x' }, dry_run: 'yes' }, '/dry_run must be boolean'],
 ])('a body %j is told what would be right', async (body, detail) => {

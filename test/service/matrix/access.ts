@@ -23,7 +23,7 @@ export type ScopeName = (typeof everyScope)[number];
 
 export type Access = {
   readonly route: string;
-  /** What is asked for; JOB stands for the id of a job. */
+  /** What is asked for; JOB and ACTION stand for ids. */
   readonly path: string;
   /** Needs no authentication, the admin token of the vault, any token of the API, or one with one of these. */
   readonly allowed: 'open' | 'admin' | 'token' | readonly ScopeName[];
@@ -91,6 +91,10 @@ export const accessTable: readonly Access[] = [
   row('POST /vault/audit/prune', '/vault/audit/prune', 'admin', 400),
   // Control; what is paused is resumed
   row('GET /pauses', '/pauses', ['control:ro', 'control:rw', '*']),
+  // Without a body nothing is started.
+  row('POST /actions', '/actions', ['control:rw', '*'], 400),
+  row('GET /actions', '/actions', ['control:ro', 'control:rw', '*']),
+  row('GET /action/{id}', '/action/ACTION', ['control:ro', 'control:rw', '*']),
   ...['/control/plugin/{plugin}', '/control/pipeline/{pipeline}', '/control/system'].flatMap(target => {
     const path = target.replace('{plugin}', 'echo').replace('{pipeline}', 'later');
     return ['pause', 'resume'].map(what => row(`POST ${target}/${what}`, `${path}/${what}`, ['control:rw', '*']));

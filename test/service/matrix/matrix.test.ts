@@ -30,8 +30,11 @@ const { adminToken } = new VaultGateway(gateway);
 const admin: Caller = { what: 'the vault admin', authorization: `Bearer ${adminToken}`, scopes: null };
 
 let job = '';
+let action = '';
 beforeAll(async () => {
   ({ job_id: job } = await gateway.finished('failing/handle', { retry: false }));
+  const { body } = await gateway.call('POST', '/actions', { do: 'cancel', where: { plugin: 'nobody' } });
+  action = String(body['action_id']);
 });
 
 type Ask = { readonly body?: string; readonly type?: string };
@@ -44,7 +47,7 @@ async function ask(method: string, path: string, caller: Caller, { body, type }:
     ...(authorization === null ? {} : { Authorization: authorization }),
     ...(type === undefined ? {} : { 'Content-Type': type }),
   };
-  const url = gateway.url + path.replace('JOB', job);
+  const url = gateway.url + path.replace('JOB', job).replace('ACTION', action);
   // Bytes: for a string fetch would make up a Content-Type.
   const answer = await fetch(url, { method, headers, body: body === undefined ? null : Buffer.from(body) });
   const isStream = answer.headers.get('content-type') === 'text/event-stream';
@@ -125,7 +128,8 @@ describe('refusals come in their order', () => {
     path
       .replace(/\?.*/, '')
       .replace(/^(\/control)?\/(plugin|pipeline|stopwatch)\/\w+/, '$1/$2/absent')
-      .replace('JOB', 'no-such-job');
+      .replace('JOB', 'no-such-job')
+      .replace('ACTION', 'no-such-action');
 
   test.each(guarded)('401 before all else: $route, $path', async access => {
     const path = `${unknown(access)}?wrong=%zz`;
