@@ -14,6 +14,7 @@ export const refusalDetails: { readonly [R in Refusal]: string } = {
   unknown_plugin: 'the plugin no longer exists',
   unknown_command: 'the command no longer exists',
   unknown_pipeline: 'the pipeline no longer exists',
+  not_kept: 'something that is needed is no longer stored',
   idempotency_mismatch: 'the Idempotency-Key was used for another request',
 };
 

@@ -102,7 +102,7 @@ export class JobAcceptor {
     this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
     if (idempotency) this.#idempotency.remember(idempotency, id, turn);
-    if (source) writeRerun(turn.batch, source.rerun.of, id);
+    if (source) writeRerun(turn.batch, source.rerun, id);
     if (watch) this.#state.awaited.add(id);
     return id;
   }

@@ -76,12 +76,19 @@ export const refusals = [
   'unknown_plugin',
   'unknown_command',
   'unknown_pipeline',
+  'not_kept',
   'idempotency_mismatch',
 ] as const;
 export type Refusal = (typeof refusals)[number];
 
-/** `untilUs`: when the reason ends; absent: unknown. */
-export type RefusedWork = { readonly kind: 'refused'; readonly refusal: Refusal; readonly untilUs?: number };
+/** `untilUs`: when the reason ends by itself; absent: unknown. */
+export type RefusedWork = {
+  readonly kind: 'refused';
+  readonly refusal: Refusal;
+  readonly untilUs?: number;
+  /** What is not kept. */
+  readonly detail?: string;
+};
 
 /** The answer to the submission of one job or run. */
 export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | RefusedWork;

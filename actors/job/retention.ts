@@ -1,6 +1,7 @@
 // Removes the oldest settled jobs, block by block, with their logs and index entries.
 import { blockKeyMs, blockOf, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { isNeeded, isTreeNeeded, pruneReused } from '../pipeline/records/reuse.ts';
 import type { JobState } from './job-state.ts';
 import { OpenRuns } from './open-runs.ts';
 import { attemptsOf, pagesOf } from './records/attempts.ts';
@@ -17,7 +18,7 @@ import {
   usKey,
 } from './records/journal.ts';
 import { keyText } from './records/open.ts';
-import { pruneReruns } from './records/reruns.ts';
+import { pruneReruns, takersOver } from './records/reruns.ts';
 
 /** The maximum number of blocks that one turn reads, and of block keys that it scans. */
 const blocksPerTurnMax = 4;
@@ -171,16 +172,32 @@ export class Retention {
       if (acceptedUs === null || acceptedUs >= beforeUs) return true;
       if ((this.#endedUs(key, block, turn.nowUs) ?? acceptedUs) >= beforeUs) return true;
     }
-    return this.#isAwaited(key, block) || runs.have(block) || this.#isOfKeptRun(block);
+    if (this.#isAwaited(key, block) || runs.have(block)) return true;
+    return this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block);
   }
 
-  /** A called run is pruned after its caller, whose result may refer to parts of it. */
-  #isOfKeptRun(block: Block): boolean {
+  /**
+   * A run that a step called goes after its caller, and one that was run again from what had failed goes after the run that did so:
+   * what these have may name parts of it.
+   */
+  #isOfKeptRun(key: Buffer, block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;
+    for (const rerun of takersOver(this.#state.reader, jobId(key, 0), jobId(key, block.count))) {
+      if (this.#state.reader.peek('blocks', blockOf(rerun)) !== undefined) return true;
+    }
     return block.starts.some((_, place) => {
       const caller = block.group(place).run;
       return caller !== null && this.#state.reader.peek('blocks', blockOf(caller.run)) !== undefined;
     });
+  }
+
+  /** A run that goes on takes over jobs of a tree that the block is part of. */
+  #isTakenOver(key: Buffer, block: Block): boolean {
+    const { reader } = this.#state;
+    if (reader.count('reuse_needs') === 0) return false;
+    if (isNeeded(reader, jobId(key, 0), jobId(key, block.count))) return true;
+    const roots = new Set(block.starts.map((_, place) => block.group(place).root).filter(root => root !== null));
+    return [...roots].some(root => isTreeNeeded(reader, root));
   }
 
   /**
@@ -238,6 +255,7 @@ export class Retention {
     pruneNotes(reader, turn.batch, key, block.count);
     if (block.plugin === pipelinePlugin) this.#pruneNamed(turn, key, block);
     pruneReruns(reader, turn.batch, jobId(key, 0), jobId(key, block.count));
+    pruneReused(reader, turn.batch, key, block.count);
     this.#acceptedUpToUs = Math.max(this.#acceptedUpToUs, blockKeyMs(key) * 1000);
     completions.prunedBlock(turn.batch, block.plugin, block.command, key);
     turn.batch.remove('blocks', Buffer.from(key));

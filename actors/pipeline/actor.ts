@@ -11,6 +11,7 @@ import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
 import { callEvent, type FailRun, type PipelineMessage, type StartRun } from './protocol.ts';
+import { definitionOf } from './reuse-sources.ts';
 import { idText } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
@@ -57,7 +58,12 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   }
 
   function startRun({ pipeline, payload, submittedBy, event, idempotency, source }: NewRun, turn: Turn): SubmitReply {
-    const version = table.versions.current(pipeline);
+    const of = source?.rerun.from === 'failed' ? source.rerun.of : null;
+    const version = of ? definitionOf(table, of) : table.versions.current(pipeline);
+    if (version && 'missing' in version) {
+      const detail = `${version.missing} is no longer stored: run it from the start`;
+      return { kind: 'refused', refusal: 'not_kept', detail };
+    }
     const refusal = version ? (jobs.refusal() ?? (table.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
     if (!version || refusal !== null) return { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' };
     const paused = jobs.pauseRefusal(pipeline);
@@ -74,7 +80,9 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       hooked: false,
       rerun: source?.rerun ?? null,
       called: null,
+      ...(of && { reuse: { of } }),
     });
+    if (of) table.sources.begin(turn.batch, id, of);
     if (idempotency) jobs.idempotency.remember(idempotency, id, turn);
     return { kind: 'accepted', id };
   }
@@ -100,6 +108,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
         break;
       case 'prune':
         table.dedupe.sweepSoon();
+        table.versions.prune(store, turn.batch);
         break;
       case 'fail_run':
         failRun(message);
@@ -115,7 +124,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       router.expansion.renew();
       router.deferred.renew();
       if (isFirstTurn) {
-        table.versions.sweep(turn.batch);
+        table.versions.sweep(turn);
         adoptFloods(table, router.expansion, bodyOf);
       }
       isFirstTurn = false;
@@ -129,10 +138,10 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       router.drain();
     },
     resumed: () => router.expansion.release(),
-    reconfigure(config, { batch }) {
+    reconfigure(config, turn) {
       table.config = config;
       table.versions.configure(config.pipelines);
-      table.versions.sweep(batch);
+      table.versions.sweep(turn);
       router.triggers.configure();
     },
     startRun(run, turn) {
@@ -163,7 +172,10 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       table.flush();
       const { runs, settled } = table.versions.open;
       options.onRuns?.(runs, settled);
-      if (table.dedupe.sweep(turn) || router.expansion.isWaiting || router.deferred.isWaiting) turn.after(wake);
+      router.reuse.flush();
+      const isSweeping = table.sources.sweep(turn.batch);
+      if (isSweeping || table.dedupe.sweep(turn) || router.expansion.isWaiting || router.deferred.isWaiting)
+        turn.after(wake);
     },
   };
 }

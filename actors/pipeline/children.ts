@@ -4,7 +4,8 @@ import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
 import type { WorkStep } from './compile.ts';
 import { causeText, type FindAncestor, hopError, hopsMax } from './hops.ts';
-import { idText, type Run, type TreeCounts } from './run.ts';
+import type { Reuse } from './reuse.ts';
+import { idText, pathsAround, type Run, type TreeCounts } from './run.ts';
 import { beginRun, type RunStart, refuseRun } from './run-start.ts';
 import type { RunTable } from './run-table.ts';
 import type { StepPosition } from './token.ts';
@@ -13,11 +14,13 @@ type CallStep = Extract<WorkStep, { readonly kind: 'call' }>;
 
 export class Children {
   readonly #table: RunTable;
+  readonly #reuse: Reuse;
   readonly #ancestor: FindAncestor;
 
-  /** `committed` finds jobs of earlier turns. Runs that began in this turn are in the table. */
-  constructor(table: RunTable, committed: FindAncestor) {
+  /** `committed` knows the jobs of earlier turns; runs that began in this one are found on the table. */
+  constructor(table: RunTable, reuse: Reuse, committed: FindAncestor) {
     this.#table = table;
+    this.#reuse = reuse;
     this.#ancestor = id => {
       const known = committed(id);
       if (known) return known;
@@ -98,14 +101,19 @@ export class Children {
     refusal: string | null,
   ): void {
     const table = this.#table;
-    const version = table.versions.current(step.pipeline);
-    const error = refusal ?? (version ? null : `the pipeline "${step.pipeline}" is no longer configured`);
+    const current = table.versions.current(step.pipeline);
     run.jobs += payloads.length;
     table.touch(run);
     payloads.forEach((payload, k) => {
       const start = calledFrom(run, step, position, payload, k);
+      const again = position.isReused ? this.#reuse.entered(run, start.called!.outer) : null;
+      const version = again ? again.version : current;
+      const gone = again
+        ? `the definition of the pipeline "${step.pipeline}" is no longer stored`
+        : `the pipeline "${step.pipeline}" is no longer configured`;
+      const error = refusal ?? (version ? null : gone);
       if (error !== null) refuseRun(table, step.pipeline, start, error);
-      else beginRun(table, version!, start);
+      else beginRun(table, version!, again ? { ...start, reuse: again.reuse, rerun: again.rerun } : start);
     });
   }
 }
@@ -124,6 +132,11 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     payload,
     hooked: run.hooked,
     rerun: null,
-    called: { outer: { run: run.id, node, scope, path, context }, pipeline: run.version.name, stepId: step.id },
+    called: {
+      outer: { run: run.id, node, scope, path, context },
+      ...(scope !== 0 && { within: pathsAround(run, scope) }),
+      pipeline: run.version.name,
+      stepId: step.id,
+    },
   };
 }

@@ -3,11 +3,16 @@
 // How many runs are open of each definition is on disk (`run_counts`), so that a start need not read the runs. The entry goes in
 // the commit that ends the last run of the definition; so there are as many as definitions with open runs, and the selfcheck
 // compares them with the runs (`open_runs_are_counted`).
+//
+// A definition stays stored after its last open run, so that a run can be run again by it. One that no configuration names any more goes
+// once every run that could have gone by it is pruned (`prune`). Only definitions that are in use are in memory.
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
+import { blockKeyMs } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
 import { type CompiledPipeline, compilePipeline } from './compile.ts';
 import { encodeRunCounts, noRuns, type RunCounts, readRunCounts } from './records/run-counts.ts';
 
@@ -23,6 +28,8 @@ export type Version = {
 };
 
 const hashBytes = 16;
+/** Definitions that are stored though no configuration names them. */
+export const unusedMax = 1000;
 
 export class DefinitionVersions {
   readonly #byHash = new Map<string, Version>();
@@ -35,6 +42,7 @@ export class DefinitionVersions {
   /** Loads the versions of open runs, with their counts. False: an earlier version of headgate wrote the state, without counts. */
   load(reader: Reader, setAside: SetAside): boolean {
     for (const { key, value } of reader.scan('definitions', {})) {
+      if (reader.get('unused_definitions', key)) continue;
       setAside.read('definitions', key, () => {
         this.#add(unpack<PipelineDefinition>(value), Buffer.from(value)).stored = true;
       });
@@ -101,24 +109,50 @@ export class DefinitionVersions {
     return version;
   }
 
-  /** Stores the definition of a run that is being stored. */
+  /** The definition, if it is stored: a run that is run again goes by it. */
+  find(hash: Uint8Array, reader: Reader): Version | undefined {
+    const known = this.#byHash.get(hashText(hash));
+    if (known) return known;
+    const packed = reader.get('definitions', hash);
+    return packed && this.#add(unpack<PipelineDefinition>(packed), Buffer.from(packed));
+  }
+
+  /** A run with it is being persisted, or is over: the definition is stored, and in use. */
   keep(version: Version, batch: Batch): void {
     if (version.stored) return;
     version.stored = true;
     batch.put('definitions', version.hash, version.packed);
+    batch.remove('unused_definitions', version.hash);
   }
 
-  /** Removes definitions that neither a run nor the configuration uses. */
-  sweep(batch: Batch): void {
-    for (const version of this.#byHash.values()) this.release(version, batch);
+  /** Lets go of what no open run needs and no configuration names. */
+  sweep({ batch, nowUs }: Pick<Turn, 'batch' | 'nowUs'>): void {
+    for (const version of this.#byHash.values()) this.release(version, batch, nowUs);
   }
 
-  /** A run of this version has ended and is no longer counted. */
-  release(version: Version, batch: Batch): void {
+  /** A run with it is over, and counted no more. The definition stays stored: the run may be run again by it. */
+  release(version: Version, batch: Batch, nowUs: number): void {
     if (version.open.runs > 0 || this.#current.get(version.name) === version) return;
     this.#byHash.delete(hashText(version.hash));
-    if (version.stored) batch.remove('definitions', version.hash);
+    if (version.stored) batch.put('unused_definitions', version.hash, pack(nowUs));
     version.stored = false;
+  }
+
+  /** Removes definitions of which no run is kept, and the longest unused where there are very many. */
+  prune(reader: Reader, batch: Batch): void {
+    if (reader.count('unused_definitions') === 0) return;
+    const unused = Array.from(reader.scan('unused_definitions', {}), ({ key, value }) => ({
+      hash: Buffer.from(key),
+      sinceUs: unpack<number>(value),
+    })).filter(({ hash }) => !this.#byHash.has(hashText(hash)));
+    unused.sort((a, b) => b.sinceUs - a.sinceUs);
+    const oldestUs = oldestBlockUs(reader);
+    for (const [place, { hash, sinceUs }] of unused.entries()) {
+      // A run that went by it was accepted before.
+      if (place < unusedMax && sinceUs >= oldestUs) continue;
+      batch.remove('definitions', hash);
+      batch.remove('unused_definitions', hash);
+    }
   }
 
   #add(definition: PipelineDefinition, packed: Uint8Array): Version {
@@ -131,6 +165,12 @@ export class DefinitionVersions {
     }
     return version;
   }
+}
+
+/** When the oldest block that is kept was accepted. */
+function oldestBlockUs(reader: Reader): number {
+  for (const key of reader.keys('blocks', { limit: 1 })) return blockKeyMs(key) * 1000;
+  return Infinity;
 }
 
 function hashText(hash: Uint8Array): string {

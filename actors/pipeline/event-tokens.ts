@@ -11,17 +11,17 @@ export function enterEvent(
   run: Run,
   scope: Scope,
   node: number,
-  { context, event: { source }, depth, cause, result }: Token,
+  { context, event: { source }, depth, cause, result, isReused }: Token,
   path: readonly number[],
   { type, payload, dedupeKey }: Emitted,
 ): boolean {
-  if (dedupeKey !== null) {
+  if (dedupeKey !== null && !isReused) {
     const step = stepNode(run.version.compiled, node)?.step;
     if (step && !table.dedupe.isNew(run.version.name, step.id, dedupeKey, table.turn)) return false;
   }
   const event = { type, source, dedupeKey };
   const packed = new Packed(payload, table.sight);
-  const token: Token = { path, payload: packed, context, event, depth, cause, result, isStored: false };
+  const token: Token = { path, payload: packed, context, event, depth, cause, result, isStored: false, isReused };
   table.moves.push({ kind: 'enter', run, scope, node, token });
   return true;
 }

@@ -24,8 +24,10 @@ import {
 import { endTokens } from './join.ts';
 import { parkedAt } from './parked-token.ts';
 import { listKey } from './records/run.ts';
+import { groupsPerSlice } from './reuse-index.ts';
 import type { Run, Scope } from './run.ts';
 import { bytesPerTurnMax, lookName, looksMax, type RunTable } from './run-table.ts';
+import type { TakeOver } from './take-over.ts';
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 
 /** Limits of children: per message, per turn, and of unsettled ones in a run, above which its fan-outs wait. */
@@ -47,14 +49,16 @@ export class Expansion {
   readonly #table: RunTable;
   readonly #children: Children;
   readonly #stored: StoredValues;
+  readonly #takeOver: TakeOver;
   #madeInTurn = 0;
   /** The names of runs that continue in the next turn. */
   readonly #later: string[] = [];
   /** The names of runs whose pipeline is paused. They continue when the pause ends. */
   readonly #paused = new Set<string>();
 
-  constructor(table: RunTable, children: Children, stored: StoredValues) {
+  constructor(table: RunTable, children: Children, stored: StoredValues, takeOver: TakeOver) {
     this.#table = table;
+    this.#takeOver = takeOver;
     this.#children = children;
     this.#stored = stored;
   }
@@ -124,6 +128,7 @@ export class Expansion {
     const run = this.#table.find(name);
     if (!run || run.failure !== null) return true;
     if (this.#table.isPaused(run)) this.#paused.add(name);
+    else if (run.reuse?.isIndexed === false) this.#index(run);
     else if (this.#mustWait(nextFan(run))) this.#later.push(name);
     else {
       blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
@@ -132,7 +137,14 @@ export class Expansion {
     return true;
   }
 
-  /** Whether the fan-out is not committed yet, or its look has no room in memory. */
+  /** The jobs that the run may take over are made findable. */
+  #index(run: Run): void {
+    this.#madeInTurn += groupsPerSlice;
+    if (blaming({ kind: 'run', id: run.id }, () => this.#takeOver.reuse.index(run))) this.#later.push(run.name);
+    else this.#table.expandable.add(run.name);
+  }
+
+  /** It is not in the store yet, or its look has no room in memory. */
   #mustWait(fan: FanOut | undefined): boolean {
     return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.looking.size >= looksMax);
   }
@@ -166,7 +178,7 @@ export class Expansion {
     return { node: plan.node, scope: plan.scope, token: this.#tokenOf(plan) };
   }
 
-  #tokenOf({ path, cause, depth, event, context, list, result, isBehindJob }: ParkedPlan): Token {
+  #tokenOf({ path, cause, depth, event, context, list, result, isBehindJob, isReused }: ParkedPlan): Token {
     const payload = new Packed(list, this.#table.sight);
     return {
       path,
@@ -177,6 +189,7 @@ export class Expansion {
       cause,
       result: result ?? list,
       isStored: isBehindJob === true,
+      isReused: isReused === true,
     };
   }
 
@@ -196,15 +209,24 @@ export class Expansion {
     }
     if (fan.index < fan.count) return;
     table.dropFan(run, fan);
-    endTokens(table, run, scope, 1);
+    endTokens(table, run, scope, 1, token.isReused);
   }
 
   #expandNext(run: Run, fan: FanOut, plan: FanPlan): void {
     const scope = run.scopes.get(plan.scope)!;
     const step = stepOf(run, plan.node);
-    const countMax = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
+    let countMax = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
     this.#table.touch(run, scope);
     const first = fan.index;
+    if (plan.isReused) {
+      const { jobs, count } = this.#takeOver.reuse.stretch(run, plan, first, countMax);
+      if (jobs.length > 0) {
+        this.#takeOver.elements(run, scope, fan, plan, jobs);
+        this.#taken(run, scope, fan, first, plan);
+        return;
+      }
+      countMax = count;
+    }
     if (plan.each) this.#makeSingles(run, step, fan, plan, countMax);
     else {
       // Adjacent jobs share their baggage; each called run has its own copy.
@@ -214,11 +236,16 @@ export class Expansion {
       const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor), room);
       this.#children.make(run, step, positionOf(plan, first, plan.context), payloads, problemOf(plan.missing));
     }
-    this.#madeInTurn += fan.index - first;
     scope.live += fan.index - first;
+    this.#taken(run, scope, fan, first, plan);
+  }
+
+  /** The elements from the first one up to the next have their jobs. */
+  #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
+    this.#madeInTurn += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;
     this.#table.dropFan(run, fan);
-    endTokens(this.#table, run, scope, 1);
+    endTokens(this.#table, run, scope, 1, plan.isReused === true);
   }
 
   /**
@@ -316,6 +343,6 @@ function stepOf(run: Run, number: number): WorkStep {
 }
 
 function positionOf(plan: FanPlan, first: number, context: Uint8Array): StepPosition {
-  const { scope, node, path, cause, depth, event } = plan;
-  return { scope, node, path, first, cause, depth, event, context };
+  const { scope, node, path, cause, depth, event, isReused = false } = plan;
+  return { scope, node, path, first, cause, depth, event, context, isReused };
 }

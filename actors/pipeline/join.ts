@@ -24,6 +24,7 @@ export type Arrival = {
   readonly cause: JobId | null;
   readonly context: Uint8Array;
   readonly depth: number;
+  readonly isReused: boolean;
 };
 
 export function arriveAtJoin(table: RunTable, run: Run, scope: Scope, arrival: Arrival): void {
@@ -33,6 +34,7 @@ export function arriveAtJoin(table: RunTable, run: Run, scope: Scope, arrival: A
   scope.arrived++;
   scope.live--;
   if (arrival.failed) scope.failed++;
+  if (!arrival.isReused) scope.isReused = false;
   if (depth > scope.depth) scope.depth = depth;
   if (path.length === 0) scope.origin = { cause: arrival.cause, context };
   else if (context !== scope.lastEqualContext) noteContext(scope, context, path);
@@ -82,9 +84,10 @@ export function markFork(scope: Scope, path: readonly number[], origin: SegmentO
   scope.lastEqualContext = null;
 }
 
-/** Ends tokens of the scope that will not arrive at its join. */
-export function endTokens(table: RunTable, run: Run, scope: Scope, count: number): void {
+/** Tokens of the scope have ended without coming to its join. */
+export function endTokens(table: RunTable, run: Run, scope: Scope, count: number, isReused: boolean): void {
   scope.dirty = true;
+  if (!isReused) scope.isReused = false;
   scope.live -= count;
   if (scope.live === 0 && run.failure === null) completeJoin(table, run, scope);
 }
@@ -115,6 +118,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
     cause,
     result: payload,
     isStored: false,
+    isReused: scope.isReused,
   };
   const { joins } = run.version.compiled.sequences[scope.sequence]!;
   const isLast = scope.parent >= 0 && scope.position === joins.length - 1;

@@ -7,11 +7,12 @@ import type { Token } from './token.ts';
 
 /** The token before a node. A large payload that the store has already is not stored again. */
 export function parkedAt(node: number, { id: scope }: Scope, token: Token): ParkedPlan {
-  const { path, cause, depth, event, isStored } = token;
+  const { path, cause, depth, event, isStored, isReused } = token;
   const payload = unpinned(token.payload.stored);
   const result = token.result === token.payload.stored ? null : unpinned(token.result);
   const context = unpinned(token.context.bytes);
-  const plan = { node, scope, path, cause, depth, event, context, list: payload, result };
+  const place = { node, scope, path, cause, depth, event, context, list: payload, result };
+  const plan = isReused ? { ...place, isReused } : place;
   return isStored && token.payload.isLarge ? { ...plan, isBehindJob: true } : plan;
 }
 

@@ -16,16 +16,20 @@ export function failedWith(error: string, status: 'failed' | 'dead' | 'cancelled
 
 export function finishRun(table: RunTable, run: Run, end: RunEnd): void {
   const { depth } = run.scopes.get(0)!;
-  const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful } = run;
+  const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful, reuse } = run;
+  // A run that takes over what succeeded goes by the same definition.
+  table.versions.keep(version, table.batch);
   table.forget(run);
-  const { name } = version;
-  settleRun(table, { id, name, submittedBy, createdUs, outer, root, hooked, depth, inside, unsuccessful }, end);
+  if (reuse && root === null) table.sources.end(id);
+  const { name, hash } = version;
+  const own = { id, name, hash, submittedBy, createdUs, outer, root, hooked };
+  settleRun(table, { ...own, depth, inside, reused: reuse?.jobs ?? 0, unsuccessful }, end);
 }
 
 export function settleRun(table: RunTable, run: FinishedRun, end: RunEnd): void {
-  const { id, name: pipeline, submittedBy, createdUs, outer, hooked, inside, unsuccessful } = run;
+  const { id, name: pipeline, hash, submittedBy, createdUs, outer, hooked, inside, reused, unsuccessful } = run;
   const { status, result, error, logs } = end;
-  const counts = encodeTally(tallyOf(inside, unsuccessful));
+  const counts = encodeTally(tallyOf(inside, unsuccessful, reused), hash);
   const detail = status === 'succeeded' ? logs && { logs } : { error: Buffer.from(error) };
   const body = encodeBody({ result, ...detail, counts });
   table.jobs.settleRun({ id, pipeline, submittedBy, status, body, createdUs }, table.turn);

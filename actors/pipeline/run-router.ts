@@ -1,7 +1,7 @@
 // Decides where tokens go when jobs settle, node by node, from the definition, the outcomes and the run alone.
 
 import { checkBody } from '../../runtime/host/wire/body-check.ts';
-import { bodyPart, encodeBody, hasDeflated, inflateBody } from '../../runtime/host/wire/outcome.ts';
+import { type Body, bodyPart, encodeBody, hasDeflated, inflateBody } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack, packedEmpty, packedNull } from '../../runtime/packing.ts';
 import { isParted } from '../../runtime/parted.ts';
@@ -22,10 +22,12 @@ import { arriveAtJoin, endTokens, markFork } from './join.ts';
 import { LookGoesOn } from './looks.ts';
 import { parkedBeforeEvents } from './parked-token.ts';
 import type { Origin } from './records/deferred-event.ts';
+import { Reuse } from './reuse.ts';
 import { type FinishedRun, idText, openScope, type Run, type RunEnd, type Scope } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { bytesPerTurnMax, type Move, type RunTable } from './run-table.ts';
 import { StepStarter, type WorkNode } from './step-starter.ts';
+import { type TakenJob, TakeOver } from './take-over.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
 import { Triggers } from './triggers.ts';
 
@@ -41,13 +43,16 @@ export class RunRouter {
   readonly triggers: Triggers;
   readonly expansion: Expansion;
   readonly deferred: DeferredEvents;
+  readonly reuse: Reuse;
 
   constructor(table: RunTable, ancestor: FindAncestor, stored: StoredValues) {
     this.#table = table;
-    const children = new Children(table, ancestor);
+    this.reuse = new Reuse(table);
+    const children = new Children(table, this.reuse, ancestor);
+    const takeOver = new TakeOver(table, this.reuse, (run, scope, job) => this.#takenOver(run, scope, job));
     this.triggers = new Triggers(table, children);
-    this.expansion = new Expansion(table, children, stored);
-    this.#starter = new StepStarter(table, children, this.expansion);
+    this.expansion = new Expansion(table, children, stored, takeOver);
+    this.#starter = new StepStarter(table, children, this.expansion, takeOver);
     const fire = (event: Emitted | null, origin: Origin) => {
       if (origin.hook) return this.triggers.fireWaiting(origin, stored.bodyOf(origin.job));
       return event !== null && this.triggers.fire(event, origin);
@@ -75,7 +80,7 @@ export class RunRouter {
       const job = inflated(settled);
       const events = eventsOf(job, group.context);
       if (events === null || events.length > 0) this.#trigger(job, events, message);
-      if (run && node?.kind === 'work') this.#goOn(run, node, job, events, message);
+      if (run && node?.kind === 'work') this.#jobEnded(run, node, job, events, message);
     }
     if (run) this.expansion.resume(run);
   }
@@ -142,7 +147,7 @@ export class RunRouter {
     const place = { node: number, scope: at, token: entering, id: waitedAs };
     this.#table.touch(run, at);
     try {
-      if (waitedAs === null && this.#isWritten(entering)) this.expansion.park(run, number, at, entering);
+      if (waitedAs === null && this.#mustWait(run, entering)) this.expansion.park(run, number, at, entering);
       else this.#goFrom(run, place, waitedAs !== null);
     } catch (error) {
       if (!(error instanceof LookGoesOn)) throw error;
@@ -150,7 +155,13 @@ export class RunRouter {
     }
   }
 
-  /** Whether this turn writes the large payload. The next turn writes what follows from it. */
+  #mustWait(run: Run, token: Token): boolean {
+    if (this.#isWritten(token)) return true;
+    // Many tokens may pass many jobs that are taken over at once.
+    return token.isReused && (!run.reuse!.isIndexed || this.#table.turn.isSpent || this.#table.isFull);
+  }
+
+  /** Whether this turn writes the payload, which is large: the next one writes what is made of it. */
   #isWritten({ isStored, payload: { stored } }: Token): boolean {
     return isStored && !isParted(stored) && stored.length > this.#table.partedBytesMin;
   }
@@ -173,14 +184,14 @@ export class RunRouter {
       }
       const passed = 'step' in node && !this.#applies(node, token);
       if (node.kind === 'join' || node.kind === 'end') {
-        const { path, result, cause, depth } = token;
+        const { path, result, cause, depth, isReused } = token;
         const context = token.context.bytes;
-        arriveAtJoin(table, run, scope, { path, result, failed: false, cause, context, depth });
+        arriveAtJoin(table, run, scope, { path, result, failed: false, cause, context, depth, isReused });
         return;
       }
       if (node.kind === 'scope') {
         const origin = { cause: token.cause, context: token.context.bytes };
-        scope = openScope(run, node.sequence, scope.id, token.path, origin);
+        scope = openScope(run, node.sequence, scope.id, token.path, origin, token.isReused);
         scope.depth = token.depth;
         token = movedTo(token, []);
         here = node.first;
@@ -212,15 +223,14 @@ export class RunRouter {
     });
   }
 
-  /** A job of the run has ended. Its token continues as one token per event, or with the job's result. */
-  #goOn(run: Run, node: WorkNode, job: SettledJob, events: JobEvents, message: JobsSettled): void {
+  /** A job of the run has ended. */
+  #jobEnded(run: Run, node: WorkNode, job: SettledJob, events: JobEvents, message: JobsSettled): void {
     if (run.failure !== null) return;
     const { group, plugin, command } = message;
     const { path: before, first, scope: scopeId } = group.run!;
     const { context, depth } = group;
     const scope = run.scopes.get(scopeId)!;
     const path = first === null ? before : [...before, first + job.offset];
-    const result = bodyPart(job.body, 'result');
     if (job.status !== 'succeeded') {
       const text = bodyPart(job.body, 'error');
       const error = text ? Buffer.from(text).toString() : job.status;
@@ -228,9 +238,17 @@ export class RunRouter {
       this.#failed(run, scope, node, failed, path, context);
       return;
     }
+    const { id, body } = job;
+    this.#goOn(run, scope, node, { id, plugin, command, path, context, depth, body, isReused: false }, events);
+  }
+
+  /** The token behind a job that succeeded goes on as many tokens as the job emitted events, or with its result. */
+  #goOn(run: Run, scope: Scope, node: WorkNode, job: PassedJob, events: JobEvents): void {
+    const { id, plugin, command, path, context, depth, body, isReused } = job;
+    const result = bodyPart(body, 'result');
     const isLarge = result !== undefined && result.length > this.#table.partedBytesMin;
     if (!isLarge && events !== null && events.length < 2 && isGathering(run.version.compiled, node.next)) {
-      const arrival = { path, result: result ?? packedNull, failed: false, cause: job.id, context, depth };
+      const arrival = { path, result: result ?? packedNull, failed: false, cause: id, context, depth, isReused };
       arriveAtJoin(this.#table, run, scope, arrival);
       return;
     }
@@ -240,17 +258,34 @@ export class RunRouter {
       context: new Packed(context),
       event: { type: `${plugin}.${command}.result`, source: plugin, dedupeKey: null },
       depth,
-      cause: job.id,
+      cause: id,
       result: result ?? packedNull,
       isStored: true,
+      isReused,
     };
     if (events === null) {
-      markFork(scope, path, { cause: job.id, context });
+      markFork(scope, path, { cause: id, context });
       this.#table.touch(run, scope);
-      const packed = bodyPart(job.body, 'events')!;
+      const packed = bodyPart(body, 'events')!;
       this.expansion.addEvents(run, parkedBeforeEvents(node.next, scope, token, packed));
     } else if (events.length > 0) this.#emit(run, scope, node.next, token, events);
     else this.#table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
+  }
+
+  /** A job of another run was taken over. */
+  #takenOver(run: Run, scope: Scope, { id, node: number, path, context, depth, body: stored }: TakenJob): void {
+    const node = run.version.compiled.nodes[number] as WorkNode;
+    const { step } = node;
+    if (step.kind === 'call') {
+      const result = bodyPart(stored, 'result') ?? packedNull;
+      const name = step.pipeline;
+      this.#goOnBehindRun(run, scope, node, { id, name, path, context, depth, result, isReused: true });
+      return;
+    }
+    const { instance: plugin, command } = step;
+    const job = inflated({ id, offset: 0, status: 'succeeded', body: stored });
+    const passed = { id, plugin, command, path, context, depth, body: job.body, isReused: true };
+    this.#goOn(run, scope, node, passed, eventsOf(job, context));
   }
 
   #emit(run: Run, scope: Scope, node: number, token: Token, events: readonly Emitted[]): void {
@@ -262,7 +297,7 @@ export class RunRouter {
       const path = forks ? [...token.path, i] : token.path;
       if (!enterEvent(this.#table, run, scope, node, token, path, event)) seen++;
     });
-    if (seen > 0) endTokens(this.#table, run, scope, seen);
+    if (seen > 0) endTokens(this.#table, run, scope, seen, token.isReused);
   }
 
   #failed(
@@ -278,7 +313,8 @@ export class RunRouter {
       return;
     }
     const result = pack({ error, status, job_id: formatId(id) });
-    arriveAtJoin(this.#table, run, scope, { path, result, failed: true, cause: id, context, depth });
+    const arrival = { path, result, failed: true, cause: id, context, depth, isReused: false };
+    arriveAtJoin(this.#table, run, scope, arrival);
   }
 
   /** A called run has ended: the token continues after the step that called it. */
@@ -288,6 +324,7 @@ export class RunRouter {
     const unsuccessful = unsuccessfulOf([end]);
     addUnsuccessful(unsuccessful, called.unsuccessful);
     table.settled(run, 1, unsuccessful, called.inside);
+    if (run.reuse) run.reuse.jobs += called.reused;
     this.expansion.resume(run);
     const node = run.version.compiled.nodes[outer.node]!;
     if (run.failure !== null || node.kind !== 'work') return;
@@ -298,6 +335,12 @@ export class RunRouter {
       this.#failed(run, scope, node, { id, name: `pipeline ${name}`, status, error, depth }, path, context);
       return;
     }
+    this.#goOnBehindRun(run, scope, node, { id, name, path, context, depth, result, isReused: false });
+  }
+
+  #goOnBehindRun(run: Run, scope: Scope, node: WorkNode, called: PassedRun): void {
+    const { id, name, path, context, depth, result, isReused } = called;
+    const table = this.#table;
     const token: Token = {
       path,
       payload: new Packed(asPayload(result, table.arrivals.headOf), table.sight),
@@ -307,12 +350,18 @@ export class RunRouter {
       cause: id,
       result,
       isStored: false,
+      isReused,
     };
     table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 }
 
-/** A job of a step, or a called run, that did not succeed. */
+/** A job of a step that succeeded, in this run or in the one that this takes over from; or a run that a step called. */
+type PassedJob = TakenJobPlace & { readonly plugin: string; readonly command: string; readonly body: Body };
+type PassedRun = TakenJobPlace & { readonly name: string; readonly result: Uint8Array };
+type TakenJobPlace = Pick<TakenJob, 'id' | 'path' | 'context' | 'depth'> & { readonly isReused: boolean };
+
+/** What is known of a job of a step, or of a run that it called, which did not succeed. */
 type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {
   readonly status: TerminalStatus;
   readonly error: string;

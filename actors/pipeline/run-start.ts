@@ -4,12 +4,13 @@ import { unpinned } from '../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
-import type { JobGroup, Rerun } from '../job/records/job.ts';
+import type { JobGroup, Rerun, RunPosition } from '../job/records/job.ts';
 import { noneUnsuccessful } from '../job/records/job.ts';
 import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
 import type { Data } from './lookup.ts';
-import type { CallSite, StoredRun } from './records/run.ts';
+import { topAddress } from './records/reuse.ts';
+import type { CallSite, Reuse, StoredRun } from './records/run.ts';
 import { openScope, runOf } from './run.ts';
 import { failedWith, finishRun, settleRun, succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
@@ -29,8 +30,15 @@ export type RunStart = {
   readonly payload: Uint8Array;
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
-  /** For a called run: the place of the calling step, and the names that the job shows. */
-  readonly called: { readonly outer: CallSite; readonly pipeline: string; readonly stepId: string } | null;
+  /** For a run that a step called: that step's place, and its names for the job. */
+  readonly called: {
+    readonly outer: CallSite;
+    readonly within?: RunPosition['within'];
+    readonly pipeline: string;
+    readonly stepId: string;
+  } | null;
+  /** What it takes over: of a run that is its own root, or of one that a step called. */
+  readonly reuse?: Pick<Reuse, 'of'> | Reuse;
 };
 
 export function beginRun(table: RunTable, version: Version, start: RunStart): JobId {
@@ -48,11 +56,13 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
     fansMade: 0,
     settled: 0,
     unsuccessful: noneUnsuccessful(),
+    reuse: start.reuse ? { root: id, address: topAddress, isIndexed: false, jobs: 0, ...start.reuse } : null,
   };
+  const isReused = stored.reuse !== null;
   const tree = start.root === null ? table.descendants.begin(id) : table.descendants.open(start.root);
   const run = runOf(stored, id, version, tree, start.parent, 0);
   table.add(run);
-  const scope = openScope(run, 0, -1, [], { cause: null, context });
+  const scope = openScope(run, 0, -1, [], { cause: null, context }, isReused);
   scope.depth = depth;
   table.touch(run);
   const { definition, first } = version.compiled;
@@ -65,6 +75,7 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
     cause: null,
     result: packedNull,
     isStored: true,
+    isReused,
   };
   if (definition.if === null || holds(definition.if, atOnce(table, token))) {
     table.moves.push({ kind: 'enter', run, scope, node: first, token });
@@ -101,6 +112,8 @@ export function refuseRun(
     hooked: start.hooked,
     depth: start.depth,
     inside: 0,
+    reused: 0,
+    hash: null,
     unsuccessful: noneUnsuccessful(),
   };
   settleRun(table, ended, failedWith(error, status));
@@ -119,7 +132,7 @@ function createRun(table: RunTable, name: string, start: RunStart): JobId {
     context,
     pipeline: called?.pipeline ?? null,
     stepId: called?.stepId ?? null,
-    run: called && { ...positionOf(called.outer), first: null },
+    run: called && positionOf(called),
     hooked,
     rerun,
   };
@@ -127,6 +140,8 @@ function createRun(table: RunTable, name: string, start: RunStart): JobId {
   return table.jobs.createRun(name, group, payload, table.turn);
 }
 
-function positionOf({ run, node, scope, path }: CallSite) {
-  return { run, node, scope, path };
+function positionOf({ outer, within }: NonNullable<RunStart['called']>): RunPosition {
+  const { run, node, scope, path } = outer;
+  const position = { run, node, scope, path, first: null };
+  return within === undefined ? position : { ...position, within };
 }

@@ -11,7 +11,7 @@ import type { Turn } from '../../runtime/turn.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
 import { cancelText } from '../job/records/cancel.ts';
-import { addUnsuccessful, type JobGroup, type Unsuccessful } from '../job/records/job.ts';
+import { addUnsuccessful, type JobGroup, type RunPosition, type Unsuccessful } from '../job/records/job.ts';
 import { Arrivals } from './arrivals.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
@@ -22,7 +22,8 @@ import { partedBytesMin } from './join-payload.ts';
 import { type Sight, stepBytesMax, wholeBytesMax } from './looks.ts';
 import { type CallSite, encodeRun, encodeScope, listKey, madeKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
-import { type FinishedRun, idText, type Run, type RunEnd, type Scope } from './run.ts';
+import { ReuseSources } from './reuse-sources.ts';
+import { type FinishedRun, idText, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
 import type { StepPosition, Token } from './token.ts';
 
@@ -79,6 +80,7 @@ export class RunTable {
   readonly dedupe: Dedupe;
   readonly runs: Runs;
   readonly descendants: Descendants;
+  readonly sources: ReuseSources;
   readonly #openRunsMax: number;
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
@@ -121,6 +123,7 @@ export class RunTable {
     this.config = config;
     this.setAside = options.setAside ?? new SetAside();
     this.descendants = new Descendants(store, () => this.config.service.jobsPerRootMax, this.setAside);
+    this.sources = new ReuseSources(store);
     this.dedupe = new Dedupe(store, 'dedupe');
     const isCounted = this.versions.load(store, this.setAside);
     this.versions.configure(config.pipelines);
@@ -227,7 +230,7 @@ export class RunTable {
       context,
       pipeline: run.version.name,
       stepId: step.id,
-      run: { run: run.id, node, scope, path, first },
+      run: withScopes(run, { run: run.id, node, scope, path, first }),
       hooked: run.hooked,
       rerun: null,
     };
@@ -354,7 +357,7 @@ export class RunTable {
     this.runs.remove(run);
     this.expandable.delete(run.name);
     this.#dirty.delete(run);
-    this.versions.release(run.version, this.batch);
+    this.versions.release(run.version, this.batch, this.turn.nowUs);
     this.descendants.close(run.tree);
   }
 
@@ -364,7 +367,12 @@ export class RunTable {
   }
 }
 
-/** The key of a parked token's look. */
+/** The position with the paths of the scopes around it. */
+export function withScopes(run: Run, position: RunPosition): RunPosition {
+  return position.scope === 0 ? position : { ...position, within: pathsAround(run, position.scope) };
+}
+
+/** The name of the look of a waiting token. */
 export function lookName(run: Run, id: number): string {
   return `${run.name}${id}`;
 }

@@ -106,7 +106,11 @@ export type FinishedRun = Pick<
   Run,
   'id' | 'submittedBy' | 'createdUs' | 'outer' | 'root' | 'hooked' | 'unsuccessful'
 > & {
-  /** The name of its pipeline. */
+  /** Of its definition; null: it never began. */
+  readonly hash: Uint8Array | null;
+  /** Jobs inside it that were taken over from another run. */
+  readonly reused: number;
+  /** Of its pipeline. */
   readonly name: string;
   readonly depth: number;
   /** Settled jobs inside it. */
@@ -129,6 +133,7 @@ export function openScope(
   parent: number,
   path: readonly number[],
   origin: SegmentOrigin,
+  isReused: boolean,
 ): Scope {
   const stored: StoredScope = {
     sequence,
@@ -141,6 +146,7 @@ export function openScope(
     bytes: 0,
     overflown: false,
     depth: 0,
+    isReused,
     origin,
     merged: null,
     stored: 0,
@@ -168,7 +174,13 @@ export function advanceScope(scope: Scope, origin: SegmentOrigin): void {
   scope.dirty = true;
 }
 
-/** The node at which the scope's tokens meet. */
+/** The paths of the scopes around a place, as positions have them (`within`). */
+export function pathsAround(run: Run, scope: number): readonly (readonly number[])[] {
+  const { parent, path } = run.scopes.get(scope)!;
+  return parent < 0 ? [] : [...pathsAround(run, parent), path];
+}
+
+/** The node that gathers the tokens of the scope. */
 export function joinNode(run: Run, scope: Scope): number {
   const { sequences } = run.version.compiled;
   return sequences[scope.sequence]!.joins[scope.position] ?? endNode;

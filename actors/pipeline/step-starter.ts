@@ -15,6 +15,7 @@ import { withEntries } from './join-payload.ts';
 import { formatPath } from './lookup.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
+import type { TakeOver } from './take-over.ts';
 import {
   bindEntries,
   type Entries,
@@ -38,8 +39,10 @@ export class StepStarter {
   readonly #table: RunTable;
   readonly #children: Children;
   readonly #expansion: Expansion;
+  readonly #takeOver: TakeOver;
 
-  constructor(table: RunTable, children: Children, expansion: Expansion) {
+  constructor(table: RunTable, children: Children, expansion: Expansion, takeOver: TakeOver) {
+    this.#takeOver = takeOver;
     this.#table = table;
     this.#children = children;
     this.#expansion = expansion;
@@ -55,8 +58,10 @@ export class StepStarter {
     }
     const next = context === token.context ? token : carrying(token, context);
     const keep: Keep = sections => this.#kept(run, token, held, sections);
-    if (step.foreach === null) this.#single(run, scope, number, step, next, keep);
-    else this.#fanOut(run, scope, number, step, perElement, next, held, keep);
+    if (step.foreach === null) {
+      if (!next.isReused || !this.#takeOver.single(run, scope, number, next))
+        this.#single(run, scope, number, step, next, keep);
+    } else this.#fanOut(run, scope, number, step, perElement, next, held, keep);
   }
 
   #single(run: Run, scope: Scope, node: number, step: WorkStep, token: Token, keep: Keep): void {
@@ -105,7 +110,7 @@ export class StepStarter {
     const kept = isLong && count > 0 ? keep(root.sectionsAt(from.keys)!) : null;
     markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
     if (count === 0) {
-      endTokens(this.#table, run, scope, 1);
+      endTokens(this.#table, run, scope, 1, token.isReused);
       return;
     }
     const plan = {
@@ -170,8 +175,10 @@ function contextAt({ foreach, baggage }: WorkStep, token: Token): Packed | null 
 }
 
 function positionAt(scope: Scope, node: number, token: Token): StepPosition {
-  const { path, cause, event, context } = token;
-  return { scope: scope.id, node, path, first: null, cause, depth: token.depth + 1, event, context: context.bytes };
+  const { path, cause, event, context, isReused } = token;
+  const depth = token.depth + 1;
+  const position = { scope: scope.id, node, path, first: null, cause, depth, event, context: context.bytes };
+  return isReused ? { ...position, isReused } : position;
 }
 
 type PlannedWith = Pick<FanPlan, 'added' | 'addedCount' | 'own' | 'each' | 'missing'>;

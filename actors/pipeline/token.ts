@@ -31,6 +31,8 @@ export type Token = {
   readonly result: Uint8Array;
   /** Whether the store has the payload: it is the run's payload, or the result of the cause. */
   readonly isStored: boolean;
+  /** Every job it has crossed was taken over from another run: what comes next may be taken over, too. */
+  readonly isReused: boolean;
 };
 
 /** The position of new jobs in their run. */
@@ -43,21 +45,26 @@ export type StepPosition = {
   readonly depth: number;
   readonly event: EventEnvelope;
   readonly context: Uint8Array;
+  /** Absent: no. */
+  readonly isReused?: boolean;
 };
 
 // Both list all fields: an object copied by spread has a hidden class of its own, which slows down every access.
 
 /** The token with another path. */
 export function movedTo(
-  { payload, context, event, depth, cause, result, isStored }: Token,
+  { payload, context, event, depth, cause, result, isStored, isReused }: Token,
   path: readonly number[],
 ): Token {
-  return { path, payload, context, event, depth, cause, result, isStored };
+  return { path, payload, context, event, depth, cause, result, isStored, isReused };
 }
 
-/** The token with another context. */
-export function carrying({ path, payload, event, depth, cause, result, isStored }: Token, context: Packed): Token {
-  return { path, payload, context, event, depth, cause, result, isStored };
+/** The token with other baggage. */
+export function carrying(
+  { path, payload, event, depth, cause, result, isStored, isReused }: Token,
+  context: Packed,
+): Token {
+  return { path, payload, context, event, depth, cause, result, isStored, isReused };
 }
 
 /** A packed value that is decoded on demand, and assembled if it is in parts. */

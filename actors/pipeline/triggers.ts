@@ -114,12 +114,12 @@ export class Triggers {
 
   /** Fires the hooks of a run that has ended, unless a step called it or a hook caused it. */
   fireRunHooks(run: FinishedRun, { status, error }: RunEnd): void {
-    const { id, name: pipeline, submittedBy, root, inside, unsuccessful } = run;
+    const { id, name: pipeline, submittedBy, root, inside, reused, unsuccessful } = run;
     const hook = runHookOf[status];
     if (!this.#onHook.has(hook)) return;
     const failure = status === 'succeeded' ? {} : { error };
     const job_id = formatId(id);
-    const counts = tallyOf(inside, unsuccessful);
+    const counts = tallyOf(inside, unsuccessful, reused);
     const payload = pack({ job_id, pipeline, status, ...failure, counts, submitted_by: submittedBy });
     this.#fireHook(hook, { job: id, plugin: pipelinePlugin, submittedBy, root }, payload);
   }

@@ -32,10 +32,18 @@ export function callOptions(): Option[] {
   ];
 }
 
-export type RerunOptions = SubmitOptions & { readonly reason?: string; readonly wait?: true };
+export type RerunOptions = SubmitOptions & {
+  readonly from?: 'start' | 'failed';
+  readonly reason?: string;
+  readonly wait?: true;
+};
 
 export function rerunOptions(): Option[] {
   return [
+    new Option(
+      '--from <point>',
+      'failed: a run takes over what succeeded, and runs the rest; start: everything',
+    ).choices(['start', 'failed']),
     new Option('--payload <json>', 'another payload, a JSON object; @FILE reads it from a file, - from stdin'),
     new Option('--reason <text>', 'why; shown with the new job'),
     new Option('--wait', 'wait for the new job, and print its result'),
@@ -63,8 +71,8 @@ export function callAndWait(path: string, call: ClientCall<CallOptions>): Promis
 
 /** Runs a settled job again. Resolves with the exit status. */
 export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<number> {
-  const { reason, wait } = call.options;
-  return submit(path, reason === undefined ? {} : { reason }, call, wait === true);
+  const { from, reason, wait } = call.options;
+  return submit(path, { ...(from && { from }), ...(reason !== undefined && { reason }) }, call, wait === true);
 }
 
 async function submit(path: string, body: object, call: ClientCall<SubmitOptions>, waits: boolean): Promise<number> {

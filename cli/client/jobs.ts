@@ -18,6 +18,7 @@ export type JobDocument = {
   /** For a run: how the jobs inside it ended. */
   readonly counts?: Counts;
   readonly rerun_of?: string;
+  readonly rerun_from?: string;
   readonly rerun_reason?: string;
   /** Newest first. */
   readonly reruns?: readonly string[];
@@ -56,7 +57,10 @@ export type JobDocument = {
   readonly omitted?: readonly string[];
 };
 export type LogLineDocument = { readonly level: string; readonly message: string };
-export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'>;
+export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'> & {
+  /** The root took its result over from the run that it runs again. */
+  readonly reused?: true;
+};
 
 /** `whole`: with payload and context, however large they are. */
 export function fetchJob(

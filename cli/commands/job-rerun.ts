@@ -8,6 +8,7 @@ export const jobRerun = clientCommand<RerunOptions>({
   description: 'run a job that has ended again, as a new job',
   examples: [
     'headgate job rerun 0198c0de-0000-7000-8000-000000000000 --reason "the provider is back"',
+    'headgate job rerun 0198c0de-0000-7000-8000-000000000000 --from failed --wait',
     `headgate job rerun 0198c0de-0000-7000-8000-000000000000 --payload '{"name":"Ada"}' --wait`,
   ],
   options: rerunOptions(),

@@ -65,13 +65,15 @@ function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument
 /** Which job it runs again, and which jobs run it again. */
 function rerunLines({
   rerun_of: of,
+  rerun_from: from,
   rerun_reason: reason,
   reruns = [],
   rerun_count: count = 0,
 }: JobDocument): TerminalLine[] {
   const again = count === 0 ? [] : [field('reruns', `${count}, the newest: ${reruns[0]}`)];
   if (of === undefined) return again;
-  return [field('rerun of', `${of}${reason === undefined ? '' : ` (${reason})`}`), ...again];
+  const what = from === 'failed' ? `${of}, from what had failed` : of;
+  return [field('rerun of', `${what}${reason === undefined ? '' : ` (${reason})`}`), ...again];
 }
 
 function inputLines({ event, payload, context, omitted = [] }: JobDocument): TerminalLine[] {

@@ -17,6 +17,7 @@ type TreeNode = {
   readonly inside: string | null;
   readonly status: string;
   readonly ranMs: number | null;
+  readonly isReused: boolean;
   /** The beginning of its error, if the caller may see it. */
   readonly error: string | null;
   readonly parent: TreeNode | null;
@@ -48,6 +49,7 @@ export class JobTree {
       inside,
       status,
       ranMs,
+      isReused: job.reused === true,
       error,
       parent,
       children: [],
@@ -100,7 +102,7 @@ function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, 
     lines.push([`${rest}└─ `, { text: `… ${hidden.length} more: ${tally(hidden)}`, style: 'dim' }]);
 }
 
-function lineOf({ id, name, inside, status, ranMs, error, children }: TreeNode, first: string): TerminalLine {
+function lineOf({ id, name, inside, status, ranMs, isReused, error, children }: TreeNode, first: string): TerminalLine {
   // The error of a run repeats that of its failed job.
   const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
@@ -111,6 +113,7 @@ function lineOf({ id, name, inside, status, ranMs, error, children }: TreeNode, 
     statusPiece(status),
     took,
     ...noteOf(inside),
+    isReused ? { text: ' reused', style: 'dim' } : '',
     { text: `  ${id}`, style: 'dim' },
     ...(why === null ? [] : [`  ${why}`]),
   ];

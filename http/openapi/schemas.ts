@@ -55,9 +55,19 @@ export const countsSchema = Type.Optional(
       dead: Type.Integer(),
       cancelled: Type.Integer(),
       unsettled: Type.Optional(Type.Integer({ description: 'While the run is open: jobs that have not ended.' })),
+      reused: Type.Optional(
+        Type.Integer({ description: 'Jobs whose results the run took over from the run that it runs again.' }),
+      ),
     },
     { description: 'How the jobs inside a run ended, including those of called pipelines.' },
   ),
+);
+
+/** Of a job in a tree. */
+export const reusedSchema = Type.Optional(
+  Type.Literal(true, {
+    description: 'The job belongs to the run that this one runs again, which took its result over.',
+  }),
 );
 
 /** The answers of a pipeline call that waits for its run. */
@@ -74,6 +84,7 @@ export const runFinished = Type.Object({
       command: Type.String(),
       status: jobStatus,
       counts: countsSchema,
+      reused: reusedSchema,
       result: nullable(outputSchema),
     }),
     { description: `At most ${treeJobsMax} jobs.` },

@@ -210,5 +210,5 @@ function queued(id: string, plugin: string, command: string): Answer {
 }
 
 export function refuse(refused: RefusedWork, plugin: string, command: string, nowMs: number): HttpProblem {
-  return refusalProblem(refused, `${refusalDetails[refused.refusal]} (${plugin}/${command})`, nowMs);
+  return refusalProblem(refused, refused.detail ?? `${refusalDetails[refused.refusal]} (${plugin}/${command})`, nowMs);
 }

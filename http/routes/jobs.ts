@@ -18,6 +18,7 @@ import {
   oneOfTexts,
   outputSchema,
   reasonSchema,
+  reusedSchema,
   uuid,
 } from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
@@ -74,7 +75,7 @@ export const jobSchema = Type.Object({
   completed_at: nullable(instant),
   counts: countsSchema,
   rerun_of: Type.Optional(Type.String({ format: 'uuid', description: 'The job that this one runs again.' })),
-  rerun_from: Type.Optional(Type.Literal('start')),
+  rerun_from: Type.Optional(Type.Union([Type.Literal('start'), Type.Literal('failed')])),
   rerun_reason: Type.Optional(Type.String()),
   reruns: Type.Optional(
     Type.Array(uuid, { description: `The jobs that run this one again, newest first, at most ${rerunsListedMax}.` }),
@@ -117,6 +118,7 @@ const treeJobSchema = Type.Object({
   started_at: nullable(instant),
   completed_at: nullable(instant),
   counts: countsSchema,
+  reused: reusedSchema,
   result: output,
 });
 

@@ -1,6 +1,6 @@
 // Running a settled job again (docs/contract.md#rerun). The old job and its records stay as they are.
 
-import { headgatePlugin, pipelinePlugin } from '../../actors/job/records/job.ts';
+import { headgatePlugin, pipelinePlugin, type RerunFrom } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { deliveredEvent, rerunRequest } from '../../actors/job/views/rerun-request.ts';
 import type { Config } from '../../config/config.ts';
@@ -19,12 +19,21 @@ import { isSettled, unknownJob } from './jobs.ts';
 
 const rerunBody = Type.Object(
   {
+    from: Type.Optional(
+      Type.Union([Type.Literal('start'), Type.Literal('failed')], {
+        description:
+          'Of a run: `failed` takes over the results of the jobs that succeeded, and runs the others. `start`, which is the ' +
+          'default, runs everything again.',
+      }),
+    ),
     payload: Type.Optional(Type.Object({}, { description: 'Another payload; left out: that of the old job.' })),
     reason: reasonSchema('Why; shown as `rerun_reason` of the new job.'),
   },
   { additionalProperties: false },
 );
-type RerunBody = { readonly payload?: object; readonly reason?: string } | undefined;
+/** `target`: what it runs; a problem: its pipeline is no longer configured. */
+type FoundJob = { readonly job: JobView; readonly target: { readonly inputSchema: JsonObject | null } | HttpProblem };
+type RerunBody = { readonly from?: RerunFrom; readonly payload?: object; readonly reason?: string } | undefined;
 
 const rerunSchema = Type.Object({
   job_id: uuid,
@@ -43,7 +52,9 @@ const rerunJob = route({
   body: rerunBody,
   notes:
     'The new job has the payload, event and context of the old one, and runs with the plugins and pipelines that are configured ' +
-    'now. A job of a run is run again by itself: its result does not enter the run. The caller needs a scope that may run the ' +
+    'now. With `from: failed` a run goes by the definition that it had; jobs that succeeded are not run again, their results are ' +
+    'taken over; all others run, and what follows them. If the definition of the old run is no longer stored, it is 409 ' +
+    '`not_kept`. A job of a run is run again by itself: its result does not enter the run. The caller needs a scope that may run the ' +
     `command or the pipeline, too. ${idempotencyNotes}`,
   problems: [
     'unknown_job',
@@ -56,24 +67,25 @@ const rerunJob = route({
     ...takingProblems,
   ],
   answers: { 202: { description: 'The new job is on disk.', schema: rerunSchema } },
-  find({
-    engine,
-    params,
-    config,
-    caller,
-  }): { readonly job: JobView; readonly inputSchema: JsonObject | null } | HttpProblem {
+  find({ engine, params, config, caller }): FoundJob | HttpProblem {
     const id = parseId(params.job_id);
     const job = id && engine.job(id);
     if (!job) return unknownJob(params.job_id);
     if (job.plugin === headgatePlugin)
       return problem('invalid_request', 'an action cannot be run again: start a new one with POST /actions');
     const target = findTarget(config, job, caller!);
-    return isProblem(target) ? target : { job, inputSchema: target.inputSchema };
+    // A run goes on by the definition that it had, though none of its name may be configured.
+    const isGone = isProblem(target) && target.code === 'unknown_pipeline';
+    if (isProblem(target) && !isGone) return target;
+    return { job, target };
   },
   async handle(call) {
     const { config, found, caller, engine } = call;
-    const { job, inputSchema } = found;
-    const { payload, reason } = (call.body as RerunBody) ?? {};
+    const { job, target } = found;
+    const { from = 'start', payload, reason } = (call.body as RerunBody) ?? {};
+    if (from === 'failed' && payload !== undefined) return problem('invalid_request', failedWithPayload);
+    if (isProblem(target) && from !== 'failed') return target;
+    const inputSchema = isProblem(target) ? null : target.inputSchema;
     if (!isSettled(job)) {
       return problem(
         'not_settled',
@@ -88,7 +100,7 @@ const rerunJob = route({
     if (packed === null) {
       return problem('not_kept', `a part of the payload of the job ${job.jobId} has been pruned: give another payload`);
     }
-    const request = rerunRequest(job, reason ?? null);
+    const request = rerunRequest(job, reason ?? null, job.plugin === pipelinePlugin ? from : 'start');
     const submission = {
       payload: packed,
       submittedBy: caller!.origin,
@@ -110,6 +122,9 @@ const rerunJob = route({
   },
 });
 
+const failedWithPayload =
+  '/payload: with "from": "failed" the run keeps its payload, by which its results were made; leave one of them out';
+
 export const rerunRoutes: readonly Route[] = [rerunJob];
 
 /** What the job runs, if it is configured and the caller may run it. */
@@ -118,7 +133,7 @@ function findTarget(config: Config, { plugin, command }: JobView, caller: Caller
     const found = findCommand(config, plugin, command, caller);
     return isProblem(found) ? found : found.command;
   }
+  if (!may(caller, ['plugin:rw'])) return forbidden(['plugin:rw']);
   const pipeline = findPipeline(config, command);
-  if (isProblem(pipeline)) return pipeline;
-  return may(caller, ['plugin:rw']) ? { inputSchema: pipeline.inputSchema ?? null } : forbidden(['plugin:rw']);
+  return isProblem(pipeline) ? pipeline : { inputSchema: pipeline.inputSchema ?? null };
 }

@@ -17,7 +17,7 @@ export const tables = [
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter, for short entries elsewhere
   'by_command', // number of plugin and command (4) + block key (12) -> nothing
   'unsuccessful', // number of plugin and command (4) + status (1) + job id (16) -> nothing
-  'reruns', // job id (16) + id of a job that runs it again (16) -> nothing
+  'reruns', // job id (16) + id of a job that runs it again (16) -> nothing; 1: it takes over what succeeded
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
   'arrivals', // run id (16) + scope (4) + which join of it (4) + sequence (4) -> what came to that join; a large one stays as long as the run's job: values in parts name it (runtime/parted.ts)
@@ -25,7 +25,11 @@ export const tables = [
   'emissions', // job id (16), 0 (+ 0) -> where the events in its record come from that are still to start runs, and the cursor in them
   'descendants', // root job id (16) -> how many descendants it has; only of large trees with open runs (actors/pipeline/descendants.ts)
   'open_trees', // root job id (16) -> how many open runs and waiting emissions it has below it; only where more than one (descendants.ts)
-  'definitions', // hash -> a pipeline definition that an unfinished run began with
+  'definitions', // hash -> a pipeline definition that a run began with which is kept (actors/pipeline/definition-versions.ts)
+  'unused_definitions', // hash of a definition that no configuration names, nor an open run goes by -> since when
+  'reused', // root job id (16) + block key (12) -> which jobs of the block runs of its tree took over; absent until used
+  'reuse_index', // root job id (16) + fork (16) + ordinal (4) -> a job that a run of its tree may take over, and its neighbours; gone when the root has ended
+  'reuse_needs', // root job id (16) + id of an unfinished root that takes over jobs of its tree (16) -> nothing
   'run_counts', // hash of a definition -> how many runs with it are open, their records, settled jobs and bytes (actors/pipeline/definition-versions.ts)
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status

@@ -135,8 +135,12 @@ function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","parent_job_id":${text(job.parentJobId)},"plugin":${JSON.stringify(job.plugin)},` +
     `"command":${JSON.stringify(job.command)},"status":"${job.status}",` +
-    `"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}${countsPart(job.counts)}`;
+    `"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}${countsPart(job.counts)}${reusedPart(job)}`;
   return withResult ? [`${head},"result":`, ...outputParts(job), '}'] : [`${head}}`];
+}
+
+function reusedPart({ isReused }: JobView): string {
+  return isReused ? ',"reused":true' : '';
 }
 
 /** GET /job/{job_id}/tree. A null, and the empty part for it, is a point at which the work can be interrupted. */
@@ -187,7 +191,7 @@ export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart
 function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
-    `"status":"${job.status}"${countsPart(job.counts)},"result":`;
+    `"status":"${job.status}"${countsPart(job.counts)}${reusedPart(job)},"result":`;
   return [head, ...output, '}'];
 }
 

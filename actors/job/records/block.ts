@@ -143,7 +143,8 @@ function withOwnBytes(group: JobGroup): JobGroup {
 /** The encoded length of the fields of a group that may be long. */
 function groupBytes({ context, event, run }: JobGroup): number {
   const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
-  return context.length + texts + headersBytes(event) + 5 * (run?.path.length ?? 0);
+  const paths = run === null ? 0 : run.path.length + (run.within?.reduce((sum, path) => sum + path.length, 0) ?? 0);
+  return context.length + texts + headersBytes(event) + 5 * paths;
 }
 
 function headersBytes(event: EventEnvelope | null): number {
@@ -219,11 +220,17 @@ function packGroup(group: JobGroup) {
     group.context,
     group.pipeline,
     group.stepId,
-    run && ([run.run, run.node, run.scope, run.path, run.first] as const),
+    run && packPosition(run),
     group.hooked,
   ] as const;
   // Absent if no job is run again.
   return rerun === null ? packed : ([...packed, [rerun.of, rerun.from, rerun.reason]] as const);
+}
+
+/** `within` is absent in the top scope. */
+function packPosition({ run, node, scope, path, first, within }: RunPosition) {
+  const position = [run, node, scope, path, first] as const;
+  return within === undefined ? position : ([...position, within] as const);
 }
 
 /** The third field is no longer used. `headers` is absent if there are none. */
@@ -255,8 +262,8 @@ function unpackEvent([type, source, _, dedupeKey, headers]: ReturnType<typeof pa
   return { type, source, dedupeKey, headers };
 }
 
-function unpackPosition([run, node, scope, path, first]: NonNullable<ReturnType<typeof packGroup>[8]>): RunPosition {
-  return { run, node, scope, path, first };
+function unpackPosition([run, node, scope, path, first, within]: ReturnType<typeof packPosition>): RunPosition {
+  return within === undefined ? { run, node, scope, path, first } : { run, node, scope, path, first, within };
 }
 
 /** The group of a job, the job's position in it, and how many jobs of the group follow, including this one. */

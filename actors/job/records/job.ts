@@ -31,6 +31,8 @@ export type RunPosition = {
   readonly path: readonly number[];
   /** Not null: the path of job k of the group ends with `first + k`. */
   readonly first: number | null;
+  /** The paths of the scopes around it, but for the top one, from the outermost to its own. Absent: it is in the top one. */
+  readonly within?: readonly (readonly number[])[];
 };
 
 /** The fields that neighbouring jobs of a block have in common. */
@@ -57,11 +59,17 @@ export type JobGroup = {
 
 /** The settled job that is run again, from where, and why. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
-/** `start`: everything is repeated. */
-export type RerunFrom = 'start';
+/** `start`: everything is repeated. `failed`: the results of what succeeded are taken over. */
+export type RerunFrom = 'start' | 'failed';
 
-/** How the jobs inside a run ended, including those of called runs. `unsettled`: how many have not ended yet, if the run is open. */
-export type Tally = { readonly [S in TerminalStatus]: number } & { readonly unsettled?: number };
+/**
+ * How the jobs inside a run ended, including those of called runs. `unsettled`: how many have not ended yet, if the run is open.
+ * `reused`: jobs of an earlier run whose results the run took over; absent if there are none.
+ */
+export type Tally = { readonly [S in TerminalStatus]: number } & {
+  readonly unsettled?: number;
+  readonly reused?: number;
+};
 
 /** The jobs of an open run that did not succeed, by status. */
 export type Unsuccessful = { failed: number; timed_out: number; dead: number; cancelled: number };
@@ -74,8 +82,14 @@ export function unsuccessfulOf(ended: readonly { readonly status: TerminalStatus
   return sum;
 }
 
-export function tallyOf(settled: number, { failed, timed_out, dead, cancelled }: Unsuccessful): Tally {
-  return { succeeded: settled - failed - timed_out - dead - cancelled, failed, timed_out, dead, cancelled };
+export function tallyOf(settled: number, { failed, timed_out, dead, cancelled }: Unsuccessful, reused = 0): Tally {
+  const tally = { succeeded: settled - failed - timed_out - dead - cancelled, failed, timed_out, dead, cancelled };
+  return reused === 0 ? tally : { ...tally, reused };
+}
+
+/** How many jobs it counts, with those that were taken over. */
+export function tallied(tally: Tally): number {
+  return terminalStatuses.reduce((sum, status) => sum + tally[status], tally.reused ?? 0);
 }
 
 export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, cancelled }: Unsuccessful): void {
@@ -85,14 +99,25 @@ export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, ca
   sum.cancelled += cancelled;
 }
 
-export function encodeTally(tally: Tally): Uint8Array {
-  return pack(terminalStatuses.map(status => tally[status]));
+type PackedTally = [...counts: number[], hash: Uint8Array | null];
+
+/** What is kept of a run that has ended: its counts, and the hash of its definition, if it began with one. */
+export function encodeTally(tally: Tally, hash: Uint8Array | null): Uint8Array {
+  const counts = terminalStatuses.map(status => tally[status]);
+  return pack([...counts, tally.reused ?? 0, hash] satisfies PackedTally);
 }
 
 /** The counts of an ended run. Null: an earlier version stored none. */
 export function readTally(body: Body): Tally | null {
   const packed = bodyPart(body, 'counts');
   if (!packed) return null;
-  const [succeeded = 0, failed = 0, timed_out = 0, dead = 0, cancelled = 0] = unpack<number[]>(packed);
-  return { succeeded, failed, timed_out, dead, cancelled };
+  const [succeeded = 0, failed = 0, timed_out = 0, dead = 0, cancelled = 0, reused = 0] = unpack<number[]>(packed);
+  const tally = { succeeded, failed, timed_out, dead, cancelled };
+  return reused === 0 ? tally : { ...tally, reused };
+}
+
+/** The hash of the definition that a run which has ended began with. Null: it never began, or an earlier version wrote it. */
+export function readDefinitionHash(body: Body): Uint8Array | null {
+  const packed = bodyPart(body, 'counts');
+  return (packed && unpack<(Uint8Array | null)[]>(packed)[terminalStatuses.length + 1]) ?? null;
 }

@@ -1,6 +1,7 @@
 // The table of reruns: under each job, the jobs that run it again. Each of these refers back to the job in its group (records/job.ts).
-import type { JobId } from '../../../runtime/ids.ts';
+import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import type { Rerun } from './job.ts';
 
 /** The maximum number of reruns of a job that are listed, and that are counted. */
 export const rerunsListedMax = 100;
@@ -14,10 +15,19 @@ export type Reruns = {
 };
 
 const nothing = new Uint8Array(0);
-const afterIds = Buffer.alloc(16, 0xff);
+/** From what had failed. */
+const takesOver = Uint8Array.of(1);
+export const afterIds = Buffer.alloc(16, 0xff);
 
-export function writeRerun(batch: Batch, of: JobId, id: JobId): void {
-  batch.put('reruns', rerunKey(of, id), nothing);
+export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId): void {
+  batch.put('reruns', rerunKey(of, id), from === 'failed' ? takesOver : nothing);
+}
+
+/** The younger jobs that took over jobs of the runs from `first` up to `end`. */
+export function* takersOver(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
+  for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
+    if (value.length > 0) yield Buffer.from(key.subarray(jobIdBytes));
+  }
 }
 
 /** Removes the reruns of the pruned jobs from `first` up to, not including, `end`. */

@@ -17,8 +17,12 @@ export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
     else known.push(start, end);
   }
   for (const [root, numbers] of ranges) {
-    batch.put('tree', Buffer.concat([Buffer.from(root, 'latin1'), key]), Buffer.from(Uint32Array.from(numbers).buffer));
+    batch.put('tree', Buffer.concat([Buffer.from(root, 'latin1'), key]), encodeRanges(numbers));
   }
+}
+
+export function encodeRanges(ranges: readonly number[]): Uint8Array {
+  return Buffer.from(Uint32Array.from(ranges).buffer);
 }
 
 /** The pairs of an entry. */

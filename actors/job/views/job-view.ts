@@ -1,6 +1,6 @@
 // The jobs of a block in the form that the API shows. Parts are decoded on demand.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
-import { type BlockKey, formatId, idPrefix, indexText, jobId, parseId } from '../../../runtime/ids.ts';
+import { type BlockKey, formatId, idPrefix, indexText, type JobId, jobId, parseId } from '../../../runtime/ids.ts';
 import { lengthOf, shownOf } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readOpenTally } from '../../pipeline/records/run.ts';
@@ -18,6 +18,8 @@ import { isInFlight } from '../records/retry.ts';
 export type JobView = {
   readonly jobId: string;
   readonly parentJobId: string | null;
+  /** In the tree of a run that took it over from another one. */
+  readonly isReused: boolean;
   readonly plugin: string;
   readonly command: string;
   readonly status: Status;
@@ -81,8 +83,8 @@ export class BlockJobs {
   }
 
   /** A job of the block. `ending`: its latest ended attempt. */
-  view(index: number, ending: NumberedAttempt | undefined): JobView {
-    return new StoredJob(this, this.#prefix + indexText(index), index, ending);
+  view(index: number, ending: NumberedAttempt | undefined, takenOver: TakenOver | null = null): JobView {
+    return new StoredJob(this, this.#prefix + indexText(index), index, ending, takenOver);
   }
 
   /** The cancel of an unsettled job or of a run that contains it. All jobs of a group are inside the same runs. */
@@ -121,6 +123,9 @@ export class BlockJobs {
   }
 }
 
+/** What a job that another run took over has there in place of its parent. */
+export type TakenOver = { readonly parent: JobId };
+
 class StoredJob implements JobView {
   readonly jobId: string;
   readonly status: Status;
@@ -130,8 +135,16 @@ class StoredJob implements JobView {
   /** Null: it is not running. */
   readonly #runningUs: number | null;
   readonly #openCancel: Cancel | null;
+  readonly #takenOver: TakenOver | null;
 
-  constructor(jobs: BlockJobs, id: string, index: number, last: NumberedAttempt | undefined) {
+  constructor(
+    jobs: BlockJobs,
+    id: string,
+    index: number,
+    last: NumberedAttempt | undefined,
+    takenOver: TakenOver | null,
+  ) {
+    this.#takenOver = takenOver;
     const isOver = last?.attempt.final === true;
     const runningUs = isOver ? null : jobs.runningSince(index);
     this.#openCancel = isOver ? null : jobs.openCancel(index);
@@ -160,8 +173,12 @@ class StoredJob implements JobView {
   }
 
   get parentJobId(): string | null {
-    const { parent } = groupOf(this.#jobs.block, this.#index).group;
+    const parent = this.#takenOver?.parent ?? groupOf(this.#jobs.block, this.#index).group.parent;
     return parent && formatId(parent);
+  }
+
+  get isReused(): boolean {
+    return this.#takenOver !== null;
   }
 
   get submittedBy(): string {

@@ -8,6 +8,7 @@ import { type KeyText, keyText } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { BlockJobs, type JobView } from './job-view.ts';
+import { reusedJobs } from './reused-jobs.ts';
 
 /** The job as of the last commit. Undefined: there is no job with this id. */
 export function findJob(reader: Reader, id: JobId, blocks = new BlockCache(reader)): JobView | undefined {
@@ -91,6 +92,8 @@ function* walkTree(
 ): Iterable<JobView | null> {
   yield job;
   const { root } = groupOf(block, indexOf(id)).group;
+  const shown = new Set<string>();
+  if (root === null && reader.count('reused') > 0) yield* reusedJobs(reader, blocks, id, shown);
   // If the job is not the root, only its descendants are listed.
   const below = root === null ? null : new DescendantFilter(blocks, id);
   let from: Uint8Array = root ?? id;
@@ -102,7 +105,9 @@ function* walkTree(
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
       // An entry of the tree is pruned with its block.
       const members = blocks.find(key);
-      if (members) yield* jobsOf(reader, members, key, rangesOf(entry.value), below);
+      for (const view of members ? jobsOf(reader, members, key, rangesOf(entry.value), below) : []) {
+        if (view === null || !shown.has(view.jobId)) yield view;
+      }
       yield null;
     }
     if (entries.length < entriesAtOnce) return;

@@ -2,14 +2,19 @@
 import { parseId } from '../../../runtime/ids.ts';
 import { callEvent } from '../../pipeline/protocol.ts';
 import type { EntryEvent, RerunSource } from '../protocol.ts';
+import type { RerunFrom } from '../records/job.ts';
 import type { JobView } from './job-view.ts';
 
 export type RerunRequest = { readonly event: EntryEvent | null; readonly source: RerunSource };
 
-export function rerunRequest({ jobId, input: { context, event } }: JobView, reason: string | null): RerunRequest {
+export function rerunRequest(
+  { jobId, input: { context, event } }: JobView,
+  reason: string | null,
+  from: RerunFrom = 'start',
+): RerunRequest {
   return {
     event: event && { type: event.type, source: event.source, ...(event.headers && { headers: event.headers }) },
-    source: { rerun: { of: parseId(jobId)!, from: 'start', reason }, context, dedupeKey: event?.dedupeKey ?? null },
+    source: { rerun: { of: parseId(jobId)!, from, reason }, context, dedupeKey: event?.dedupeKey ?? null },
   };
 }
 

@@ -40,7 +40,9 @@ export type StoredScope = {
   overflown: boolean;
   /** The longest chain of jobs behind any of its tokens. */
   depth: number;
-  /** The origin of the segment: its start, its first fork, or its only token. */
+  /** All of its tokens that came or ended so far had crossed only jobs that were taken over from another run. */
+  isReused: boolean;
+  /** The start of the segment, or the fork in it, or the only token there is. */
   origin: SegmentOrigin;
   merged: MergedValues | null;
   /** Arrivals: the number of values in the table `arrivals`, and the rest, which this record contains. */
@@ -55,6 +57,20 @@ export type StoredFan = {
   /** How many elements were taken, and the offset of the next one; 0 for a parked token, which has no elements. */
   index: number;
   at: number;
+};
+
+/** For a run that takes over what succeeded in another one. */
+export type Reuse = {
+  /** The run that is run again, as a caller asked. */
+  readonly of: JobId;
+  /** The root that now runs: the jobs of the other run are found under its id (records/reuse.ts). */
+  readonly root: JobId;
+  /** Where this run is below that root. */
+  readonly address: Uint8Array;
+  /** They can be found. */
+  isIndexed: boolean;
+  /** Jobs that were taken over, those of called runs included. */
+  jobs: number;
 };
 
 export type StoredRun = {
@@ -73,10 +89,11 @@ export type StoredRun = {
   /** Settled jobs inside it, including those of called runs that have ended. */
   settled: number;
   readonly unsuccessful: Unsuccessful;
+  readonly reuse: Reuse | null;
 };
 
 function packScope(scope: StoredScope) {
-  return [
+  const packed = [
     scope.sequence,
     scope.parent,
     scope.path,
@@ -93,15 +110,16 @@ function packScope(scope: StoredScope) {
     scope.stored,
     scope.inlineArrivals.bytes(),
   ] as const;
+  return scope.isReused ? ([...packed, true] as const) : packed;
 }
 
 function unpackScope(packed: ReturnType<typeof packScope>): StoredScope {
   const [sequence, parent, path, position, live, arrived, failed, bytes, overflown, depth, ...more] = packed;
-  const [cause, context, values, stored, rest] = more;
+  const [cause, context, values, stored, rest, isReused = false] = more;
   const origin = { cause, context };
   const merged = values && new Map(values.map(value => [JSON.stringify(value.keys), value]));
   const inlineArrivals = new ArrivalLog(rest);
-  const counts = { position, live, arrived, failed, bytes, overflown, depth };
+  const counts = { position, live, arrived, failed, bytes, overflown, depth, isReused };
   return { sequence, parent, path, ...counts, origin, merged, stored, inlineArrivals };
 }
 
@@ -114,7 +132,7 @@ export function decodeScope(bytes: Uint8Array): StoredScope {
 }
 
 function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope) {
-  const { outer, unsuccessful } = run;
+  const { outer, unsuccessful, reuse } = run;
   const { failed, timed_out, dead, cancelled } = unsuccessful;
   return [
     hash,
@@ -131,21 +149,27 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     packScope(top),
     // Absent in records of format 9.
     run.settled,
-    // Absent if all succeeded.
-    failed + timed_out + dead + cancelled > 0 ? ([failed, timed_out, dead, cancelled] as const) : undefined,
+    // Absent while all succeeded.
+    failed + timed_out + dead + cancelled > 0
+      ? ([failed, timed_out, dead, cancelled] as const)
+      : reuse
+        ? null
+        : undefined,
+    // Absent where nothing is taken over.
+    reuse ? ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const) : undefined,
   ] as const;
 }
 
 /** `hash` of its definition; `top`: its outermost scope. */
 export function encodeRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope): Uint8Array {
   const packed = packRun(run, hash, fans, top);
-  return pack(packed.at(-1) === undefined ? packed.slice(0, -1) : packed);
+  return pack(packed.slice(0, packed.findLastIndex(part => part !== undefined) + 1));
 }
 
 export function decodeRun(bytes: Uint8Array) {
   const [hash, createdUs, submittedBy, root, hooked, caller, failure, jobs, scopesMade, fansMade, ...more] =
     unpack<ReturnType<typeof packRun>>(bytes);
-  const [packedFans, top, settled = 0, ended] = more;
+  const [packedFans, top, settled = 0, ended, reused] = more;
   const outer = caller && { run: caller[0], node: caller[1], scope: caller[2], path: caller[3], context: caller[4] };
   const unsuccessful = ended
     ? // Earlier versions knew no cancelled jobs.
@@ -153,7 +177,10 @@ export function decodeRun(bytes: Uint8Array) {
     : noneUnsuccessful();
   const fans: StoredFan[] = packedFans.map(([id, count, index, at]) => ({ id, count, index, at }));
   const made = { jobs, scopesMade, fansMade, settled, unsuccessful };
-  const run: StoredRun = { createdUs, submittedBy, root, hooked, outer, failure, ...made };
+  const reuse = reused
+    ? { of: reused[0], root: reused[1], address: reused[2], isIndexed: reused[3], jobs: reused[4] }
+    : null;
+  const run: StoredRun = { createdUs, submittedBy, root, hooked, outer, failure, ...made, reuse };
   return { hash, run, fans, top: unpackScope(top) };
 }
 
@@ -203,6 +230,6 @@ export function readCountsOf(id: JobId, value: Uint8Array) {
 
 /** How the jobs of a stored run have ended so far. */
 export function readOpenTally(value: Uint8Array): Tally {
-  const { settled, unsuccessful, jobs } = decodeRun(value).run;
-  return { ...tallyOf(settled, unsuccessful), unsettled: jobs };
+  const { settled, unsuccessful, jobs, reuse } = decodeRun(value).run;
+  return { ...tallyOf(settled, unsuccessful, reuse?.jobs), unsettled: jobs };
 }

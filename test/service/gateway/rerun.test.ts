@@ -147,7 +147,8 @@ test.each([
   [{ reason: 7 }, '/reason'],
   [{ reason: 'x'.repeat(501) }, '/reason'],
   [{ payload: [] }, '/payload'],
-  [{ from: 'start' }, '/from'],
+  [{ from: 'end' }, '/from'],
+  [{ from: 'failed', payload: {} }, '/payload'],
 ])('%j is refused with a pointer', async (given, pointer) => {
   const old = await gateway.finished('echo/say', {});
   const { status, body } = await rerun(old.job_id, given);

@@ -311,6 +311,7 @@ export class MemoryEngine implements Engine {
     const job: JobView = {
       jobId: formatId(this.#nextId()),
       parentJobId: null,
+      isReused: false,
       plugin: 'echo',
       command: 'handle',
       status,

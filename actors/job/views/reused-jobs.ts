@@ -1,0 +1,115 @@
+// The jobs that runs of a tree took over from other trees, as that tree shows them.
+import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { reusedOf } from '../../pipeline/records/reuse.ts';
+import { latestAttempt } from '../records/attempts.ts';
+import { groupOf } from '../records/block.ts';
+import type { JobGroup } from '../records/job.ts';
+import { keyText } from '../records/open.ts';
+import { afterIds, rerunKey, takersOver } from '../records/reruns.ts';
+import { rangesOf } from '../records/tree.ts';
+import type { BlockCache } from './block-cache.ts';
+import { BlockJobs, type JobView } from './job-view.ts';
+
+const entriesAtOnce = 16;
+
+/**
+ * Parents before children: a run of the tree that took the place of one elsewhere comes before the jobs that it took over, and is then
+ * `shown`. At a null the walk may pause.
+ */
+export function* reusedJobs(
+  reader: Reader,
+  blocks: BlockCache,
+  root: JobId,
+  shown: Set<string>,
+): Iterable<JobView | null> {
+  const successors = new Successors(reader, blocks, root);
+  let { from } = reusedOf(root);
+  const { to } = reusedOf(root);
+  for (;;) {
+    const entries = [...reader.scan('reused', { from, to, limit: entriesAtOnce })];
+    for (const entry of entries) {
+      const key = Buffer.from(entry.key.subarray(jobIdBytes, jobIdBytes + blockKeyBytes));
+      const block = blocks.find(key);
+      // It may have been pruned.
+      if (!block) continue;
+      const jobs = new BlockJobs(reader, key, block);
+      const ranges = rangesOf(entry.value);
+      for (let pair = 0; pair < ranges.length; pair += 2) {
+        for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
+          const { parent: before } = groupOf(block, index).group;
+          const parent = before && successors.of(before);
+          if (!parent) continue;
+          yield* unshown(reader, blocks, root, parent, shown);
+          yield jobs.view(index, latestAttempt(reader, jobId(key, index)), { parent });
+        }
+        yield null;
+      }
+    }
+    yield null;
+    if (entries.length < entriesAtOnce) return;
+    from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+  }
+}
+
+/** The run, if it is of this tree, after its parents. */
+function* unshown(reader: Reader, blocks: BlockCache, root: JobId, id: JobId, shown: Set<string>): Iterable<JobView> {
+  const name = formatId(id);
+  const group = groupIn(blocks, id);
+  if (shown.has(name) || !group?.root || keyText(group.root) !== keyText(root)) return;
+  shown.add(name);
+  if (group.parent) yield* unshown(reader, blocks, root, group.parent, shown);
+  const key = Buffer.from(blockOf(id));
+  yield new BlockJobs(reader, key, blocks.find(key)!).view(indexOf(id), latestAttempt(reader, id));
+}
+
+function groupIn(blocks: BlockCache, id: JobId): JobGroup | undefined {
+  const block = blocks.find(blockOf(id));
+  return block && groupOf(block, indexOf(id)).group;
+}
+
+/** The runs of a tree that took the place of runs elsewhere. */
+class Successors {
+  readonly #reader: Reader;
+  readonly #blocks: BlockCache;
+  readonly #root: string;
+  readonly #known = new Map<string, JobId>();
+
+  constructor(reader: Reader, blocks: BlockCache, root: JobId) {
+    this.#reader = reader;
+    this.#blocks = blocks;
+    this.#root = keyText(root);
+  }
+
+  /** The run in its place; the job itself where there is none. */
+  of(job: JobId): JobId {
+    const name = keyText(job);
+    const known = this.#known.get(name);
+    if (known) return known;
+    const found = this.#find(job) ?? job;
+    if (this.#known.size >= knownMax) this.#known.clear();
+    this.#known.set(name, found);
+    return found;
+  }
+
+  #find(job: JobId): JobId | null {
+    const waiting = [job];
+    for (let at = waiting.shift(), left = lookedAtMax; at && left > 0; at = waiting.shift(), left--) {
+      for (const rerun of takersOver(this.#reader, at, rerunKey(at, afterIds))) {
+        if (this.#isHere(rerun)) return rerun;
+        waiting.push(rerun);
+      }
+    }
+    return null;
+  }
+
+  #isHere(run: JobId): boolean {
+    if (keyText(run) === this.#root) return true;
+    const root = groupIn(this.#blocks, run)?.root;
+    return root != null && keyText(root) === this.#root;
+  }
+}
+
+const knownMax = 10_000;
+/** Reruns of reruns that are looked at to find the one of this tree. */
+const lookedAtMax = 1000;

@@ -1,0 +1,120 @@
+// What a run may take over from the run that it runs again: where each of its jobs is found, and which blocks are needed for that.
+//
+// A job is found by its address: where it is in its run, where that run is in the one that called it, and so on up to the run that is
+// run again. Two runs of one definition that got the same results have their jobs at the same addresses.
+import { createHash } from 'node:crypto';
+import { type BlockKey, blockKeyBytes, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import type { RunPosition } from '../../job/records/job.ts';
+
+const addressBytes = 16;
+const addressEnd = jobIdBytes + addressBytes;
+const keyBytes = addressEnd + 4;
+const ordinalMax = 0xffffffff;
+
+/** Of the run that is run again. */
+export const topAddress: Uint8Array = new Uint8Array(addressBytes);
+
+/** A place in a run: a step, in a scope, reached over these forks. */
+export type Place = Pick<RunPosition, 'node' | 'path' | 'within'>;
+
+/** Neighbours of a block that are neighbours in their run, too; the first has this ordinal. */
+export type Found = { readonly key: BlockKey; readonly index: number; readonly count: number };
+
+/** The last ordinal of a path, and the path before it. */
+export function splitPath(path: readonly number[]): readonly [before: readonly number[], ordinal: number] {
+  return [path.slice(0, -1), path.at(-1) ?? 0];
+}
+
+/** What the addresses of the jobs of a fork begin with. `path`: without the last ordinal. `run`: the address of their run. */
+export function forkAddress(run: Uint8Array, { node, path, within = [] }: Place): Uint8Array {
+  const text = JSON.stringify([node, within, path]);
+  return createHash('sha256').update(run).update(text).digest().subarray(0, addressBytes);
+}
+
+/** The address of a run that another one called from this place. */
+export function calledAddress(run: Uint8Array, place: Place): Uint8Array {
+  const [path, ordinal] = splitPath(place.path);
+  return forkAddress(forkAddress(run, { ...place, path }), { node: ordinal, path: [] });
+}
+
+export function writeFound(batch: Batch, root: JobId, fork: Uint8Array, ordinal: number, found: Found): void {
+  const value = Buffer.allocUnsafe(blockKeyBytes + 8);
+  value.set(found.key);
+  value.writeUInt32BE(found.index, blockKeyBytes);
+  value.writeUInt32BE(found.count, blockKeyBytes + 4);
+  batch.put('reuse_index', indexKey(root, fork, ordinal), value);
+}
+
+/** The job with this ordinal, and its neighbours behind it. */
+export function readFound(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): Found | null {
+  const range = { from: indexKey(root, fork, 0), to: indexKey(root, fork, ordinal + 1), reverse: true, limit: 1 };
+  for (const { key, value } of reader.scan('reuse_index', range)) {
+    const skipped = ordinal - Buffer.from(key).readUInt32BE(addressEnd);
+    const bytes = Buffer.from(value);
+    const count = bytes.readUInt32BE(blockKeyBytes + 4) - skipped;
+    if (count <= 0) return null;
+    const index = bytes.readUInt32BE(blockKeyBytes) + skipped;
+    return { key: bytes.subarray(0, blockKeyBytes), index, count };
+  }
+  return null;
+}
+
+/** How many ordinals from this one on have no job. */
+export function readGap(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): number {
+  const range = { from: indexKey(root, fork, ordinal), to: indexKey(root, fork, ordinalMax), limit: 1 };
+  for (const key of reader.keys('reuse_index', range)) return Buffer.from(key).readUInt32BE(addressEnd) - ordinal;
+  return ordinalMax;
+}
+
+function indexKey(root: JobId, fork: Uint8Array, ordinal: number): Uint8Array {
+  const key = Buffer.allocUnsafe(keyBytes);
+  key.set(root);
+  key.set(fork, jobIdBytes);
+  key.writeUInt32BE(ordinal, addressEnd);
+  return key;
+}
+
+/** All entries of the root, and the one under its own id, which names what is needed. */
+export function indexOfRoot(root: JobId): { readonly from: Uint8Array; readonly to: Uint8Array } {
+  return { from: root, to: Buffer.concat([root, Buffer.alloc(keyBytes, 0xff)]) };
+}
+
+/** From its start on, a run that is run again, and what that one took over itself, is needed by the new one. */
+export function writeNeed(batch: Batch, neededRoot: JobId, root: JobId): void {
+  batch.put('reuse_needs', Buffer.concat([neededRoot, root]), nothing);
+}
+
+export function removeNeed(batch: Batch, neededRoot: JobId, root: JobId): void {
+  batch.remove('reuse_needs', Buffer.concat([neededRoot, root]));
+}
+
+/** Whether a run that goes on needs jobs of one of these trees: those of the roots from this job on, up to the other. */
+export function isNeeded(reader: Reader, from: JobId, to: JobId): boolean {
+  for (const _ of reader.keys('reuse_needs', { from, to, limit: 1 })) return true;
+  return false;
+}
+
+export function isTreeNeeded(reader: Reader, root: JobId): boolean {
+  return isNeeded(reader, root, Buffer.concat([root, afterIds]));
+}
+
+/** root (16), block (12) of jobs that it took over. */
+export function reusedKey(root: JobId, block: BlockKey): Uint8Array {
+  return Buffer.concat([root, block]);
+}
+
+/** The blocks of the jobs that runs of a tree took over, with `from, to` pairs. */
+export function reusedOf(root: JobId): { readonly from: Uint8Array; readonly to: Uint8Array } {
+  return { from: root, to: Buffer.concat([root, afterBlocks]) };
+}
+
+/** Removes what is known of jobs that runs of the block took over. */
+export function pruneReused(reader: Reader, batch: Batch, key: BlockKey, count: number): void {
+  const range = { from: jobId(key, 0), to: jobId(key, count) };
+  for (const each of reader.keys('reused', range)) batch.remove('reused', Buffer.from(each));
+}
+
+const nothing = new Uint8Array(0);
+const afterIds = Buffer.alloc(jobIdBytes, 0xff);
+const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);

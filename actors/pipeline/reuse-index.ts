@@ -1,0 +1,162 @@
+// The jobs of a run that is run again, by their addresses: a walk over its tree, some blocks in each turn.
+import { blockKeyBytes, formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { latestAttempt } from '../job/records/attempts.ts';
+import { type Block, decodeBlock, findBlock, groupOf } from '../job/records/block.ts';
+import { type JobGroup, readTally, tallied } from '../job/records/job.ts';
+import { rangesOf } from '../job/records/tree.ts';
+import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeFound } from './records/reuse.ts';
+import { idText, type Run } from './run.ts';
+import type { RunTable } from './run-table.ts';
+
+/** Entries of a tree that are read at once, and groups of jobs between two slices. */
+const entriesAtOnce = 16;
+export const groupsPerSlice = 256;
+const runsKnownMax = 10_000;
+
+/** Jobs that follow one another, in their block and in their fork. */
+type Row = { fork: Uint8Array; ordinal: number; key: Uint8Array; index: number; count: number };
+
+/** Writes the index of what the run may take over. Its value: why that cannot be; null: it is written. */
+export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
+  const { of, root } = run.reuse!;
+  let found = 0;
+  let row: Row | null = null;
+  for (const { fork, ordinal, key, index, count } of jobsInside(table.reader, of)) {
+    if (fork === null) {
+      yield;
+      continue;
+    }
+    found += count;
+    if (row && follows(row, fork, ordinal, key, index)) row.count += count;
+    else {
+      if (row) writeFound(table.batch, root, row.fork, row.ordinal, row);
+      row = { fork, ordinal, key, index, count };
+    }
+  }
+  if (row) writeFound(table.batch, root, row.fork, row.ordinal, row);
+  const body = latestAttempt(table.reader, of)?.attempt.stored;
+  const counts = body && readTally(body);
+  const made = counts ? tallied(counts) : 0;
+  if (found >= made) return null;
+  return `${made - found} of the ${made} jobs of the run ${formatId(of)} are no longer stored: run it from the start`;
+}
+
+function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, index: number): boolean {
+  const isNext = ordinal === row.ordinal + row.count && index === row.index + row.count;
+  return isNext && Buffer.compare(fork, row.fork) === 0 && Buffer.compare(key, row.key) === 0;
+}
+
+/** The jobs inside a run, those of called runs and those it took over included. At one without a fork the walk may pause. */
+function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork'> & { readonly fork: null })> {
+  const addresses = new Addresses(reader, of);
+  const root = rootOf(reader, of);
+  let groups = 0;
+  for (const table of ['tree', 'reused'] as const) {
+    let { from } = reusedOf(root);
+    const { to } = reusedOf(root);
+    for (;;) {
+      const entries = [...reader.scan(table, { from, to, limit: entriesAtOnce })];
+      for (const entry of entries) {
+        const key = Buffer.from(entry.key.subarray(jobIdBytes, jobIdBytes + blockKeyBytes));
+        // One that was taken over may have been pruned.
+        const bytes = reader.get('blocks', key);
+        if (!bytes) continue;
+        const block = decodeBlock(bytes);
+        for (const { group, index, offset, count } of groupsOf(block, rangesOf(entry.value))) {
+          if (++groups % groupsPerSlice === 0) yield pause;
+          const row = rowOf(addresses, group, key, index, offset, count);
+          if (row) yield row;
+        }
+      }
+      yield pause;
+      if (entries.length < entriesAtOnce) break;
+      from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+    }
+  }
+}
+
+const pause = { fork: null, ordinal: 0, key: new Uint8Array(0), index: 0, count: 0 } as const;
+
+type Piece = { readonly group: JobGroup; readonly index: number; readonly offset: number; readonly count: number };
+
+function* groupsOf(block: Block, ranges: readonly number[]): Iterable<Piece> {
+  for (let pair = 0; pair < ranges.length; pair += 2) {
+    for (let index = ranges[pair]!; index < ranges[pair + 1]!; ) {
+      const { group, offset, left } = groupOf(block, index);
+      const count = Math.min(left, ranges[pair + 1]! - index);
+      yield { group, index, offset, count };
+      index += count;
+    }
+  }
+}
+
+function rowOf(
+  addresses: Addresses,
+  { run: position }: JobGroup,
+  key: Uint8Array,
+  index: number,
+  offset: number,
+  count: number,
+): Row | null {
+  const run = position && addresses.of(position.run);
+  if (!run) return null;
+  const { path, first } = position;
+  const [before, ordinal] = first === null ? splitPath(path) : [path, first + offset];
+  return { fork: forkAddress(run, { ...position, path: before }), ordinal, key, index, count };
+}
+
+/** The addresses of the runs inside a run. */
+class Addresses {
+  readonly #reader: Reader;
+  /** The run, and those whose jobs it took over. */
+  readonly #tops: ReadonlySet<string>;
+  readonly #known = new Map<string, Uint8Array | null>();
+
+  constructor(reader: Reader, of: JobId) {
+    this.#reader = reader;
+    this.#tops = new Set(takenOverBy(reader, of).map(idText));
+  }
+
+  /** Null: it is not inside. */
+  of(run: JobId): Uint8Array | null {
+    const name = idText(run);
+    let address = this.#known.get(name);
+    if (address === undefined) {
+      address = this.#find(run, name);
+      if (this.#known.size >= runsKnownMax) this.#known.clear();
+      this.#known.set(name, address);
+    }
+    return address;
+  }
+
+  #find(run: JobId, name: string): Uint8Array | null {
+    if (this.#tops.has(name)) return topAddress;
+    const position = groupIn(this.#reader, run)?.run;
+    const caller = position ? this.of(position.run) : null;
+    return caller && calledAddress(caller, position!);
+  }
+}
+
+function groupIn(reader: Reader, id: JobId): JobGroup | undefined {
+  const block = findBlock(reader, id);
+  return block && groupOf(block, indexOf(id)).group;
+}
+
+function rootOf(reader: Reader, id: JobId): JobId {
+  return groupIn(reader, id)?.root ?? id;
+}
+
+/** The run, the one that it took over jobs of, and so on. */
+function takenOverBy(reader: Reader, run: JobId): JobId[] {
+  const runs = [run];
+  for (let at = groupIn(reader, run)?.rerun; at?.from === 'failed'; at = groupIn(reader, at.of)?.rerun)
+    runs.push(at.of);
+  return runs;
+}
+
+/** The roots of the trees with the jobs that a run which runs this one again may need. */
+export function neededRoots(reader: Reader, of: JobId): JobId[] {
+  return takenOverBy(reader, of).map(run => rootOf(reader, run));
+}

@@ -1,0 +1,136 @@
+// A run that runs another one again takes over the jobs that succeeded there: their results, without another attempt.
+//
+// What may be taken over is decided token by token. As long as a token has crossed only jobs that were taken over, the job that it comes
+// to next is looked up in the other run. If that job succeeded, the token goes on with its result; else a job is made. What is behind a
+// job that was made is made, too, and so is what is behind a join that one of its tokens came to.
+import { type JobId, jobId } from '../../runtime/ids.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import type { StoredAttempt } from '../job/records/attempt.ts';
+import { latestAttempt } from '../job/records/attempts.ts';
+import { type Rerun, readDefinitionHash } from '../job/records/job.ts';
+import { attemptsOfJobs } from '../job/views/jobs.ts';
+import type { Version } from './definition-versions.ts';
+import { calledAddress, type Found, forkAddress, readFound, readGap, splitPath } from './records/reuse.ts';
+import type { Reuse as StoredReuse } from './records/run.ts';
+import { indexed } from './reuse-index.ts';
+import { ReusedJobs } from './reused-jobs.ts';
+import { pathsAround, type Run } from './run.ts';
+import type { RunTable } from './run-table.ts';
+
+/** Neighbours that are looked at together. */
+const stretchMax = 64;
+
+/** A job of the other run that succeeded. */
+export type EarlierJob = { readonly id: JobId; readonly attempt: StoredAttempt };
+/** Neighbours of a fan-out: jobs to take over, or, where there are none, how many elements need jobs of their own. */
+export type Stretch = { readonly count: number; readonly jobs: readonly EarlierJob[] };
+
+/** A called run that takes over jobs of another one. */
+export type Entered = {
+  readonly version: Version | undefined;
+  readonly reuse: StoredReuse;
+  readonly rerun: Rerun;
+};
+
+type At = { readonly scope: number; readonly node: number; readonly path: readonly number[] };
+
+export class Reuse {
+  readonly #table: RunTable;
+  readonly #reused: ReusedJobs;
+  readonly #indexing = new WeakMap<Run, Sliced<string | null>>();
+
+  constructor(table: RunTable) {
+    this.#table = table;
+    this.#reused = new ReusedJobs(table.reader);
+  }
+
+  /** The job at this place of the other run, however it ended. Null: there is none. */
+  find(run: Run, at: At): EarlierJob | null {
+    const [before, ordinal] = splitPath(at.path);
+    const found = readFound(this.#table.reader, run.reuse!.root, forkOf(run, { ...at, path: before }), ordinal);
+    return found && this.#jobOf(found);
+  }
+
+  /** The same, if it succeeded. */
+  findSucceeded(run: Run, at: At): EarlierJob | null {
+    const job = this.find(run, at);
+    return job && hasSucceeded(job.attempt) ? job : null;
+  }
+
+  /** The run that a step called at this place of the other run, if it began and did not succeed: its jobs may be taken over, too. */
+  entered(run: Run, at: At): Entered | null {
+    const called = this.find(run, at);
+    const hash = called?.attempt.final ? readDefinitionHash(called.attempt.stored) : null;
+    if (!called || hash === null) return null;
+    const { of, root, address } = run.reuse!;
+    const place = { node: at.node, path: at.path, within: pathsAround(run, at.scope) };
+    const reuse = { of, root, address: calledAddress(address, place), isIndexed: true, jobs: 0 };
+    const rerun = { of: called.id, from: 'failed', reason: null } as const;
+    return { version: this.#table.versions.find(hash, this.#table.reader), reuse, rerun };
+  }
+
+  /** What can be done with the elements of a fan-out from this one on, at most so many. */
+  stretch(run: Run, at: At, ordinal: number, countMax: number): Stretch {
+    const { reader } = this.#table;
+    const fork = forkOf(run, at);
+    const found = readFound(reader, run.reuse!.root, fork, ordinal);
+    if (!found) return { count: Math.min(countMax, readGap(reader, run.reuse!.root, fork, ordinal)), jobs: [] };
+    const { key, index, count } = found;
+    const to = index + Math.min(count, countMax, stretchMax);
+    const endings = attemptsOfJobs(reader, key, index, to);
+    const jobs: EarlierJob[] = [];
+    let fresh = 0;
+    for (let each = index; each < to; each++) {
+      const attempt = endings.get(each)?.attempt;
+      if (attempt && hasSucceeded(attempt)) {
+        if (fresh > 0) break;
+        jobs.push({ id: jobId(key, each), attempt });
+      } else {
+        if (jobs.length > 0) break;
+        fresh++;
+      }
+    }
+    return { count: jobs.length + fresh, jobs };
+  }
+
+  /** The run has taken the job over. */
+  note(run: Run, id: JobId): void {
+    run.reuse!.jobs++;
+    this.#table.touch(run);
+    this.#reused.add(run.reuse!.root, id);
+  }
+
+  /** Makes the jobs of the other run findable, some in each call. True: they are, from the next turn on, or the run has failed. */
+  index(run: Run): boolean {
+    let indexing = this.#indexing.get(run);
+    if (!indexing) {
+      indexing = indexed(this.#table, run);
+      this.#indexing.set(run, indexing);
+    }
+    const step = indexing.next();
+    if (!step.done) return false;
+    if (step.value === null) run.reuse!.isIndexed = true;
+    else this.#table.fail(run, step.value);
+    this.#table.touch(run);
+    return true;
+  }
+
+  #jobOf({ key, index }: Found): EarlierJob | null {
+    const id = jobId(key, index);
+    const attempt = latestAttempt(this.#table.reader, id)?.attempt;
+    return attempt ? { id, attempt } : null;
+  }
+
+  /** Writes what this turn took over. */
+  flush(): void {
+    this.#reused.flush(this.#table.batch);
+  }
+}
+
+export function hasSucceeded({ final, status }: StoredAttempt): boolean {
+  return final && status === 'succeeded';
+}
+
+function forkOf(run: Run, { scope, node, path }: At): Uint8Array {
+  return forkAddress(run.reuse!.address, { node, path, within: pathsAround(run, scope) });
+}

@@ -1,0 +1,63 @@
+// Where a token comes to a job that another run has done already, it goes on with the result: no job is made.
+import { skipValue } from '../../runtime/splice.ts';
+import { type FanOut, type FanPlan, takeElement } from './fanout.ts';
+import type { EarlierJob, Reuse } from './reuse.ts';
+import type { Run, Scope } from './run.ts';
+import type { RunTable } from './run-table.ts';
+import type { Token } from './token.ts';
+
+/** A job that was taken over, at its place in the run. */
+export type TakenJob = {
+  readonly id: EarlierJob['id'];
+  readonly node: number;
+  readonly path: readonly number[];
+  readonly context: Uint8Array;
+  readonly depth: number;
+  readonly body: Uint8Array;
+};
+
+export class TakeOver {
+  readonly reuse: Reuse;
+  readonly #table: RunTable;
+  readonly #goOn: (run: Run, scope: Scope, job: TakenJob) => void;
+
+  constructor(table: RunTable, reuse: Reuse, goOn: (run: Run, scope: Scope, job: TakenJob) => void) {
+    this.#table = table;
+    this.reuse = reuse;
+    this.#goOn = goOn;
+  }
+
+  /** False: there is no such job, or it did not succeed. */
+  single(run: Run, scope: Scope, node: number, { path, context, depth }: Token): boolean {
+    const job = this.reuse.findSucceeded(run, { scope: scope.id, node, path });
+    if (job) this.#take(run, scope, job, { node, path, context: context.bytes, depth: depth + 1 });
+    return job !== null;
+  }
+
+  /** Those of the next elements, until the turn has had its time; moves the cursor. */
+  elements(run: Run, scope: Scope, fan: FanOut, plan: FanPlan, jobs: readonly EarlierJob[]): void {
+    const { node, depth } = plan;
+    for (const [place, job] of jobs.entries()) {
+      if (place > 0 && (this.#table.turn.isSpent || this.#table.isFull)) return;
+      const path = [...plan.path, fan.index];
+      scope.live++;
+      this.#take(run, scope, job, { node, path, context: nextContext(fan, plan), depth });
+      if (run.failure !== null) return;
+    }
+  }
+
+  #take(run: Run, scope: Scope, { id, attempt }: EarlierJob, at: Omit<TakenJob, 'id' | 'body'>): void {
+    const body = attempt.stored;
+    this.#table.bytesInTurn += body.length;
+    this.reuse.note(run, id);
+    this.#goOn(run, scope, { id, ...at, body });
+  }
+}
+
+/** The context of the next element; moves the cursor. */
+function nextContext(fan: FanOut, plan: FanPlan): Uint8Array {
+  if (plan.each) return takeElement(fan, plan).context;
+  fan.at = skipValue(plan.list, fan.at);
+  fan.index++;
+  return plan.context;
+}
