@@ -59,7 +59,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
 
   function startRun({ pipeline, payload, submittedBy, event, idempotency, source }: NewRun, turn: Turn): SubmitReply {
     const of = source?.rerun.from === 'failed' ? source.rerun.of : null;
-    const version = of ? definitionOf(table, of) : table.versions.current(pipeline);
+    const version = of ? definitionOf(store, table.versions, of) : table.versions.current(pipeline);
     if (version && 'missing' in version) {
       const detail = `${version.missing} is no longer stored: run it from the start`;
       return { kind: 'refused', refusal: 'not_kept', detail };

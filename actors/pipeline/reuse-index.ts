@@ -1,12 +1,13 @@
 // The jobs of a run that is run again, by their addresses: a walk over its tree, some blocks in each turn.
-import { blockKeyBytes, formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { blockKeyBytes, formatId, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { latestAttempt } from '../job/records/attempts.ts';
-import { type Block, decodeBlock, findBlock, groupOf } from '../job/records/block.ts';
+import { type Block, decodeBlock, groupOf } from '../job/records/block.ts';
 import { type JobGroup, readTally, tallied } from '../job/records/job.ts';
 import { rangesOf } from '../job/records/tree.ts';
 import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeFound } from './records/reuse.ts';
+import { groupIn, rootOf, takenOverBy } from './reuse-roots.ts';
 import { idText, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
@@ -137,26 +138,4 @@ class Addresses {
     const caller = position ? this.of(position.run) : null;
     return caller && calledAddress(caller, position!);
   }
-}
-
-function groupIn(reader: Reader, id: JobId): JobGroup | undefined {
-  const block = findBlock(reader, id);
-  return block && groupOf(block, indexOf(id)).group;
-}
-
-function rootOf(reader: Reader, id: JobId): JobId {
-  return groupIn(reader, id)?.root ?? id;
-}
-
-/** The run, the one that it took over jobs of, and so on. */
-function takenOverBy(reader: Reader, run: JobId): JobId[] {
-  const runs = [run];
-  for (let at = groupIn(reader, run)?.rerun; at?.from === 'failed'; at = groupIn(reader, at.of)?.rerun)
-    runs.push(at.of);
-  return runs;
-}
-
-/** The roots of the trees with the jobs that a run which runs this one again may need. */
-export function neededRoots(reader: Reader, of: JobId): JobId[] {
-  return takenOverBy(reader, of).map(run => rootOf(reader, run));
 }

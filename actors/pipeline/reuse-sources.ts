@@ -5,16 +5,19 @@ import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { latestAttempt } from '../job/records/attempts.ts';
 import { findBlock } from '../job/records/block.ts';
 import { readDefinitionHash } from '../job/records/job.ts';
-import type { Version } from './definition-versions.ts';
+import type { DefinitionVersions, Version } from './definition-versions.ts';
 import { indexOfRoot, removeNeed, writeNeed } from './records/reuse.ts';
-import { neededRoots } from './reuse-index.ts';
-import type { RunTable } from './run-table.ts';
+import { neededRoots } from './reuse-roots.ts';
 
 /** Entries of the index of a run that has ended which one turn removes. */
 const removedPerTurnMax = 4096;
 
 /** The definition of a run that is to be run again; or what is missing. */
-export function definitionOf({ reader, versions }: RunTable, of: JobId): Version | { readonly missing: string } {
+export function definitionOf(
+  reader: Reader,
+  versions: DefinitionVersions,
+  of: JobId,
+): Version | { readonly missing: string } {
   const name = formatId(of);
   const attempt = latestAttempt(reader, of)?.attempt;
   const block = findBlock(reader, of);

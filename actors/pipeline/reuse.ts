@@ -11,7 +11,7 @@ import { type Rerun, readDefinitionHash } from '../job/records/job.ts';
 import { attemptsOfJobs } from '../job/views/jobs.ts';
 import type { Version } from './definition-versions.ts';
 import { calledAddress, type Found, forkAddress, readFound, readGap, splitPath } from './records/reuse.ts';
-import type { Reuse as StoredReuse } from './records/run.ts';
+import type { StoredReuse } from './records/run.ts';
 import { indexed } from './reuse-index.ts';
 import { ReusedJobs } from './reused-jobs.ts';
 import { pathsAround, type Run } from './run.ts';

@@ -10,7 +10,7 @@ import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
 import type { Data } from './lookup.ts';
 import { topAddress } from './records/reuse.ts';
-import type { CallSite, Reuse, StoredRun } from './records/run.ts';
+import type { CallSite, StoredReuse, StoredRun } from './records/run.ts';
 import { openScope, runOf } from './run.ts';
 import { failedWith, finishRun, settleRun, succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
@@ -38,7 +38,7 @@ export type RunStart = {
     readonly stepId: string;
   } | null;
   /** What it takes over: of a run that is its own root, or of one that a step called. */
-  readonly reuse?: Pick<Reuse, 'of'> | Reuse;
+  readonly reuse?: Pick<StoredReuse, 'of'> | StoredReuse;
 };
 
 export function beginRun(table: RunTable, version: Version, start: RunStart): JobId {

@@ -60,7 +60,7 @@ export type StoredFan = {
 };
 
 /** For a run that takes over what succeeded in another one. */
-export type Reuse = {
+export type StoredReuse = {
   /** The run that is run again, as a caller asked. */
   readonly of: JobId;
   /** The root that now runs: the jobs of the other run are found under its id (records/reuse.ts). */
@@ -89,7 +89,7 @@ export type StoredRun = {
   /** Settled jobs inside it, including those of called runs that have ended. */
   settled: number;
   readonly unsuccessful: Unsuccessful;
-  readonly reuse: Reuse | null;
+  readonly reuse: StoredReuse | null;
 };
 
 function packScope(scope: StoredScope) {
