@@ -1,6 +1,6 @@
 // What must have come of everything at the end: worked out from what was asked and what plugins do, by recursion over plain values,
 // without turns, records or faults. What the ledger has on disk must be the same.
-import { pipelinePlugin } from '../../../actors/job/records/job.ts';
+import { pipelinePlugin, readTally } from '../../../actors/job/records/job.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import { type Json, unpack } from '../../../runtime/packing.ts';
 import { applies, type Made, masked, Naive, type Pipeline, type Step } from '../../unit/actors/pipeline/naive.ts';
@@ -361,7 +361,7 @@ function tellingHolds(ended: KnownJob, { id, payload }: KnownJob): void {
   const told = payload as { readonly [name: string]: Json };
   const counts = JSON.stringify(Object.values(told['counts'] ?? {}));
   const said = [told['job_id'], told['pipeline'], told['status'], told['error'] ?? '', counts, told['submitted_by']];
-  const wanted = [ended.id, ended.command, status, errorOf(body), JSON.stringify(partOf(body, 'counts'))];
+  const wanted = [ended.id, ended.command, status, errorOf(body), JSON.stringify(Object.values(readTally(body) ?? {}))];
   wanted.push(ended.group.submittedBy);
   holds(JSON.stringify(said) === JSON.stringify(wanted), () => `the run ${id} was told ${said} of ${wanted}`);
 }

@@ -1,0 +1,27 @@
+// The runs that a run took over jobs of, directly or through another one, and the roots of their trees.
+import { indexOf, type JobId } from '../../runtime/ids.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { findBlock, groupOf } from '../job/records/block.ts';
+import type { JobGroup } from '../job/records/job.ts';
+
+export function groupIn(reader: Reader, id: JobId): JobGroup | undefined {
+  const block = findBlock(reader, id);
+  return block && groupOf(block, indexOf(id)).group;
+}
+
+export function rootOf(reader: Reader, id: JobId): JobId {
+  return groupIn(reader, id)?.root ?? id;
+}
+
+/** The run, the one that it took over jobs of, and so on. */
+export function takenOverBy(reader: Reader, run: JobId): JobId[] {
+  const runs = [run];
+  for (let at = groupIn(reader, run)?.rerun; at?.from === 'failed'; at = groupIn(reader, at.of)?.rerun)
+    runs.push(at.of);
+  return runs;
+}
+
+/** The roots of the trees with the jobs that a run which runs this one again may need. */
+export function neededRoots(reader: Reader, of: JobId): JobId[] {
+  return takenOverBy(reader, of).map(run => rootOf(reader, run));
+}
