@@ -16,7 +16,7 @@ export async function handle(request) {
   return isSick ? { status: 'error', error: 'sick', retry: false } : { result: { n } };
 }
 `;
-const gateway = shareGateway({
+const settings = {
   plugins: { echo, step, mends },
   pipelines: [
     {
@@ -26,8 +26,32 @@ const gateway = shareGateway({
         { id: 'all', uses: 'echo', join: 'all' },
       ],
     },
+    {
+      name: 'chains',
+      steps: [
+        { id: 'first', uses: 'step', foreach: 'payload.of' },
+        { id: 'second', uses: 'mends', with: { item: '{payload.payload.item}' }, on_error: 'continue' },
+        { id: 'all', uses: 'echo', join: 'all' },
+        { id: 'behind', uses: 'echo' },
+      ],
+    },
+    {
+      name: 'inner',
+      steps: [
+        { id: 'each', uses: 'mends', foreach: 'payload.of', on_error: 'continue' },
+        { id: 'all', uses: 'mends', join: 'all', with: { n: '{payload.failed}' } },
+      ],
+    },
+    {
+      name: 'outer',
+      steps: [
+        { id: 'call', call: 'inner', foreach: 'payload.lists', with: { of: '{payload.item}' }, on_error: 'continue' },
+        { id: 'all', uses: 'echo', join: 'all' },
+      ],
+    },
   ],
-});
+};
+const gateway = shareGateway(settings);
 
 /** From now on these fail, and no others. */
 function fallIll(sick: readonly number[]): void {
@@ -55,4 +79,71 @@ test('of a run with many children, those that failed run again, and the join', a
   expect([tree.length, fresh.length]).toEqual([2002, 39]);
   const { results } = run.result!.result as { results: { n: number }[] };
   expect(results.map(({ n }) => n)).toEqual(of.map(({ n }) => n));
+});
+
+type TreeJob = Job & { readonly reused?: true };
+
+async function treeOf(run: Job): Promise<readonly TreeJob[]> {
+  return (await gateway.tree(run.job_id)) as TreeJob[];
+}
+
+/** What of the tree ran anew: `plugin.command`, sorted. */
+async function freshOf(run: Job): Promise<string[]> {
+  const jobs = await treeOf(run);
+  return jobs
+    .filter(job => job.reused !== true && job.job_id !== run.job_id)
+    .map(job => `${job.plugin}.${job.command}`)
+    .sort();
+}
+
+test('earlier jobs of a chain are taken over though a later one failed; what is behind the join runs', async () => {
+  fallIll([1]);
+  const old = await gateway.ran('chains', { of: [0, 1, 2].map(n => ({ n })) });
+  fallIll([]);
+  const run = await again(old.job_id);
+  expect(await freshOf(run)).toEqual(['echo.handle', 'echo.handle', 'mends.handle']);
+  expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 3, reused: 5 } });
+});
+
+test('of a run without failures nothing runs, and the result is the same; also of the rerun of a rerun', async () => {
+  const old = await gateway.ran('chains', { of: [0, 1, 2].map(n => ({ n })) });
+  for (let run = old, times = 0; times < 2; times++) {
+    run = await again(run.job_id);
+    expect(await freshOf(run)).toEqual([]);
+    expect(run.result!.result).toEqual(old.result!.result);
+    expect(run).toMatchObject({ counts: { succeeded: 0, reused: 8 } });
+  }
+});
+
+test('called runs that succeeded are taken over whole; into others it goes, and parents come before children', async () => {
+  fallIll([7, 1]);
+  const lists = [
+    [0, 2],
+    [3, 7],
+    [4, 5],
+  ].map(list => list.map(n => ({ n })));
+  const old = await gateway.ran('outer', { lists });
+  fallIll([]);
+  const run = await again(old.job_id);
+  expect(run).toMatchObject({ status: 'succeeded' });
+  expect(await freshOf(run)).toEqual(['echo.handle', 'mends.handle', 'mends.handle', 'pipeline.inner']);
+  const tree = await treeOf(run);
+  const shown = new Set<string | null>();
+  for (const job of tree) {
+    if (job.job_id !== run.job_id) expect([job, shown.has(job.parent_job_id)]).toEqual([job, true]);
+    shown.add(job.job_id);
+  }
+});
+
+test('it goes by the definition that it had, though another is configured, or none', async () => {
+  fallIll([1]);
+  const old = await gateway.ran('wide', { of: [0, 1].map(n => ({ n })) });
+  fallIll([]);
+  const others = settings.pipelines.filter(({ name }) => name !== 'wide');
+  await gateway.reload({ ...settings, pipelines: [...others, { name: 'wide', steps: [{ id: 'x', uses: 'step' }] }] });
+  expect(await freshOf(await again(old.job_id))).toEqual(['echo.handle', 'mends.handle']);
+  await gateway.reload({ ...settings, pipelines: others });
+  await gateway.restart();
+  expect(await freshOf(await again(old.job_id))).toEqual(['echo.handle', 'mends.handle']);
+  await gateway.reload(settings);
 });
