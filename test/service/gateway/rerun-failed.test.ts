@@ -147,3 +147,16 @@ test('it goes by the definition that it had, though another is configured, or no
   expect(await freshOf(await again(old.job_id))).toEqual(['echo.handle', 'mends.handle']);
   await gateway.reload(settings);
 });
+
+test('kill -9 while it takes over changes nothing', async () => {
+  const of = Array.from({ length: 2000 }, (_, n) => ({ n }));
+  fallIll([3, 1999]);
+  const old = await gateway.ran('wide', { of });
+  fallIll([]);
+  const { body } = await gateway.call('POST', `/job/${old.job_id}/rerun`, { from: 'failed' });
+  await gateway.restart();
+  const run = await gateway.settled(String(body['job_id']));
+  expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 3, failed: 0, reused: 1998 } });
+  const { body: check } = await gateway.call('GET', '/system/selfcheck');
+  expect(check).toMatchObject({ status: 'ok', failures: [] });
+});
