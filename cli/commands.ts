@@ -1,5 +1,6 @@
 // All commands, in the order in which help and reference list them.
 import type { CommandDeclaration } from './command.ts';
+import { actionCommands } from './commands/action.ts';
 import { completionCommands } from './commands/completion.ts';
 import { configCheck } from './commands/config-check.ts';
 import { configLock } from './commands/config-lock.ts';
@@ -69,6 +70,7 @@ export const commands: readonly CommandDeclaration[] = [
   jobCancel,
   jobRunNow,
   jobWhy,
+  ...actionCommands,
   ...pauseCommands,
   pausesCommand,
   eventsCommand,

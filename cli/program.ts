@@ -11,6 +11,7 @@ const groups: { readonly [words: string]: readonly [description: string, example
   config: ['check, show and seal the configuration, without starting anything', 'headgate config check'],
   plugin: ['list, run, create and test plugins', 'headgate plugin run greet handle --payload \'{"name":"Ada"}\''],
   pipeline: ['list, run and draw pipelines', 'headgate pipeline run greet-all --payload \'{"people":["Ada"]}\''],
+  action: ['show what is done to many jobs at once', 'headgate action list'],
   job: ['list, show, follow and cancel jobs', 'headgate job list --status failed --limit 20'],
   pause: ['start nothing new of a plugin, a pipeline or the service', 'headgate pause plugin mailer --for 30m'],
   resume: ['end a pause', 'headgate resume plugin mailer'],

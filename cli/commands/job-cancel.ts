@@ -1,30 +1,40 @@
 // `headgate job cancel`.
 import { Option } from 'commander';
+import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { type Client, segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 import { isSettled } from '../client/jobs.ts';
 import { settledJob } from '../client/waiting.ts';
 import { exitStatus } from '../exit-status.ts';
-import { CommandFailure } from '../failure.ts';
+import { CommandFailure, usageFailure } from '../failure.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 
-type Options = { readonly reason?: string; readonly detached?: true; readonly wait?: true };
+type Options = ActOptions & { readonly detached?: true; readonly wait?: true };
 type Cancelled = { readonly job_id: string; readonly status: string; readonly cancelling?: true };
 
 export const jobCancel = clientCommand<Options>({
-  usage: 'job cancel <job_id...>',
-  description: 'cancel jobs; for a run also all that is inside',
+  usage: 'job cancel [job_id...]',
+  description: 'cancel jobs, by id or all that match filters; for a run also all that is inside',
   examples: [
     'headgate job cancel 0198c0de-0000-7000-8000-000000000000',
     'headgate job cancel 0198c0de-0000-7000-8000-000000000000 --reason "wrong input" --wait',
+    'headgate job cancel --plugin mailer --status queued --dry-run',
   ],
   options: [
     new Option('--reason <text>', 'is shown with the jobs'),
     new Option('--detached', 'for a run: also the runs that events of its jobs have started, and so on'),
     new Option('--wait', 'wait until jobs that were running have ended'),
+    ...actOptions(),
   ],
   statuses: '0 the jobs are cancelled or being stopped, 1 one of them had ended already, or succeeded first',
-  async run({ options, args, client, out }) {
+  async run(call) {
+    const { options, args, client, out } = call;
+    if (isOverMany(call)) {
+      if (options.wait || options.detached)
+        throw usageFailure('--wait and --detached are for single jobs, given by id');
+      await act('cancel', call);
+      return exitStatus.ok;
+    }
     const jobs: Cancelled[] = [];
     for (const id of args as readonly string[]) {
       const job = await cancel(client, id, options);

@@ -1,14 +1,22 @@
 // `headgate job run-now`.
+import { Option } from 'commander';
+import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 
 type Answer = { readonly job_id: string; readonly status: string; readonly rescheduled: boolean };
 
-export const jobRunNow = clientCommand({
-  usage: 'job run-now <job_id>',
-  description: 'let a job that waits for its next attempt run at once',
-  examples: ['headgate job run-now 0198c0de-0000-7000-8000-000000000000'],
-  async run({ args, client, out }) {
+export const jobRunNow = clientCommand<ActOptions>({
+  usage: 'job run-now [job_id]',
+  description: 'let a job that waits for its next attempt run at once, or all that match filters',
+  examples: [
+    'headgate job run-now 0198c0de-0000-7000-8000-000000000000',
+    'headgate job run-now --plugin mailer --status queued --limit 100',
+  ],
+  options: [new Option('--reason <text>', 'why; shown with an action over many jobs'), ...actOptions()],
+  async run(call) {
+    const { args, client, out } = call;
+    if (isOverMany(call)) return act('run_now', call);
     const shape = { job_id: true, status: true, rescheduled: true } as const;
     const answer = await client.post<Answer>(`/job/${segment(args[0]!)}/run-now`, shape);
     await out.answer(answer, () => [

@@ -1,5 +1,6 @@
 // Actions over many jobs as users see them (docs/engine.md#actions): counted first, then done to each job that matched, once.
 import { expect, onTestFinished, test } from 'vitest';
+import { headgate } from '../../feature/cli/headgate.ts';
 import { canary } from '../canary/canary.ts';
 import { everythingToken } from './configuration.ts';
 import { type Answer, type CallOptions, shareGateway } from './gateway.ts';
@@ -230,6 +231,28 @@ test('a call with an Idempotency-Key starts one action', async () => {
   const first = await post(body, { headers });
   expect(await post(body, { headers })).toMatchObject({ status: 202, body: first.body });
   expect((await post({ ...body, limit: 1 }, { headers })).status).toBe(422);
+});
+
+test('the command line counts, starts, lists and shows', async () => {
+  const run = (...words: string[]) =>
+    headgate([...words, '--url', gateway.url], { env: { HEADGATE_TOKEN: everythingToken } });
+  await gateway.finished('listed/handle', { retry: false });
+  const filters = ['--plugin', 'listed', '--status', 'error', '--from', '1h'];
+  const dry = await run('job', 'rerun', ...filters, '--dry-run', '--json');
+  expect(dry.json).toMatchObject({ matched: expect.any(Number), sample: expect.any(Array) });
+  const { json } = await run('job', 'rerun', ...filters, '--limit', '1', '--reason', 'by hand', '--json');
+  expect(json).toEqual({ action_id: expect.any(String), matched: dry.json.matched, up_to: expect.any(String) });
+  await ended(json.action_id);
+  const shown = await run('action', 'show', json.action_id);
+  expect(shown.stdout).toContain(`1 done of ${json.matched}`);
+  expect(shown.stdout).toContain('at most 1; by hand');
+  expect((await run('action', 'list', '--limit', '1')).stdout).toMatch(/ACTION .*\n.* succeeded +rerun /);
+  expect((await run('job', 'cancel', '--plugin', 'nobody')).stdout).toMatch(/ cancels: 0 jobs match/);
+  expect((await run('job', 'run-now', '--plugin', 'nobody', '--dry-run')).stdout).toMatch(/^0 jobs match, as of /);
+  const both = await run('job', 'cancel', json.action_id, '--plugin', 'x');
+  expect(both).toMatchObject({ status: 2, stderr: expect.stringContaining('leave out --plugin, or the ids') });
+  const none = await run('job', 'run-now');
+  expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('give the ids of jobs, or filters') });
 });
 
 test('it needs its own scope and that of the single deed', async () => {

@@ -1,0 +1,154 @@
+// Actions over many jobs: the filters of `job cancel`, `job rerun` and `job run-now`, and the JSON documents of actions.
+import { Option } from 'commander';
+import { usageFailure } from '../failure.ts';
+import { countUpTo, parseCount, parseInstant } from '../quantity.ts';
+import { statusPiece, type TerminalLine } from '../terminal/text.ts';
+import { formatAt } from '../terminal/time.ts';
+import type { ClientCall } from './connect.ts';
+import { filterOptions } from './lists.ts';
+
+type Deed = 'cancel' | 'rerun' | 'run_now';
+type WhereOptions = {
+  readonly plugin?: string;
+  readonly command?: string;
+  readonly status?: string;
+  readonly pipeline?: string;
+  readonly submittedBy?: string;
+  readonly run?: string;
+  readonly root?: string;
+  readonly parent?: string;
+  readonly error?: string;
+  readonly query?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly children?: true;
+  readonly all?: true;
+};
+export type ActOptions = WhereOptions & {
+  readonly dryRun?: true;
+  readonly limit?: number;
+  readonly perSecond?: number;
+  readonly reason?: string;
+};
+
+export type ActionDocument = {
+  readonly action_id: string;
+  readonly state: string;
+  readonly do: Deed;
+  readonly where: { readonly [filter: string]: unknown };
+  readonly by: string;
+  readonly created_at: string;
+  readonly completed_at: string | null;
+  readonly up_to: string;
+  readonly matched: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly skipped: { readonly [reason: string]: number };
+  readonly limit?: number;
+  readonly per_second?: number;
+  readonly reason?: string;
+};
+type Counted = { readonly matched: number; readonly sample: readonly string[]; readonly up_to: string };
+type Started = { readonly action_id: string; readonly matched: number; readonly up_to: string };
+
+const perSecondMax = 100_000;
+
+/** All but `--reason`, which the commands have for single jobs, too. */
+export function actOptions(): Option[] {
+  return [
+    ...filterOptions(),
+    new Option('--pipeline <name>', 'only runs of this pipeline; with --children also the jobs of its steps'),
+    new Option('--submitted-by <who>', 'only jobs with this origin, such as api:ci'),
+    new Option('--run <job_id>', 'only jobs inside this run; needs --children'),
+    new Option('--root <job_id>', 'only this job and its descendants'),
+    new Option('--parent <job_id>', 'only jobs that this job caused'),
+    new Option('--error <words>', 'only jobs whose last error has all these words'),
+    new Option('--query <words>', 'only jobs with an attempt whose error, stderr or output has all these words'),
+    new Option(
+      '--from <time>',
+      'only jobs with an attempt that ended at this time or later; 1h: an hour ago',
+    ).argParser(parseInstant),
+    new Option('--to <time>', 'only jobs with an attempt that ended at this time or earlier').argParser(parseInstant),
+    new Option('--children', 'also jobs inside runs'),
+    new Option('--all', 'every job; needed where there is no filter'),
+    new Option('--dry-run', 'only count the jobs that match'),
+    new Option('--limit <count>', 'take at most this many').argParser(parseCount),
+    new Option('--per-second <count>', 'take at most this many in a second').argParser(countUpTo(perSecondMax)),
+  ];
+}
+
+/** Whether the call names jobs by filters, and not by their ids. It must not do both. */
+export function isOverMany({ args, options }: Pick<ClientCall<ActOptions>, 'args' | 'options'>): boolean {
+  const { reason: _, ...given } = options;
+  const names = Object.keys(optionsOfMany(given));
+  if (args.length === 0 && names.length === 0) throw usageFailure('give the ids of jobs, or filters such as --plugin');
+  if (args.length > 0 && names.length > 0)
+    throw usageFailure(`filters are for many jobs, and ids for single ones: leave out ${names.join(', ')}, or the ids`);
+  return args.length === 0;
+}
+
+function optionsOfMany(options: ActOptions): { readonly [flag: string]: unknown } {
+  const { dryRun, perSecond, limit, ...where } = options;
+  const all = { ...whereOf(where), limit, 'per-second': perSecond, 'dry-run': dryRun };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) =>
+      value === undefined ? [] : [[`--${name.replace('_', '-')}`, value]],
+    ),
+  );
+}
+
+function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } {
+  const { plugin, command, status, pipeline, submittedBy, run, root, parent, error, query, from, to } = options;
+  const { children, all } = options;
+  const where = { plugin, command, status, pipeline, submitted_by: submittedBy, run, root, parent };
+  const given = { ...where, error, query, from, to, children, all };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** Counts the jobs that match, or starts the action. */
+export async function act(deed: Deed, { options, client, out }: ClientCall<ActOptions>): Promise<void> {
+  const { dryRun, limit, perSecond, reason } = options;
+  const body = { do: deed, where: whereOf(options), limit, per_second: perSecond, reason };
+  if (dryRun) {
+    const shape = { matched: true, sample: true, up_to: true } as const;
+    const counted = await client.post<Counted>('/actions', shape, { ...body, dry_run: true });
+    await out.answer(counted, () => [
+      `${jobsText(counted.matched)}, as of ${formatAt(counted.up_to)}`,
+      ...counted.sample,
+    ]);
+    const more = counted.matched - counted.sample.length;
+    if (more > 0) out.note(`and ${more} more`);
+    return;
+  }
+  const started = await client.post<Started>('/actions', { action_id: true, matched: true, up_to: true }, body);
+  await out.answer(started, () => [`${started.action_id} ${doing[deed]}: ${jobsText(started.matched)}`]);
+  out.note(`headgate action show ${started.action_id} says how far it has come`);
+}
+
+const doing: { readonly [D in Deed]: string } = { cancel: 'cancels', rerun: 'reruns', run_now: 'runs now' };
+
+function jobsText(count: number): string {
+  return `${count} ${count === 1 ? 'job matches' : 'jobs match'}`;
+}
+
+/** What the action has done so far. */
+export function progressText({ matched, done, failed, skipped }: ActionDocument): string {
+  const left = Object.entries(skipped).map(([reason, count]) => `${count} skipped (${reason})`);
+  const pieces = [`${done} done`, ...(failed > 0 ? [`${failed} failed`] : []), ...left];
+  return `${pieces.join(', ')} of ${matched}`;
+}
+
+export function actionLines(action: ActionDocument): TerminalLine[] {
+  const { where, limit, per_second: perSecond, reason } = action;
+  const more = [
+    ...(limit === undefined ? [] : [`at most ${limit}`]),
+    ...(perSecond === undefined ? [] : [`${perSecond} a second`]),
+    ...(reason === undefined ? [] : [reason]),
+  ];
+  return [
+    [`${action.action_id} `, statusPiece(action.state)],
+    `${action.do} where ${JSON.stringify(where)}${more.length > 0 ? `; ${more.join('; ')}` : ''}`,
+    `by ${action.by}, of the jobs as of ${formatAt(action.up_to)}`,
+    progressText(action),
+  ];
+}
