@@ -53,8 +53,13 @@ type Started = { readonly action_id: string; readonly matched: number; readonly 
 
 const perSecondMax = 100_000;
 
+const fromOption = new Option(
+  '--from <time>',
+  'only jobs with an attempt that ended at this time or later; 1h: an hour ago',
+).argParser(parseInstant);
+
 /** All but `--reason`, which the commands have for single jobs, too. */
-export function actOptions(): Option[] {
+export function actOptions(from: Option = fromOption): Option[] {
   return [
     ...filterOptions(),
     new Option('--pipeline <name>', 'only runs of this pipeline; with --children also the jobs of its steps'),
@@ -64,10 +69,7 @@ export function actOptions(): Option[] {
     new Option('--parent <job_id>', 'only jobs that this job caused'),
     new Option('--error <words>', 'only jobs whose last error has all these words'),
     new Option('--query <words>', 'only jobs with an attempt whose error, stderr or output has all these words'),
-    new Option(
-      '--from <time>',
-      'only jobs with an attempt that ended at this time or later; 1h: an hour ago',
-    ).argParser(parseInstant),
+    from,
     new Option('--to <time>', 'only jobs with an attempt that ended at this time or earlier').argParser(parseInstant),
     new Option('--children', 'also jobs inside runs'),
     new Option('--all', 'every job; needed where there is no filter'),

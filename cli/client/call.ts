@@ -40,10 +40,6 @@ export type RerunOptions = SubmitOptions & {
 
 export function rerunOptions(): Option[] {
   return [
-    new Option(
-      '--from <point>',
-      'failed: a run takes over what succeeded, and runs the rest; start: everything',
-    ).choices(['start', 'failed']),
     new Option('--payload <json>', 'another payload, a JSON object; @FILE reads it from a file, - from stdin'),
     new Option('--reason <text>', 'why; shown with the new job'),
     new Option('--wait', 'wait for the new job, and print its result'),

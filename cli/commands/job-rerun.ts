@@ -1,12 +1,24 @@
 // `headgate job rerun`.
+import { Option } from 'commander';
 import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { type RerunOptions, rerun, rerunOptions } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 import { exitStatus } from '../exit-status.ts';
 import { usageFailure } from '../failure.ts';
+import { parseInstant } from '../quantity.ts';
 
-export const jobRerun = clientCommand<RerunOptions & ActOptions>({
+const points = ['start', 'failed'] as const;
+type Point = (typeof points)[number];
+type Options = Omit<RerunOptions & ActOptions, 'from'> & { readonly from?: string };
+
+/** For a single job the point from which it runs again; for many jobs a filter. */
+const fromOption = new Option(
+  '--from <point>',
+  'with an id: failed (a run takes over what succeeded, and runs the rest) or start; with filters a time: only jobs with an attempt that ended then or later; 1h: an hour ago',
+).argParser(text => (isPoint(text) ? text : parseInstant(text)));
+
+export const jobRerun = clientCommand<Options>({
   usage: 'job rerun [job_id]',
   description: 'run a job that has ended again, as a new job, or all that match filters',
   examples: [
@@ -15,10 +27,19 @@ export const jobRerun = clientCommand<RerunOptions & ActOptions>({
     `headgate job rerun 0198c0de-0000-7000-8000-000000000000 --payload '{"name":"Ada"}' --wait`,
     `headgate job rerun --status dead --query '"ECONNREFUSED"' --from 1h --per-second 500`,
   ],
-  options: [...rerunOptions(), ...actOptions()],
+  options: [...rerunOptions(), ...actOptions(fromOption)],
   statuses: '0 the new job was accepted (with --wait: succeeded), 1 it failed, 5 it or the wait for it timed out',
   async run(call) {
-    if (!isOverMany(call)) return rerun(`/job/${segment(call.args[0]!)}/rerun`, call);
+    const { from, ...others } = call.options;
+    if (isPoint(from)) {
+      if (call.args.length === 0)
+        throw usageFailure(
+          `--from ${from} is for a single job, given by id; with filters --from is a time, such as 1h`,
+        );
+      isOverMany({ args: call.args, options: others });
+      return rerun(`/job/${segment(call.args[0]!)}/rerun`, { ...call, options: { ...others, from } });
+    }
+    if (!isOverMany(call)) return rerun(`/job/${segment(call.args[0]!)}/rerun`, { ...call, options: others });
     const { payload, wait, timeout, idempotencyKey } = call.options;
     if ([payload, wait, timeout, idempotencyKey].some(given => given !== undefined))
       throw usageFailure('--payload, --wait, --timeout and --idempotency-key are for a single job, given by id');
@@ -26,3 +47,7 @@ export const jobRerun = clientCommand<RerunOptions & ActOptions>({
     return exitStatus.ok;
   },
 });
+
+function isPoint(text: string | undefined): text is Point {
+  return points.some(point => point === text);
+}

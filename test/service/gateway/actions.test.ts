@@ -251,6 +251,10 @@ test('the command line counts, starts, lists and shows', async () => {
   expect((await run('job', 'run-now', '--plugin', 'nobody', '--dry-run')).stdout).toMatch(/^0 jobs match, as of /);
   const both = await run('job', 'cancel', json.action_id, '--plugin', 'x');
   expect(both).toMatchObject({ status: 2, stderr: expect.stringContaining('leave out --plugin, or the ids') });
+  const timed = await run('job', 'rerun', json.action_id, '--from', '1h');
+  expect(timed).toMatchObject({ status: 2, stderr: expect.stringContaining('leave out --from, or the ids') });
+  const point = await run('job', 'rerun', '--plugin', 'nobody', '--from', 'failed');
+  expect(point).toMatchObject({ status: 2, stderr: expect.stringContaining('--from failed is for a single job') });
   const none = await run('job', 'run-now');
   expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('give the ids of jobs, or filters') });
 });
