@@ -43,7 +43,7 @@ export const soak: Bench<Soak> = {
   limitMs: { smoke: 60_000, real: 86_400_000 },
   parameters: {
     smoke: { minutes: 0.1, load: 0.2, measureSeconds: 0.5, reloadSeconds: 2, wildSeconds: 2, jobsKept: 1_000 },
-    real: { minutes: 60, load: 0.6, measureSeconds: 20, reloadSeconds: 20, wildSeconds: 10, jobsKept: 500_000 },
+    real: { minutes: 60, load: 0.6, measureSeconds: 20, reloadSeconds: 20, wildSeconds: 10, jobsKept: 200_000 },
   },
 
   async run({ minutes, load, measureSeconds, reloadSeconds, wildSeconds, jobsKept }: Soak, stage: Stage) {
