@@ -21,15 +21,16 @@ import type { Engine } from '../../../service/engine.ts';
 import { EventStreams } from '../../../service/events/streams.ts';
 import type { OnJobEnd } from '../../../service/job-waiters.ts';
 import { writeActions } from '../../../service/json/action.ts';
-import { chunkBytes, type JsonPart, jsonChunks } from '../../../service/json/chunks.ts';
+import { chunkBytes, type JsonPart } from '../../../service/json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../../../service/json/job.ts';
 import { logsParts, writeJobs } from '../../../service/json/list.ts';
 import { writeStopwatch } from '../../../service/json/stopwatch.ts';
-import type { AnswerSink, Read, ReadAnswer, Reads } from '../../../service/reads/reads.ts';
+import type { Read, Reads } from '../../../service/reads/reads.ts';
 import type { RunSubmission, Submission } from '../../../service/submissions.ts';
 import { Submissions } from '../../../service/submissions.ts';
 import type { VaultCalls } from '../../../service/vault-client.ts';
 import { bindHere } from './differences.ts';
+import { readAnswer } from './read-answer.ts';
 
 export const bodyBytesMax = 100_000;
 
@@ -380,27 +381,4 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
     idPrefix: 'test',
   });
   return { url: `http://127.0.0.1:${server.port}`, server, engine, lines, faults };
-}
-
-/** Written on this thread: whole, or in pieces as its reader takes them. */
-function readAnswer(parts: Iterable<JsonPart>): ReadAnswer {
-  const chunks = jsonChunks(parts)[Symbol.iterator]();
-  const first = nextPiece(chunks);
-  if (first.isLast) return { kind: 'whole', text: first.text };
-  return { kind: 'pieces', open: sink => write(sink, first) };
-
-  function write(sink: AnswerSink, { text, isLast }: ReturnType<typeof nextPiece>): void {
-    sink.write(text);
-    if (isLast) sink.end();
-    else sink.onReady(() => write(sink, nextPiece(chunks)));
-  }
-}
-
-function nextPiece(chunks: Iterator<string>): { readonly text: string; readonly isLast: boolean } {
-  let text = '';
-  for (let next = chunks.next(); !next.done; next = chunks.next()) {
-    text += next.value;
-    if (text.length >= 65_536) return { text, isLast: false };
-  }
-  return { text, isLast: true };
 }
