@@ -136,7 +136,7 @@ function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof RangeError) return 'it refers to itself without end';
+  if (error instanceof RangeError) return 'its references are circular';
   const message = (error instanceof Error ? error.message : String(error)).replace(` from id ${ownId}`, '');
   if (!message.includes('error parsing regexp')) return message;
   return `${message} (patterns run in linear time, without look-around and back-references)`;

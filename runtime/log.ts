@@ -49,5 +49,5 @@ export function captureStderr(log: () => Logger, sink: LogSink): void {
     return true;
   }) as typeof direct;
   process.removeAllListeners('warning');
-  process.on('warning', warning => log().warn({ err: warning }, 'a warning of Node'));
+  process.on('warning', warning => log().warn({ err: warning }, 'Node.js emitted a warning'));
 }

@@ -28,7 +28,7 @@ const chunkBytes = 256 * 2 ** 10;
 
 /** A stored value that is referred to no longer exists. */
 export class PartGone extends Error {}
-const gone = 'a part of the value is no longer kept';
+const gone = 'a part of the value is no longer stored';
 
 export function isParted(value: Uint8Array): boolean {
   return value[0] === partedMark;

@@ -24,7 +24,7 @@ export type Pattern = {
 export function compilePattern(source: string): Pattern {
   if (source.length > patternCharsMax) throw new Error(`longer than ${patternCharsMax} characters`);
   const compiled = RE2JS.compile(source);
-  if (compiled.programSize() > patternProgramMax) throw new Error('too large once its repetitions are written out');
+  if (compiled.programSize() > patternProgramMax) throw new Error('too large when its repetitions are expanded');
   const size = compiled.programSize();
   return { steps: text => text.length * size, test: text => compiled.test(text) };
 }
@@ -56,7 +56,7 @@ export const schemaPatterns = Object.assign(
     const size = compiled.programSize();
     const test = (text: string) => {
       stepsLeft -= text.length * size;
-      if (stepsLeft < 0) throw new TooManySteps('has more text than its patterns can be matched with');
+      if (stepsLeft < 0) throw new TooManySteps('has too much text to match against its patterns');
       return compiled.test(text);
     };
     // Schema compilers cache patterns by text. The prefix distinguishes these from the patterns of another engine.

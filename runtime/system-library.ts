@@ -11,8 +11,7 @@ export function systemCall(prototype: string): (...values: readonly number[]) =>
   const call = system.func(prototype);
   return (...values) => {
     const result = call(...values) as number;
-    if (result < 0)
-      throw new Error(`${/\w+(?=\()/.exec(prototype)?.[0]} failed with error ${koffi.errno()} of the system`);
+    if (result < 0) throw new Error(`${/\w+(?=\()/.exec(prototype)?.[0]} failed with errno ${koffi.errno()}`);
     return result;
   };
 }

@@ -1,5 +1,5 @@
-// Actions over many jobs, as the HTTP servers use them, and what keeps them going: the reads thread finds the next jobs, the ledger does
-// the deed and moves the cursor. What is lost on the way is found and sent again from the cursor on.
+// Actions over many jobs: the calls that the HTTP servers make, and the loop that drives each action. The reads thread finds the next
+// jobs; the ledger acts on them and moves the cursor. After an error or a restart the loop continues from the committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActionStepReply, MomentReply, RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
@@ -17,27 +17,27 @@ import type { Reader } from '../runtime/store/store.ts';
 import type { ReadsClient } from './reads/reads-client.ts';
 import type { Counted } from './reads/selecting.ts';
 
-/** Selections that are counted at the same time. */
+/** Counts that run at the same time; further ones are refused. */
 export const countsMax = 8;
-/** How soon an action goes on that had to wait. */
+/** How long an action waits before it tries again. */
 const againMs = 250;
-/** With a pace, jobs are sent in so many portions a second. */
+/** An action with a pace sends this many portions of jobs per second. */
 const portionsPerSecond = 10;
 
 export type NewAction = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
 export type CountedSelection = Counted & { readonly moment: Moment };
 
 export type ActionCalls = {
-  /** The jobs of the selection as of now. Null: too many others are being counted. Rejects with `ReadsDown` while the reads thread restarts. */
+  /** Counts the jobs that match now. Null: too many counts are running. Rejects with `ReadsDown` while the reads thread restarts. */
   count(selection: Selection): Promise<CountedSelection | RefusedWork | null>;
   /** Resolves when the action is on disk, or refused. */
   start(action: NewAction): Promise<SubmitReply>;
-  /** Undefined: it has ended, or there is none. */
+  /** Undefined: the action has ended, or there is none. */
   find(id: JobId): Action | undefined;
 };
 
 export type ActionDriver = ActionCalls & {
-  /** The actions that an earlier process has left go on. */
+  /** Continues the actions that an earlier process left unfinished. */
   resume(): void;
 };
 
@@ -78,7 +78,7 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
     const name = own.toString('hex');
     reader.refresh();
     const action = readAction(reader, own);
-    // A repeated call with an Idempotency-Key names one that is under way already, or has ended.
+    // A repeated call with an Idempotency-Key gets the id of an action that may have ended or be under way.
     if (!action || underWay.has(name)) return;
     underWay.add(name);
     void run(own, action).finally(() => underWay.delete(name));
@@ -102,7 +102,7 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
         }
         if (reply.isOver) return;
         const taken = takenIds(after, reply.cursor, left);
-        // The cursor is elsewhere: what was committed decides.
+        // The committed cursor is none of those expected: the next page starts from it.
         if (taken === null) {
           left = new Uint8Array(0);
           isEnd = false;
@@ -146,7 +146,7 @@ class Pace {
     this.portion = perSecond === null ? stepJobsMax : Math.min(stepJobsMax, Math.ceil(perSecond / portionsPerSecond));
   }
 
-  /** Until the next portion is due. What was late is not made up for. */
+  /** Waits until the next portion is due. A delay is not made up for later. */
   async wait(taken: number): Promise<void> {
     if (this.#perSecond === null) return;
     const nowMs = performance.now();
@@ -155,12 +155,12 @@ class Pace {
   }
 }
 
-/** It keeps no process alive. */
+/** The timer does not keep the process alive. */
 function pause(ms: number): Promise<void> {
   return sleep(ms, undefined, { ref: false });
 }
 
-/** How many of the ids have been taken, if the cursor went from `after` to here. Null: it is at none of them. */
+/** How many of the ids lie between `after` and the cursor. Null: the cursor is at neither `after` nor any of the ids. */
 function takenIds(after: JobId | null, cursor: JobId | null, ids: Uint8Array): number | null {
   if (cursor === null) return after === null ? 0 : null;
   if (after !== null && Buffer.compare(after, cursor) === 0) return 0;

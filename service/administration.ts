@@ -24,7 +24,7 @@ export type AdministrationParts = {
   readonly reader: Reader;
   readonly gauges: Gauges;
   readonly reads: Pick<ReadsThread, 'selfcheck' | 'inspect' | 'trySandboxes'>;
-  /** In force. */
+  /** The configuration in force. */
   readonly config: () => Config;
   /** Where the configuration on disk is. */
   readonly source: Omit<LoadOptions, 'env'>;

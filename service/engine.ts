@@ -36,11 +36,11 @@ const smallTreeBlocksMax = 256;
 /** How long an answer waits for the ledger to report what a job waits for. */
 const waitsMsMax = 100;
 
-/** How long the answer to a cancel waits for the ledger: a host that does not confirm it is killed long before. */
+/** How long the answer to a cancel waits for the ledger. A host that does not confirm the cancel is killed long before that. */
 const cancelMsMax = 20_000;
 
 export type EngineParts = {
-  /** In force. */
+  /** The configuration in force. */
   readonly config: () => Config;
   readonly reads: Reads;
   /** Finds the jobs that actions take. */
@@ -74,7 +74,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     runNow: (id: JobId) => link.ask<RunNowReply | RefusedWork>('job', { kind: 'run_now', id }),
     actions,
     pauses: openPauses(link, reader),
-    /** Jobs that could run now, or will by a retry. */
+    /** Jobs that can run now or will be retried. */
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
     /** The open event streams. */
     events: new EventStreams({ hub, nowMs: Date.now, generation: parts.config }),
@@ -103,12 +103,12 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     },
     /** Ends the waiting of all callers, because the service stops. */
     release: () => waiters.release(),
-    /** The job as it is committed now; undefined: there is none. */
+    /** The job as of the last commit; undefined: there is none. */
     job(id: JobId): JobView | undefined {
       reader.refresh();
       return findJob(reader, id, blocks);
     },
-    /** Ends the job, or a run with all that is inside. Resolves once nothing of it starts any more; null: the ledger did not answer. */
+    /** Cancels a job, or a run with all its jobs. Resolves when none of these can start any more; null: the ledger did not answer. */
     async cancel(cancel: Omit<CancelJob, 'kind' | 'replyTo'>): Promise<CancelReply | null> {
       const late = sleep(cancelMsMax, null, { ref: false });
       return Promise.race([askLedger(link, { kind: 'cancel', ...cancel }), late]);

@@ -1,4 +1,4 @@
-// Pausing and resuming, as the HTTP servers use it: writes are asked of the ledger, the list is read from the store.
+// Pausing and resuming for the HTTP servers: the ledger writes pauses; the list is read from the store.
 import type { PauseReply, RefusedWork } from '../actors/job/protocol.ts';
 import type { Pause, PauseTarget } from '../actors/job/records/pause.ts';
 import { listPauses } from '../actors/job/views/pauses.ts';
@@ -8,7 +8,7 @@ import type { Reader } from '../runtime/store/store.ts';
 export type PauseCalls = {
   /** Resolves when the pause is on disk, or refused. */
   pause(pause: Omit<Pause, 'sinceUs'>): Promise<PauseReply | RefusedWork>;
-  /** The same for its end. */
+  /** Resolves when the end of the pause is on disk, or refused. */
   resume(target: PauseTarget, by: string): Promise<PauseReply | RefusedWork>;
   list(): readonly Pause[];
 };

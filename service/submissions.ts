@@ -18,7 +18,7 @@ export type Submission = {
   readonly payload: Uint8Array;
   readonly submittedBy: string;
   readonly event: EntryEvent | null;
-  /** The ledger tells when the job has settled. */
+  /** The ledger reports when the job has settled. */
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
   readonly source?: RerunSource;
@@ -47,7 +47,7 @@ type Waiting = {
 /** Submissions that go as one message. */
 type SubmissionBatch = { readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'>; readonly waiting: Waiting[] };
 
-/** Messages that are considered for joining, so that many interleaved callers do not cost a long search each. */
+/** Only this many of the newest messages are compared with a submission, so that many different callers do not make it slow. */
 export const lookBackMax = 16;
 /** Bytes of payloads that the ledger has not answered yet; beyond it submissions are refused. A single payload may be larger. */
 export const waitingBytesMax = 256 * 2 ** 20;
@@ -135,7 +135,7 @@ export class Submissions {
   }
 }
 
-/** Whether they can share a message. A submission with a key gets a reply of its own, and so does a rerun. */
+/** Whether two submissions can share a message. Submissions with an idempotency key, and reruns, never do. */
 function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
   return (
     a.plugin === b.plugin &&

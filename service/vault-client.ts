@@ -9,7 +9,7 @@ const reportEveryMs = 1_000;
 export type VaultCalls = Pick<VaultClient, 'adminDigest' | 'call' | 'refused' | 'unauthenticated'>;
 
 export class VaultClient {
-  /** SHA-256 of the admin token, one character a byte; null: no vault is open. */
+  /** SHA-256 of the admin token, one character per byte; null: no vault is open. */
   adminDigest: string | null = null;
   readonly #link: () => Link;
   readonly #unauthenticated = new Map<string, number>();

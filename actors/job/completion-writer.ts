@@ -200,7 +200,7 @@ export class CompletionWriter {
 }
 
 function tooLarge(bytes: number): string {
-  return `the plugin's state would take ${bytes} bytes; at most ${stateBytesMax} are kept`;
+  return `the plugin's state would have ${bytes} bytes; the limit is ${stateBytesMax}`;
 }
 
 const nothing = new Uint8Array(0);

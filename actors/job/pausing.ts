@@ -40,7 +40,7 @@ export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boo
   if (paused) {
     // Attempts that were dispatched before the pause do not count.
     if (probingSinceUs === null || sentUs < probingSinceUs) return;
-    if (hasFailed) open(state, turn, lane, 'the job that it let out failed');
+    if (hasFailed) open(state, turn, lane, 'its trial job failed');
     else endPause(state, turn, paused, breakerName);
     return;
   }

@@ -45,6 +45,6 @@ export class Sandboxes {
     const fault = this.#found.get(JSON.stringify(sandbox));
     if (fault === null) return null;
     if (fault === undefined) return `its sandbox "${sandbox.kind}" is being tried`;
-    return `its sandbox "${sandbox.kind}" cannot be had here: ${fault}`;
+    return `its sandbox "${sandbox.kind}" is unavailable: ${fault}`;
   };
 }

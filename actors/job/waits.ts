@@ -24,7 +24,7 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
     const pause = state.pauses.ofPipeline(open.command);
     if (!pause) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };
     const { sinceUs, untilUs } = pause;
-    const detail = `${pauseText(pause)}; no new step of it begins`;
+    const detail = `${pauseText(pause)}; its runs begin no new step`;
     return { reason: 'paused', detail, sinceUs, ...(untilUs !== null && { untilUs }) };
   }
   const next = setAside.read('retries', id, () => attemptOf(reader, open, index));

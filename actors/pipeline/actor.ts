@@ -61,7 +61,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     const of = source?.rerun.from === 'failed' ? source.rerun.of : null;
     const version = of ? definitionOf(store, table.versions, of) : table.versions.current(pipeline);
     if (version && 'missing' in version) {
-      const detail = `${version.missing} is no longer stored: run it from the start`;
+      const detail = `${version.missing} is no longer stored: rerun it from the start`;
       return { kind: 'refused', refusal: 'not_kept', detail };
     }
     const refusal = version ? (jobs.refusal() ?? (table.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
@@ -190,7 +190,7 @@ function ancestorIn(store: Reader): FindAncestor {
 function bodyIn(store: Reader): (job: JobId) => Body {
   return job => {
     const body = findBody(store, job);
-    if (!body) throw new Error(`events are to be taken of a job that has no record: ${formatId(job)}`);
+    if (!body) throw new Error(`a job with events to emit has no attempt record: ${formatId(job)}`);
     return body;
   };
 }
@@ -198,7 +198,7 @@ function bodyIn(store: Reader): (job: JobId) => Body {
 function payloadIn(store: Reader): (run: JobId) => Uint8Array {
   return run => {
     const block = findBlock(store, run);
-    if (!block) throw new Error(`a run goes on that has no record: ${formatId(run)}`);
+    if (!block) throw new Error(`an open run has no block: ${formatId(run)}`);
     return block.payload(indexOf(run));
   };
 }

@@ -338,7 +338,7 @@ function problemOf(missing: string | null): string | null {
 
 function stepOf(run: Run, number: number): WorkStep {
   const node = run.version.compiled.nodes[number]!;
-  if (node.kind !== 'work') throw new Error('a fan-out belongs to a step that works');
+  if (node.kind !== 'work') throw new Error('only a step with jobs can fan out');
   return node.step;
 }
 

@@ -59,7 +59,7 @@ function addResult(
     return;
   }
   if (node.kind === 'join') {
-    const advice = 'with "collect: counts" a join keeps none';
+    const advice = 'with "collect: counts" the join gets only their counts';
     table.fail(run, `step "${node.stepId}": more than ${joinBytesMax / 2 ** 20} MiB of results to join; ${advice}`);
   } else {
     scope.overflown = true;
@@ -99,7 +99,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
     finishRun(table, run, endOf(table, run, scope));
     return;
   }
-  if (node.kind !== 'join') throw new Error('tokens are gathered by a join');
+  if (node.kind !== 'join') throw new Error('only a join gathers tokens');
   const counts = { succeeded: scope.arrived - scope.failed, failed: scope.failed };
   const payload =
     node.collect === 'counts' ? pack(counts) : joinedPayload(table, run, scope, pack({ results: null, ...counts }));
@@ -136,7 +136,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
 /** The result of a run: a list if the definition ends forked or several tokens arrived, otherwise a single value. */
 function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
   if (scope.overflown) {
-    const message = `the result is left out: it takes ${scope.bytes} bytes, more than ${joinBytesMax / 2 ** 20} MiB`;
+    const message = `the result is omitted: it has ${scope.bytes} bytes; the limit is ${joinBytesMax / 2 ** 20} MiB`;
     return succeededWith(packedNull, pack([{ level: 'warn', message }]));
   }
   const { arrived } = scope;

@@ -41,7 +41,7 @@ export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
   const counts = body && readTally(body);
   const made = counts ? tallied(counts) : 0;
   if (found >= made) return null;
-  return `${made - found} of the ${made} jobs of the run ${formatId(of)} are no longer stored: run it from the start`;
+  return `${made - found} of the ${made} jobs of the run ${formatId(of)} are no longer stored: rerun it from the start`;
 }
 
 function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, index: number): boolean {

@@ -23,8 +23,8 @@ export function definitionOf(
   const block = findBlock(reader, of);
   if (!block || indexOf(of) >= block.count || !attempt?.final) return { missing: `the run ${name}` };
   const hash = readDefinitionHash(attempt.stored);
-  if (!hash) return { missing: `which definition the run ${name} went by` };
-  return versions.find(hash, reader) ?? { missing: `the definition that the run ${name} went by` };
+  if (!hash) return { missing: `the hash of the definition of the run ${name}` };
+  return versions.find(hash, reader) ?? { missing: `the definition of the run ${name}` };
 }
 
 export class ReuseSources {

@@ -375,7 +375,7 @@ function inflated(settled: SettledJob): SettledJob {
     checkBody(body);
     return { ...settled, body };
   } catch (error) {
-    const reason = `what the job answered cannot be read: ${(error as Error).message}`;
+    const reason = `the job's answer cannot be decoded: ${(error as Error).message}`;
     return { ...settled, status: 'failed', body: encodeBody({ error: Buffer.from(reason) }) };
   }
 }

@@ -210,5 +210,5 @@ export function asPayload(
 }
 
 function unreadable(): never {
-  throw new Error('a value in parts where there is none');
+  throw new Error('unexpected value in parts');
 }

@@ -58,12 +58,12 @@ export function* abandonmentSteps(store: Store): Generator<string, void, void> {
   const abandonment = readAbandonment(store);
   if (!abandonment || abandonment.isSettled) return;
   const { records, keyFile } = abandonment;
-  if (records !== null && moved(partialOf(records), records)) yield 'the copy of the records has its final name';
+  if (records !== null && moved(partialOf(records), records)) yield 'the copy of the records was renamed';
   if (keyFile !== null) {
-    if (moved(keyFile.from, keyFile.to)) yield 'the key file is renamed';
-    if (moved(nextKeyFile(keyFile.from), nextKeyFile(keyFile.to))) yield 'the new key file is renamed';
+    if (moved(keyFile.from, keyFile.to)) yield 'the key file was renamed';
+    if (moved(nextKeyFile(keyFile.from), nextKeyFile(keyFile.to))) yield 'the file of the pending key was renamed';
   }
-  while (clearSome(store)) yield 'some records are removed from the ledger';
+  while (clearSome(store)) yield 'some records were removed from the ledger';
   const batch = store.batch();
   batch.put('meta', abandonedKey, encode({ ...abandonment, isSettled: true }));
   store.commit(batch);

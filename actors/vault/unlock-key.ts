@@ -34,7 +34,7 @@ export function remedyOf({ file, variable }: KeySource): string {
   const right =
     variable === undefined ? `put the right unlock key into ${file}` : `set ${keyVariable} to the right key`;
   const again = variable === undefined ? 'and reload or restart' : 'and restart';
-  return `jobs wait for it without being charged: ${right} ${again}; if the key or the records are lost, stop the service and run "headgate vault abandon"`;
+  return `jobs wait uncharged until the vault opens: ${right} ${again}; if the key or the records are lost, stop the service and run "headgate vault abandon"`;
 }
 
 /** What an operator can do about single records that do not open. */

@@ -49,7 +49,7 @@ export class PidFiles {
     for (let round = 1; ; round++) {
       const left = this.#killOnce();
       if (left === 0) return;
-      if (round % 1000 === 0) warn(`${left} plugin processes do not die`);
+      if (round % 1000 === 0) warn(`${left} plugin processes survive SIGKILL`);
       await sleep(pollMs);
     }
   }

@@ -158,7 +158,7 @@ function systemPlace(path: string): string[] {
 
 /** Why this machine cannot provide the sandbox, or null if it can. Tries it with a program that does nothing. */
 export async function sandboxFault({ kind, limits, hidden = [] }: Sandbox): Promise<string | null> {
-  if (limits.processesMax !== null && process.getuid?.() === 0) return 'a limit of processes does not hold for root';
+  if (limits.processesMax !== null && process.getuid?.() === 0) return 'a limit on processes has no effect for root';
   const [file, ...words] = [
     ...prlimit(limits),
     ...(kind === 'bwrap' ? [...bwrap(), ...shadows(hidden, null).after] : []),

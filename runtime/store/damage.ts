@@ -91,7 +91,7 @@ class DataFile {
     } catch (error) {
       if (error instanceof Damage) return error.message;
       // A number in the page led out of the page.
-      if (error instanceof RangeError) return 'a page of it has no sense';
+      if (error instanceof RangeError) return 'one of its pages has an invalid structure';
       throw error;
     }
   }
@@ -104,7 +104,7 @@ class DataFile {
     const first = this.#checkMeta(0, 0);
     const pageBytes = first.readUInt32LE(databasesAt);
     if (pageBytes < pageBytesMin || pageBytes > pageBytesMax || (pageBytes & (pageBytes - 1)) !== 0)
-      throw new Damage(`it has pages of ${pageBytes} bytes`);
+      throw new Damage(`its page size of ${pageBytes} bytes is invalid`);
     this.#pageBytes = pageBytes;
     const second = this.#checkMeta(1, pageBytes);
     const isFirst = pageNumber(first, transactionAt) >= pageNumber(second, transactionAt);
@@ -124,11 +124,10 @@ class DataFile {
     const isMeta = meta.length === metaBytes && (meta.readUInt16LE(flagsAt) & metaFlag) !== 0;
     if (!isMeta || meta.readUInt32LE(headerBytes) !== magic)
       throw new Damage(
-        number === 0 ? 'it does not begin as a database of LMDB does' : 'its second meta page is damaged',
+        number === 0 ? 'it does not begin with the header of an LMDB database' : 'its second meta page is damaged',
       );
     const version = meta.readUInt32LE(headerBytes + 4) & 0xffff;
-    if (version !== dataVersion)
-      throw new Damage(`it has version ${version} of the format of LMDB, not ${dataVersion}`);
+    if (version !== dataVersion) throw new Damage(`its LMDB format has version ${version}, not ${dataVersion}`);
     return meta;
   }
 
@@ -165,16 +164,16 @@ class DataFile {
   }
 
   #page(number: number, flag: number): Buffer {
-    if (number < metaPages) throw new Damage(`page ${number} of it is not what it must be`);
+    if (number < metaPages) throw new Damage(`its page ${number} is of the wrong kind`);
     if (number >= this.#pages)
       throw new Damage(
         this.#isWhole
           ? `it was cut off: page ${number} is missing`
-          : `it names a page ${number}, which it does not have`,
+          : `it refers to page ${number}, which does not exist`,
       );
     const page = this.#read(number * this.#pageBytes, this.#pageBytes);
     if (pageNumber(page, 0) !== number || (page.readUInt16LE(flagsAt) & kindFlags) !== flag)
-      throw new Damage(`page ${number} of it is not what it must be`);
+      throw new Damage(`its page ${number} is of the wrong kind`);
     return page;
   }
 

@@ -23,7 +23,7 @@ export class IndexReaders {
       this.#readers.set(identity, reader);
       return reader;
     } catch (error) {
-      throw new IndexUnavailable('the search index cannot be opened now', { cause: error });
+      throw new IndexUnavailable('the search index cannot be opened', { cause: error });
     }
   }
 

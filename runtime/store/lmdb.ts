@@ -73,7 +73,7 @@ export class StoreHeld extends Error {
 export class StoreDamaged extends StoreFault {
   readonly damage: string;
   constructor(directory: string, file: string, damage: string) {
-    const remedy = `put back a backup of ${directory}, or move ${directory} away to start with an empty state`;
+    const remedy = `restore ${directory} from a backup, or move it away to start with an empty state`;
     super(`${file} is damaged: ${damage}; ${remedy}`);
     this.damage = damage;
   }
@@ -232,7 +232,7 @@ function unusable(path: string): Sheets<IndexTable> | string {
     const format = formatIn(sheets);
     if (format === indexFormatVersion) return sheets;
     void sheets.env.close();
-    return `it has format ${format}, and this version needs ${indexFormatVersion}`;
+    return `it has format ${format}; this version needs ${indexFormatVersion}`;
   } catch (error) {
     if (error instanceof StoreDamaged) return error.damage;
     const { code, message } = error as { readonly code?: unknown; readonly message: string };

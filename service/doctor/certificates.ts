@@ -17,8 +17,10 @@ export type ListenerCertificate = { readonly name: ListenerName; readonly served
 /** For which callers a listener still serves an older certificate; null: none. */
 export function leftBehind({ newest, byAddress, namesBehind }: Served): string | null {
   const parts = [
-    ...(isSamePair(newest, byAddress) ? [] : ['certificate by address is still the old one']),
-    ...(namesBehind.length === 0 ? [] : [`so is that of ${namesBehind.join(', ')}`]),
+    ...(isSamePair(newest, byAddress) ? [] : ['by IP address']),
+    ...(namesBehind.length === 0 ? [] : [`as ${namesBehind.join(', ')}`]),
   ];
-  return parts.length === 0 ? null : `${parts.join(', and ')} until the next start`;
+  return parts.length === 0
+    ? null
+    : `callers that connect ${parts.join(' or ')} get the old certificate until the next start`;
 }

@@ -21,20 +21,20 @@ import { exposedFiles } from './exposed-files.ts';
 import { checkPauses } from './pauses.ts';
 import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
 
-/** With less free space (or a smaller part of a small disk) the check fails. Work is refused only when less is left. */
+/** Below this much free space (on a small disk, below a fraction of it) the check fails. New work is refused at a lower limit. */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
 /** How far the wall clock may deviate from the monotonic clock since the start, or lag behind the ledger. */
 export const clockDriftMsMax = 5_000;
 const nodeMin = [20, 11] as const;
-/** Problems that a detail lists. */
+/** A detail lists at most this many problems. */
 const linesMax = 5;
 
 /** One check of the doctor. */
 export type Check = { readonly name: string; readonly passed: boolean; readonly detail: string };
 
 export type DoctorOptions = {
-  /** In force. */
+  /** The configuration in force. */
   readonly config: Config;
   /** Reads the configuration on disk. */
   readonly inspect: () => Promise<Inspection>;
@@ -63,7 +63,7 @@ export type DoctorOptions = {
 export type VaultExamination = {
   readonly condition: VaultCondition;
   readonly keys: KeySource;
-  /** The mode of the key file, where users other than the owner can use it. */
+  /** The mode of the key file if users other than the owner can use it, else null. */
   readonly looseMode: string | null;
 };
 

@@ -3,7 +3,7 @@ import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const others = 0o077;
-/** The permission of a directory with which others reach the files below it. */
+/** Permissions of a directory that let other users reach the files below it. */
 const othersMayEnter = 0o011;
 const othersMayWrite = 0o022;
 
@@ -20,7 +20,7 @@ function exposedEntry(entry: Dirent): string[] {
     if (entry.isDirectory()) return exposedFiles(path);
     return entry.isFile() && (statSync(path).mode & others) !== 0 ? [path] : [];
   } catch {
-    // It has been removed since: pid files come and go.
+    // The file was removed meanwhile, as pid files are.
     return [];
   }
 }

@@ -1,8 +1,8 @@
-// The doctor's check of pauses: one that lasts for long may have been forgotten.
+// The doctor's check of pauses: a pause that lasts long may have been forgotten.
 import { type Pause, targetText } from '../../actors/job/records/pause.ts';
 import { timestamp } from '../json/timestamp.ts';
 
-/** A pause that is older fails the check. */
+/** The check fails when a pause is older than this. */
 export const pauseHoursMax = 24;
 
 export function checkPauses(pauses: readonly Pause[], nowMs: number): { passed: boolean; detail: string } {

@@ -1,4 +1,4 @@
-// Sandboxes for the doctor: which kinds are possible on this machine, and which plugins need one that is not.
+// Sandboxes for the doctor: which kinds this machine supports, and which plugins need a kind that it does not support.
 import type { PluginInstance } from '../../config/config.ts';
 import { limitsDefault, type Sandbox, sandboxFault } from '../../runtime/processes/sandbox.ts';
 
@@ -6,7 +6,7 @@ import { limitsDefault, type Sandbox, sandboxFault } from '../../runtime/process
 export type AskedSandbox = { readonly name: string; readonly sandbox: Sandbox };
 
 export type TriedSandboxes = {
-  /** A line for each plugin whose sandbox is not possible here. */
+  /** One line for each plugin whose sandbox is unavailable on this machine. */
   readonly refused: readonly string[];
   readonly possible: string;
 };
@@ -23,7 +23,7 @@ export function askedSandboxes(plugins: readonly PluginInstance[]): AskedSandbox
 async function refusedSandboxes(asked: readonly AskedSandbox[]): Promise<string[]> {
   const faults = await Promise.all(asked.map(({ sandbox }) => faultLately(sandbox)));
   return asked.flatMap(({ name, sandbox }, i) =>
-    faults[i] === null ? [] : [`${name}: its sandbox "${sandbox.kind}" cannot be had here: ${faults[i]}`],
+    faults[i] === null ? [] : [`${name}: its sandbox "${sandbox.kind}" is unavailable: ${faults[i]}`],
   );
 }
 
@@ -47,7 +47,7 @@ function faultLately(sandbox: Sandbox): Promise<string | null> {
 /** Whether each kind is possible, with the default limits. */
 async function possibleSandboxes(): Promise<string> {
   const [limits, bwrap] = await Promise.all([possible('limits'), possible('bwrap')]);
-  const lifted = process.getuid?.() === 0 ? ' (plugins of root may lift them)' : '';
+  const lifted = process.getuid?.() === 0 ? ' (plugins that run as root can lift them)' : '';
   return `sandbox limits: ${limits}${limits === 'yes' ? lifted : ''}; bwrap: ${bwrap}`;
 }
 

@@ -70,7 +70,7 @@ export class FrameWriter {
     const { work } = this.#hub;
     const { gap, slices, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
     const chunk = this.#write(gap, slices, upTo, work);
-    // Not cached: the number of lost observations grows.
+    // A chunk with a gap is not cached, because the number of lost observations grows.
     if (gap === null && chunk.upTo > id) this.#kept.put(key, chunk);
     return chunk;
   }

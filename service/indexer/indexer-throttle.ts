@@ -2,7 +2,7 @@
 
 /** The pause after a step, as a multiple of its duration. */
 const restPerWork = 5;
-/** Further behind than this it pauses only briefly: searches read unindexed logs themselves. */
+/** An indexer that is further behind pauses only briefly, because searches read unindexed logs one by one. */
 export const behindMaxMs = 10_000;
 export const behindRestMs = 250;
 

@@ -44,7 +44,7 @@ function run({ path, gauges: shared }: IndexerData): void {
   const gauges = new Gauges(shared);
   let stores: IndexStores | null = null;
   let feed: JournalFollower | null = null;
-  /** As reported; null: not yet. */
+  /** The last reported condition; null: none yet. */
   let condition: IndexCondition | null = null;
   let replaced: { readonly reason: string; readonly setAside: string } | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -93,7 +93,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     try {
       const index = openIndexStore(path, (reason, setAside) => {
         replaced = { reason, setAside };
-        log('warn', 'the search index is built again from the ledger', replaced);
+        log('warn', 'the search index is being rebuilt from the ledger', replaced);
       });
       return { ledger, index };
     } catch (error) {
@@ -114,8 +114,8 @@ function run({ path, gauges: shared }: IndexerData): void {
     }
     const message =
       next.kind === 'closed'
-        ? `the search index cannot be opened: it is left as it is, and tried again every ${failedMs / 1000} s`
-        : 'the search index could not follow the journal';
+        ? `the search index cannot be opened; it is left unchanged, and opened again after ${failedMs / 1000} s`
+        : 'the search index cannot follow the journal';
     log('error', message, { error: stack ?? next.reason });
   }
 

@@ -9,7 +9,7 @@ import { timestamp } from './timestamp.ts';
 /** The letter that names the list in cursors. */
 export const actionsList = 'a';
 
-/** What was asked for, and of when: the payload of the action's job. */
+/** The request and its moment: the payload of the action's job. */
 export type ActionRequest = JsonObject & { readonly matched: number; readonly up_to: string };
 
 /** `action`: undefined once it has ended. */

@@ -4,7 +4,7 @@ import { contentsOf, endWithin, listCount, listHead, mapCount, mapHead, textSpan
 
 /** Packed bytes of a chunk. Values up to this size are encoded at once. */
 export const chunkBytes = 16 * 1024;
-/** Continuation bytes of a character in UTF-8. */
+/** A character in UTF-8 has at most this many continuation bytes. */
 const letterBytesMore = 3;
 
 /** JSON text, or a packed value that is read when its turn comes. */

@@ -47,7 +47,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
     cancelPart(job) +
     waitsPart(job, waits);
   if (detail === 'bare') return [`${head}}`];
-  // A large one is read on every access.
+  // Read once: each access to a large error reads it from the store.
   const { lastError: error } = job;
   const lastError = error === null ? '' : `,"last_error":${JSON.stringify(error)}`;
   return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}}`];
@@ -143,7 +143,7 @@ function reusedPart({ isReused }: JobView): string {
   return isReused ? ',"reused":true' : '';
 }
 
-/** GET /job/{job_id}/tree. A null, and the empty part for it, is a point at which the work can be interrupted. */
+/** GET /job/{job_id}/tree. For each null in `jobs` there is an empty part: a point at which the work can pause. */
 export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean): Iterable<JsonPart> {
   let separator = '[';
   for (const job of jobs) {
@@ -195,7 +195,7 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   return [head, ...output, '}'];
 }
 
-/** The plugin output (docs/contract.md#plugin-output), with empty parts that the response lacks; null before the job has ended. */
+/** The plugin output (docs/contract.md#plugin-output); parts that the response lacks are empty. Null before the job has ended. */
 export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];
   const head = `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":`;
@@ -205,7 +205,7 @@ export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>):
   const events = part(body, small, 'events', '[]');
   const updates = part(body, small, 'state_updates', '{}');
   const logs = part(body, small, 'logs', '[]');
-  // Most are small, and faster to encode at once than as parts.
+  // Most outputs are small, and encoding them whole is faster than in parts.
   if (small) return [`${head}${result}${error},"events":${events},"state_updates":${updates},"logs":${logs}}`];
   return [head, result, `${error},"events":`, events, ',"state_updates":', updates, ',"logs":', logs, '}'];
 }

@@ -23,7 +23,7 @@ import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 const exitBug = 70;
 const exitIo = 74;
 
-/** So many failures of unknown cause within this time end the service. */
+/** This many failures of unknown cause, within this time, end the service. */
 const failuresMax: CircuitBreakerLimits = { crashesMax: 4, windowMs: 10_000, openMs: 0 };
 
 /** One generation of the actors. */
@@ -121,7 +121,7 @@ export class ActorLifecycle {
     else this.#recover(error, delivered);
   }
 
-  /** The actors take the effect to have happened, and it has not. The next generation begins from what the hosts have. */
+  /** The actors assume that the effect happened, but it did not. The next generation begins from the frames that the hosts really have. */
   #failEffect(error: unknown): void {
     this.#options.log('error', 'an effect of a turn failed', { error: textOf(error) });
     if (this.#stopper === null && !this.#failures.crashed(this.#options.nowMs())) this.begin();
@@ -159,11 +159,11 @@ export class ActorLifecycle {
     if (record.kind === 'run') {
       const { id } = record;
       if (times < 2) {
-        this.#options.log('error', 'a run cannot go on: it fails', { run: name, error: error.message });
+        this.#options.log('error', 'a run cannot continue and fails', { run: name, error: error.message });
         const message: FailRun = {
           kind: 'fail_run',
           id,
-          error: `the run cannot go on: ${error.message}`,
+          error: `the run cannot continue: ${error.message}`,
           atOnce: times === 1,
         };
         return [{ actor: 'pipeline', message }];
@@ -181,7 +181,7 @@ export class ActorLifecycle {
       return outcomes && [wake, ...outcomes.map(outcome => ({ actor, message: outcome }))];
     }
     if (replyTo === undefined || kind === 'stop' || kind === 'hosts_stopped') return null;
-    this.#options.log('error', 'a message is refused: its turn failed', {
+    this.#options.log('error', 'a message was refused because its turn failed', {
       actor,
       kind,
       error: (error as Error).message,
@@ -195,8 +195,8 @@ export class ActorLifecycle {
     if (message.outcomes.length > 1) return message.outcomes.map(outcome => ({ ...message, outcomes: [outcome] }));
     const [outcome] = message.outcomes;
     if (outcome === undefined || this.#substitutes.has(outcome)) return null;
-    const reason = `what the plugin answered could not be taken: ${(error as Error).message}`;
-    this.#options.log('error', 'an outcome cannot be processed: its job fails', { error: (error as Error).message });
+    const reason = `the plugin's answer cannot be processed: ${(error as Error).message}`;
+    this.#options.log('error', 'an outcome cannot be processed, so its job fails', { error: (error as Error).message });
     const failed: Outcome = {
       ...outcome,
       verdict: 'error',

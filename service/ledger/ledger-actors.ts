@@ -9,7 +9,7 @@ import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { TurnHandler } from '../../runtime/turn.ts';
 
-/** To the actor `ledger`, which is all of them: new work follows this configuration. */
+/** A message to all actors of the ledger at once, under the name `ledger`: new work follows this configuration. */
 export type Reconfigure = { readonly kind: 'reconfigure'; readonly config: Config };
 
 export type LedgerActorsOptions = {
@@ -90,7 +90,7 @@ export function ledgerTurns({ job, pipeline, vault }: Actors): TurnHandler {
       while (job.dispatch(turn));
       pipeline.close(turn);
       job.close(turn);
-      // The vault is last: it anchors the audit of all that this turn delivered.
+      // The vault closes last, because it anchors the audit of all secrets that this turn delivered.
       vault.close(turn);
     },
   };

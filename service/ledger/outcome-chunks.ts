@@ -25,7 +25,7 @@ export function chunkOutcomes(outcomes: readonly Outcome[]): readonly (readonly 
   return chunks;
 }
 
-/** A change of the state may copy a state of any size, and a deflated body is larger than its bytes. */
+/** A state update may copy a state of any size, and a deflated body grows when it is inflated. */
 function weightOf({ body }: Outcome): number {
   return hasPart(body, 'state_updates') || hasDeflated(body) ? chunkBytesMax : body.length;
 }

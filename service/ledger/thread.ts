@@ -54,9 +54,9 @@ type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
 const exitHeld = 75;
 const exitIo = 74;
 
-/** With less free room on the disk new work is refused; running jobs may still write their results. */
+/** Below this much free disk space new work is refused; running jobs may still write their results. */
 export const diskReserveBytes = 64 * 2 ** 20;
-/** On a small disk this part of it is enough. */
+/** On a small disk this fraction of it is enough. */
 const diskReservePart = 0.05;
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;
@@ -136,7 +136,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
         onIsolated: plugin =>
           log(
             'warn',
-            `jobs of a plugin ended their host ${endedHostsMax} times: for ${isolationMs / 1000} s it runs apart from others, one job at a time`,
+            `jobs of a plugin ended their host ${endedHostsMax} times; the plugin is isolated: it runs one job at a time until none of them has ended a host for ${isolationMs / 1000} s`,
             { plugin },
           ),
         alarm(atUs) {
@@ -177,8 +177,8 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
       },
       random: randomBytes,
       exportDirectory: () => config.vault.auditExport,
-      onExportFailed: problem => log('error', 'the audit trail cannot be exported: none of it is pruned', { problem }),
-      onBrokenTrail: problem => log('error', 'the audit trail is broken: retention no longer prunes it', { problem }),
+      onExportFailed: problem => log('error', 'the audit trail cannot be exported, so it is not pruned', { problem }),
+      onBrokenTrail: problem => log('error', 'the audit trail is broken, so it is not pruned', { problem }),
       onOpened(opening) {
         if (opening.kind === 'sealed') {
           const message = 'the vault does not open: no job is dispatched';
@@ -193,7 +193,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     };
   }
 
-  /** A host outlives the actors that started it. Each of its messages goes to the actors that run when it is sent. */
+  /** A host outlives the generation of actors that started it. Its messages go to the current generation. */
   function openHost({ name, threads, runtimes, isConcurrent }: HostSlot): PluginHost {
     const toJobs = (message: InnerMessage): void => lifecycle.loop.deliver('job', message);
     const host = new Host({

@@ -27,7 +27,7 @@ type ActiveRead = { readonly share: Share; pieces: Iterator<string> | null; held
 
 const givenUp: ReadChunk = {
   kind: 'failed',
-  reason: 'its caller took nothing for too long, and others needed the memory',
+  reason: 'the caller stopped reading, and other reads needed the memory',
 };
 
 export class ActiveReads {

@@ -70,7 +70,7 @@ export class ReadsClient implements Reads {
     if (chunk?.kind === 'text' && !chunk.isLast) return streamed(chunk.text, underWay);
     underWay.end();
     // Null: the caller has disconnected.
-    if (chunk === null || chunk.kind === 'missing') return refused('unknown_job', 'the job is no longer kept');
+    if (chunk === null || chunk.kind === 'missing') return refused('unknown_job', 'the job is no longer stored');
     if (chunk.kind === 'unavailable') return refused('unavailable', chunk.reason);
     if (chunk.kind === 'failed') throw new Error(chunk.reason);
     return { kind: 'whole', text: chunk.text };
@@ -156,7 +156,7 @@ function gone(): ReadAnswer {
 
 function streamed(first: string, underWay: PendingRead): ReadAnswer {
   let isOpen = false;
-  // An answer is opened at once or never: HEAD has no body, and a caller may have disconnected.
+  // An answer that is not opened in this turn of the loop never will be: HEAD has no body, and the caller may have disconnected.
   setImmediate(() => {
     if (!isOpen) underWay.drop();
   });
@@ -184,7 +184,7 @@ async function writeNext(sink: AnswerSink, underWay: PendingRead): Promise<void>
     sink.end();
   } catch (error) {
     underWay.end();
-    // Thrown there, it closes the connection of the incomplete answer.
+    // An exception in this callback closes the connection, so that the caller sees an incomplete answer.
     sink.onReady(() => {
       throw error;
     });

@@ -1,5 +1,5 @@
-// The jobs that an action takes: counted before it begins, then page by page. Words are looked up in the search index where few logs have
-// them; else the jobs themselves are read.
+// The jobs that an action takes: counted before it begins, then found page by page. If few logs have the words of the filter, the search
+// index gives the jobs; otherwise the jobs themselves are read.
 import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
@@ -46,7 +46,7 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
 
   function* next({ selection, moment, searchedUs, after }: PageWanted): Sliced<MatchPage> {
     const found = yield* candidates(selection, moment.commitUs);
-    // The index may have begun anew meanwhile.
+    // The index may have been rebuilt meanwhile, and then covers less than when the action began.
     const words = found && { searchedUs: searchedUs!, ids: found.searchedUs < searchedUs! ? null : found.ids };
     const options = { reader, names, selection, moment, ...spansOf(selection, words) };
     const { ids, isEnd } = yield* nextMatches({ ...options, after: after && Buffer.from(after) }, pageMax);

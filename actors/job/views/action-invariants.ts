@@ -18,24 +18,24 @@ export function actionInvariants(reader: Reader): readonly Invariant[] {
     const { plugin } = OpenBlock.decode(keyText(key), value);
     if (plugin !== headgatePlugin) return null;
     const id = jobId(Buffer.from(key), 0);
-    return reader.get('actions', id) ? null : `the action ${formatId(id)} is running, but nobody goes on with it`;
+    return reader.get('actions', id) ? null : `the action ${formatId(id)} is running, but has no record in actions`;
   }
 
   function actionIsOpen(id: Uint8Array): string | null {
     const open = openOf(reader, blockOf(id));
     const isOpen = open?.plugin === headgatePlugin && !open.isSettled(indexOf(id));
-    return isOpen ? null : `the action ${formatId(id)} goes on, and its job is not open`;
+    return isOpen ? null : `the action ${formatId(id)} has a record in actions, but its job is not open`;
   }
 
   function takesWhatMatched(id: Uint8Array, value: Uint8Array): string | null {
     const { plan, progress } = decodeAction(value);
     const taken = takenBy(progress);
     if (plan.limit !== null && taken > plan.limit)
-      return `the action ${formatId(id)} has taken ${taken} jobs, and may take ${plan.limit}`;
+      return `the action ${formatId(id)} has taken ${taken} jobs; its limit is ${plan.limit}`;
     if ((progress.cursor === null) !== (taken === 0))
-      return `the action ${formatId(id)} has taken ${taken} jobs, and its cursor says otherwise`;
+      return `the action ${formatId(id)} has taken ${taken} jobs, but ${taken === 0 ? 'has a' : 'has no'} cursor`;
     if (progress.cursor && Buffer.compare(progress.cursor, plan.moment.block) >= 0)
-      return `the action ${formatId(id)} has taken a job that came later`;
+      return `the action ${formatId(id)} has taken a job that was accepted after it`;
     return null;
   }
 }

@@ -57,12 +57,12 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     {
       name: 'pauses_can_be_read',
       table: 'pauses',
-      wrong: (key, value) => (readPause(key, value) ? null : `the pause ${hex(key)} cannot be used`),
+      wrong: (key, value) => (readPause(key, value) ? null : `the pause ${hex(key)} cannot be decoded`),
     },
     {
       name: 'hold_ends_can_be_read',
       table: 'hold_ends',
-      wrong: key => (decodeHoldEnd(key) ? null : `the end of a hold ${hex(key)} cannot be used`),
+      wrong: key => (decodeHoldEnd(key) ? null : `the end of a hold ${hex(key)} cannot be decoded`),
     },
     { name: 'settled_jobs_have_logs', table: 'blocks', wrong: settledHaveLogs },
     { name: 'final_states_are_last', table: 'blocks', wrong: finalIsLast },
@@ -90,11 +90,11 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
   function openHasBlock(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
     const bytes = reader.get('blocks', key);
-    if (!bytes) return `open jobs of ${hex(key)}: there is no such block`;
+    if (!bytes) return `the open record ${hex(key)} has no block`;
     const { plugin, command, count } = blockIn(bytes);
     const isSame = open.plugin === plugin && open.command === command && open.count === count;
-    if (!isSame) return `open jobs of ${hex(key)} are of another plugin, command or number than the block`;
-    return open.unsettled > 0 && open.next <= count ? null : `open jobs of ${hex(key)}: none is open`;
+    if (!isSame) return `the open record ${hex(key)} names another plugin, command or number of jobs than its block`;
+    return open.unsettled > 0 && open.next <= count ? null : `the open record ${hex(key)} has no open job`;
   }
 
   function openRunGoesOn(key: Uint8Array, value: Uint8Array): string | null {
@@ -103,7 +103,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     for (let index = 0; index < open.count; index++) {
       const id = jobId(Buffer.from(key), index);
       if (!open.isSettled(index) && !reader.get('runs', id))
-        return `the run ${formatId(id)} is running, but nobody goes on with it`;
+        return `the run ${formatId(id)} is running, but has no record in runs`;
     }
     return null;
   }
@@ -112,38 +112,40 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const open = openOf(reader, blockOf(key));
     const index = indexOf(key);
     if (open && index < open.next && !open.isSettled(index)) return null;
-    return `the next attempt of ${formatId(key)}, which is not open`;
+    return `the job ${formatId(key)} has a record in retries, but is not open`;
   }
 
   function retriesAreCounted(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
     let found = 0;
     for (const _ of reader.scan('retries', rangeOf(Buffer.from(key), open.count))) found++;
-    return found === open.retrying ? null : `${hex(key)} has ${found} jobs to retry and counts ${open.retrying}`;
+    return found === open.retrying
+      ? null
+      : `the block ${hex(key)} has ${found} jobs in retries, but counts ${open.retrying}`;
   }
 
   /** A mark must belong to an unsettled job, a note to an ended one. A detached cancel may outlast its run. */
   function cancelHasJob(key: Uint8Array): string | null {
     const { id, kind } = readCancelKey(key);
-    if (!findBlock(reader, id)) return `the job ${formatId(id)} was cancelled and does not exist`;
+    if (!findBlock(reader, id)) return `the job ${formatId(id)} has a record in cancels, but does not exist`;
     if (kind === 'detached') return null;
     const isMark = kind === 'mark';
     const open = openOf(reader, blockOf(id));
     const isOpen = open !== undefined && !open.isSettled(indexOf(id));
     if (isOpen === isMark) return null;
-    return `the job ${formatId(id)} ${isOpen ? 'goes on, and its cancel is over' : 'has ended, and is still to be cancelled'}`;
+    return `the job ${formatId(id)} ${isOpen ? 'is open, but its cancel is complete' : 'has ended, but its cancel is not complete'}`;
   }
 
   /** A hold must have unsettled jobs. Only the ledger knows whether these are queued and cannot run. */
   function holdHasJobs(key: Uint8Array, value: Uint8Array): string | null {
     const hold = decodeHold(key, value);
-    if (!hold) return `there is a hold of no known form: ${hex(key)}`;
+    if (!hold) return `the hold ${hex(key)} cannot be decoded`;
     const { plugin, command } = hold;
     for (const counted of readCounts(reader)) {
       if (counted.plugin !== plugin || (command !== null && counted.command !== command)) continue;
       if (counted.counts.accepted > settledOf(counted.counts)) return null;
     }
-    return `jobs of ${plugin}${command === null ? '' : `.${command}`} are held, and there is none that is open`;
+    return `jobs of ${plugin}${command === null ? '' : `.${command}`} are held, but none is open`;
   }
 
   function settledHaveLogs(key: Uint8Array, value: Uint8Array): string | null {
@@ -155,7 +157,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
       const isOpen = open !== undefined && !open.isSettled(index);
       if (isOpen !== ended.has(index)) continue;
       const id = formatId(jobId(Buffer.from(key), index));
-      return isOpen ? `the job ${id} has ended and is open` : `the settled job ${id} has no log of its end`;
+      return isOpen ? `the job ${id} has ended, but is open` : `the settled job ${id} has no final attempt`;
     }
     return null;
   }
@@ -163,9 +165,9 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
   function finalIsLast(key: Uint8Array, value: Uint8Array): string | null {
     let ended = -1;
     for (const [id, number, { final, status }] of attemptsOf(key, blockIn(value).count)) {
-      if (ended === indexOf(id)) return `the job ${formatId(id)} has attempt ${number} after its end`;
+      if (ended === indexOf(id)) return `the job ${formatId(id)} has attempt ${number} after its final one`;
       if (!final && status !== 'failed' && status !== 'timed_out')
-        return `attempt ${number} of ${formatId(id)} was ${status}, and no end`;
+        return `attempt ${number} of ${formatId(id)} is ${status}, but not final`;
       if (final) ended = indexOf(id);
     }
     return null;
@@ -187,7 +189,9 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const bytes = reader.get('blocks', blockKey);
     if (!bytes) return `the tree of ${formatId(root)} names the block ${hex(blockKey)}, which does not exist`;
     const same = Buffer.compare(Buffer.from(Uint32Array.from(rangesIn(blockIn(bytes), root)).buffer), value) === 0;
-    return same ? null : `the tree of ${formatId(root)} has other jobs of ${hex(blockKey)} than belong to it`;
+    return same
+      ? null
+      : `the tree of ${formatId(root)} lists other jobs of the block ${hex(blockKey)} than belong to it`;
   }
 
   function blockIsInTrees(key: Uint8Array, value: Uint8Array): string | null {
@@ -195,7 +199,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     for (const place of block.starts.keys()) {
       const { root } = block.group(place);
       if (root && !reader.get('tree', Buffer.concat([root, key])))
-        return `the tree of ${formatId(root)} lacks ${hex(key)}`;
+        return `the tree of ${formatId(root)} lacks the block ${hex(key)}`;
     }
     return null;
   }
@@ -209,7 +213,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
       if (open && !open.isSettled(index)) continue;
       const id = jobId(Buffer.from(key), index);
       const left = openJobOf(id, groupOf(block, index).group.root ?? id);
-      if (left) return `the run ${formatId(id)} is over, its job ${formatId(left)} is not`;
+      if (left) return `the run ${formatId(id)} has ended, but its job ${formatId(left)} has not`;
     }
     return null;
   }
@@ -237,23 +241,23 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const name = names.commands[Buffer.from(key).readUInt32BE(0)];
     const blockKey = key.subarray(4);
     const bytes = reader.get('blocks', blockKey);
-    if (!bytes) return `the block ${hex(blockKey)} is listed by its command and does not exist`;
+    if (!bytes) return `the block ${hex(blockKey)} is listed in by_command, but does not exist`;
     const { plugin, command } = blockIn(bytes);
     if (name?.plugin === plugin && name.command === command) return null;
-    return `the block ${hex(blockKey)} of ${plugin}/${command} is listed by another command`;
+    return `the block ${hex(blockKey)} of ${plugin}/${command} is listed in by_command under another command`;
   }
 
   function blockIsListed(key: Uint8Array, value: Uint8Array): string | null {
     const number = numberOf(blockIn(value));
     const isListed = number !== undefined && reader.get('by_command', byCommandKey(number, key)) !== undefined;
-    return isListed ? null : `the block ${hex(key)} is not listed by its command`;
+    return isListed ? null : `the block ${hex(key)} is missing in by_command`;
   }
 
   function unsuccessfulIsSo(key: Uint8Array): string | null {
     const id = Buffer.from(key.subarray(5));
     const status = statuses[key[4]!];
     const last = latestAttempt(reader, id)?.attempt;
-    return last?.final && last.status === status ? null : `${formatId(id)} is listed as ${status} and is not`;
+    return last?.final && last.status === status ? null : `the job ${formatId(id)} is listed as ${status}, but is not`;
   }
 
   function unsuccessfulAreListed(key: Uint8Array, value: Uint8Array): string | null {
@@ -262,7 +266,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     for (const [id, , { final, status }] of attemptsOf(key, block.count)) {
       if (!final || status === 'succeeded') continue;
       const isListed = number >= 0 && reader.get('unsuccessful', unsuccessfulKey(number, status, id)) !== undefined;
-      if (!isListed) return `${formatId(id)} is ${status} and is not listed so`;
+      if (!isListed) return `the job ${formatId(id)} is ${status}, but is missing in unsuccessful`;
     }
     return null;
   }
@@ -279,7 +283,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
       if (!attempt || indexOf(id) >= block.count)
         return `the journal names the attempt ${formatId(id)}-${number}, which does not exist`;
       if (attempt.status !== status || attempt.final !== final || attempt.completedUs !== atUs)
-        return `the journal tells another end of the attempt ${formatId(id)}-${number} than its record`;
+        return `the journal differs from the record of the attempt ${formatId(id)}-${number} in status, time or finality`;
     }
     return null;
   }
@@ -304,7 +308,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
 
   function bodyHasAttempt(key: Uint8Array): string | null {
     const value = reader.get('attempts', key);
-    return value && new AttemptPage(reader, key, value).isApart ? null : `the body ${hex(key)} is of no attempt`;
+    return value && new AttemptPage(reader, key, value).isApart ? null : `the body ${hex(key)} belongs to no attempt`;
   }
 
   function countOf(id: JobId): number {
@@ -321,7 +325,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     if (key.length > jobIdBytes) return partHasRun(key);
     const open = openOf(reader, blockOf(key));
     const isOpen = open?.plugin === pipelinePlugin && !open.isSettled(indexOf(key));
-    return isOpen ? null : `the run ${formatId(key)} goes on, but is not open`;
+    return isOpen ? null : `the run ${formatId(key)} has a record in runs, but is not open`;
   }
 
   function jobsOfRunAreKept(key: Uint8Array, value: Uint8Array): string | null {
@@ -331,18 +335,18 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     // Each entry of the tree has at least one job.
     const wanted = Math.min(jobs, treeEntriesMax);
     const there = countDescendants(reader, Buffer.from(key), treeEntriesMax);
-    return there >= wanted ? null : `the run ${formatId(key)} goes on, and ${wanted - there} of its jobs are gone`;
+    return there >= wanted ? null : `${wanted - there} jobs of the open run ${formatId(key)} are missing`;
   }
 
   function partHasRun(key: Uint8Array): string | null {
     const run = Buffer.from(key.subarray(0, jobIdBytes));
-    return reader.get('runs', run) ? null : `something is kept of the run ${formatId(run)}, which is over`;
+    return reader.get('runs', run) ? null : `the run ${formatId(run)} has ended, but its record ${hex(key)} remains`;
   }
 
   function descendantsAreCounted(key: Uint8Array, value: Uint8Array): string | null {
     const there = countDescendants(reader, Buffer.from(key), treeBlocksMax);
     const counted = unpack<number>(value);
-    return there <= counted ? null : `${formatId(key)} has ${there} descendants or more; ${counted} are counted`;
+    return there <= counted ? null : `${formatId(key)} has at least ${there} descendants, but ${counted} are counted`;
   }
 
   /** The attempts of a block, read once for all its checks. */

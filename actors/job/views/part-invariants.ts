@@ -17,7 +17,7 @@ export function partInvariants(reader: Reader): readonly Invariant[] {
   function arrivalHasRun(key: Uint8Array): string | null {
     const run = Buffer.from(key.subarray(0, jobIdBytes));
     if (reader.get('runs', run) || reader.get('blocks', blockOf(run))) return null;
-    return `something came to the run ${formatId(run)}, which is not kept`;
+    return `an arrival belongs to the run ${formatId(run)}, which does not exist`;
   }
 
   /** Checks the payloads of all jobs and the results of runs. */
@@ -27,7 +27,7 @@ export function partInvariants(reader: Reader): readonly Invariant[] {
       const id = jobId(Buffer.from(key), index);
       const result = block.plugin === pipelinePlugin ? latestAttempt(reader, id)?.attempt.parted : null;
       const gone = goneOf(block.payload(index)) ?? (result ? goneOf(result) : null);
-      if (gone !== null) return `${formatId(id)}: of its payload or result ${gone} is gone`;
+      if (gone !== null) return `${formatId(id)}: its payload or result refers to ${gone}, which is missing`;
     }
     return null;
   }
@@ -37,7 +37,7 @@ export function partInvariants(reader: Reader): readonly Invariant[] {
     for (const part of partKeys(stored)) {
       const run = Buffer.from(part.subarray(0, jobIdBytes));
       if (!reader.peek('arrivals', part) && reader.get('blocks', blockOf(run)))
-        return `what came to the run ${formatId(run)}`;
+        return `an arrival of the run ${formatId(run)}`;
     }
     return null;
   }

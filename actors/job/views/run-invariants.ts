@@ -30,10 +30,10 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
     }
     const { runs, settled } = readRunCounts(value);
     const name = Buffer.from(hash).toString('hex');
-    if (found.runs !== runs) return `${found.runs} runs are open with the definition ${name}; ${runs} are counted`;
+    if (found.runs !== runs) return `${found.runs} runs of the definition ${name} are open, but ${runs} are counted`;
     return found.settled === settled
       ? null
-      : `${found.settled} jobs have settled in runs with the definition ${name}; ${settled} are counted`;
+      : `${found.settled} jobs have settled in runs of the definition ${name}, but ${settled} are counted`;
   }
 
   function treeIsCounted(root: Uint8Array, value: Uint8Array): string | null {
@@ -46,6 +46,8 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
     }
     const counted = unpack<number>(value);
     const name = Buffer.from(root).toString('hex');
-    return found === counted ? null : `${found} runs and waiting events are open below ${name}; ${counted} are counted`;
+    return found === counted
+      ? null
+      : `${found} runs and waiting events are open below ${name}, but ${counted} are counted`;
   }
 }

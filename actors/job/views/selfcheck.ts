@@ -174,7 +174,7 @@ async function countersOf(
     const failures = await run(compareCounters(reader, max, notes));
     if (failures) return failures;
   }
-  notes.push('counters: not compared, because jobs were pruned all the time');
+  notes.push('counters: not compared, because jobs were pruned during each comparison');
   return [];
 }
 
@@ -198,7 +198,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   for (const { value } of blocksEnd ? recordsOf(reader, 'blocks', blocksEnd) : []) {
     const block = readable(() => decodeBlock(value));
     if (block) countsOf(block.plugin, block.command).accepted += block.count;
-    else notes.push('a block cannot be read, and is not counted');
+    else notes.push('counters: a block cannot be decoded and is not counted');
     yield;
   }
   const { commands } = new NameTable(reader);
@@ -221,11 +221,12 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
     for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
       // Neither table shows which jobs are running.
       if (name === 'running') continue;
-      if (own[name] !== counts[name]) fail(`${plugin}/${command}: ${name} is ${counts[name]}, there are ${own[name]}`);
+      if (own[name] !== counts[name])
+        fail(`${plugin}/${command}: the counter ${name} is ${counts[name]}, but there are ${own[name]}`);
     }
     counted.delete(countsKey(plugin, command));
   }
-  for (const name of counted.keys()) fail(`${name.replace('\0', '/')} has jobs and no counters`);
+  for (const name of counted.keys()) fail(`${name.replace('\0', '/')} has jobs, but no counters`);
   return failures;
 }
 
@@ -240,7 +241,7 @@ async function runningOf(
     if (time > 0) await pause(againMs);
     const idle = await askIdle(Buffer.concat(ids));
     if (idle === null) {
-      notes.push('their workers: not asked, because a start is still reading');
+      notes.push('their workers: not compared, because the ledger is still recovering after its start');
       return [];
     }
     reader.refresh();

@@ -102,7 +102,7 @@ export function spliceArrivals(logs: readonly Uint8Array[], count: number): read
   for (const log of logs) {
     found += readStretches(log, (path, from, to) => stretches.push({ path, results: log.subarray(from, to) }));
   }
-  if (found !== count) throw new Error(`${found} arrivals are there of ${count}`);
+  if (found !== count) throw new Error(`${found} of ${count} arrivals are stored`);
   stretches.sort((a, b) => comparePaths(a.path, b.path));
   return [listHead(count), ...stretches.map(({ results }) => results)];
 }

@@ -153,7 +153,7 @@ export function* walkAudit(
   let { seq, code } = keyring.auditBase ?? auditStart;
   const [oldest] = reader.keys('vault_audit', { limit: 1 });
   if (oldest !== undefined && seqOf(oldest) <= seq)
-    return `vault_audit: record ${seqOf(oldest)} was pruned, but is there again`;
+    return `vault_audit: record ${seqOf(oldest)} exists, although it was pruned`;
   if (end.seq - seq > recordsMax) {
     seq = end.seq - recordsMax;
     const before = reader.get('vault_audit', seqKey(seq));

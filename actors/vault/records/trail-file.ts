@@ -55,21 +55,21 @@ export class TrailFileCheck {
   take(text: string): AuditEntry | null | string {
     const value = parsed(text);
     if (value === null) return 'a line is not a JSON object';
-    if (this.#isSealed) return 'it continues after its closing line';
+    if (this.#isSealed) return 'there are lines after the closing line';
     if (this.#after === null) return this.#begin(value);
     return 'seal' in value ? this.#close(value) : this.#next(value);
   }
 
   /** What is wrong after all lines were taken; null: nothing. */
   get problem(): string | null {
-    if (this.end === null) return 'it is empty';
-    return this.#isSealed ? null : `it ends after record ${this.end.seq}, without its closing line`;
+    if (this.end === null) return 'the file is empty';
+    return this.#isSealed ? null : `the closing line is missing after record ${this.end.seq}`;
   }
 
   #begin({ first, after }: Line): null | string {
     const code = bytesOf(after);
     if (!Number.isSafeInteger(first) || Number(first) < 1 || code === null)
-      return 'its first line is not the head of an exported trail';
+      return 'the first line is not the head of an exported trail';
     this.#after = { seq: Number(first) - 1, code };
     this.end = this.#after;
     return null;
@@ -91,7 +91,7 @@ export class TrailFileCheck {
     const wanted = sealOf(this.#keyring, this.#after!, this.end!);
     const given = bytesOf(seal);
     if (last !== this.end!.seq || given === null || Buffer.compare(wanted, given) !== 0)
-      return `its closing line does not match record ${this.end!.seq} and the head`;
+      return `the closing line does not match record ${this.end!.seq} and the head`;
     this.#isSealed = true;
     return null;
   }

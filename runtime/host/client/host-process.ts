@@ -79,7 +79,7 @@ export class HostProcess {
     try {
       marks.put(child.pid);
     } catch (error) {
-      options.log('warn', 'the mark of the plugin host cannot be written', { host: name, error: describe(error) });
+      options.log('warn', 'the pid file of the plugin host cannot be written', { host: name, error: describe(error) });
     }
     return host;
   }
@@ -120,13 +120,13 @@ export class HostProcess {
         reader.push(chunk);
       } catch (error) {
         // Plugin code can write to the pipe, because it runs in the same process.
-        fault = `, which wrote to the service what cannot be read: ${describe(error)}`;
+        fault = `, which sent the service an invalid message: ${describe(error)}`;
         this.kill();
       }
     });
     this.#pipe.on('error', () => {});
     this.#outbox.onFault = error => {
-      fault ??= `, which was sent half a message: ${describe(error)}`;
+      fault ??= `, which received a message only in part: ${describe(error)}`;
       this.kill();
     };
     child.stderr!.on('data', chunk => this.#stderr.push(chunk));

@@ -69,7 +69,8 @@ export class Host implements PluginHost {
     const { generation, numbers } = this.#configuration;
     const number = numbers.get(frame.instance);
     if (this.#stopping.signal.aborted) setImmediate(() => this.#return(frame));
-    else if (number === undefined) setImmediate(() => this.#refuse(frame, `there is no plugin "${frame.instance}"`));
+    else if (number === undefined)
+      setImmediate(() => this.#refuse(frame, `the plugin "${frame.instance}" is not configured`));
     else {
       let message: Message;
       try {
@@ -77,7 +78,9 @@ export class Host implements PluginHost {
         message = encodeFrame(frame, generation, number);
       } catch (error) {
         // The dispatcher expects an outcome. An exception would fail its turn, after which the frame would be sent again.
-        setImmediate(() => this.#refuse(frame, `the job cannot be handed to its plugin: ${(error as Error).message}`));
+        setImmediate(() =>
+          this.#refuse(frame, `the job cannot be sent to its plugin host: ${(error as Error).message}`),
+        );
         return;
       }
       this.#send({ frame, message });
@@ -152,7 +155,7 @@ export class Host implements PluginHost {
       const isSound = performance.now() - startedMs > steadyMs || (this.#isUp && this.#hadFrames);
       failures = isSound ? 0 : failures + 1;
       const delayMs = failures < 2 ? 0 : Math.min(backoffMsMax, backoffMsMin * 2 ** (failures - 2));
-      if (delayMs > 0) this.#log('warn', `the plugin host keeps failing to start: next try in ${delayMs} ms`);
+      if (delayMs > 0) this.#log('warn', `the plugin host keeps failing to start; next attempt in ${delayMs} ms`);
       await sleep(delayMs, null, { signal }).catch(() => {});
     }
   }
@@ -190,7 +193,7 @@ export class Host implements PluginHost {
         await this.#marks.killAll(message => log('warn', message, { host: name }));
         return;
       } catch (error) {
-        log('error', 'cannot look for surviving plugin processes', { host: name, error: describe(error) });
+        log('error', 'surviving plugin processes cannot be searched for', { host: name, error: describe(error) });
         await sleep(backoffMsMax);
       }
     }
@@ -215,7 +218,7 @@ export class Host implements PluginHost {
     } else if (kind === 'ready') {
       this.#isUp = true;
       log('debug', 'the plugin host is up', { host: name, pid: this.#process?.pid });
-    } else if (kind !== 'pong') throw new RangeError(`a host does not say "${kind}"`);
+    } else if (kind !== 'pong') throw new RangeError(`unexpected message type "${kind}" from a host`);
   }
 
   #return(frame: TaskFrame): void {
@@ -246,6 +249,6 @@ function readLog(body: Buffer): {
   const [name, message, fields] = Array.isArray(said) ? said : [];
   const level = logLevels.find(known => known === name);
   if (level === undefined || typeof message !== 'string' || typeof fields !== 'object')
-    throw new RangeError('not a valid log message');
+    throw new RangeError('invalid log message');
   return { level, message, fields: { ...fields } };
 }

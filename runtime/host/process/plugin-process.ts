@@ -132,7 +132,7 @@ export class PluginProcess<Asked> {
 
   /** Ends the process despite unanswered requests, for which nobody waits any more. */
   terminate(): void {
-    this.#failure ??= { reason: 'the process owes answers', verdict: 'timed_out', permanent: false };
+    this.#failure ??= { reason: 'ended with unanswered requests', verdict: 'timed_out', permanent: false };
     this.#program.terminate();
   }
 
@@ -201,7 +201,7 @@ export class PluginProcess<Asked> {
     const asked = this.asked.get(id as number);
     if (asked === undefined) {
       const shown = JSON.stringify(id);
-      return `a line on stdout has the id ${(mask?.text(shown) ?? shown).slice(0, 40)}, which waits for no answer`;
+      return `a line on stdout has the id ${(mask?.text(shown) ?? shown).slice(0, 40)}, which no open request has`;
     }
     this.asked.delete(id as number);
     return { asked, said, texted, permanent };

@@ -62,7 +62,7 @@ export class Programs {
     const key = JSON.stringify(sandbox);
     if (this.#possible.has(key)) return;
     const fault = await sandboxFault(sandbox);
-    if (fault !== null) throw new Error(`its sandbox "${sandbox.kind}" cannot be had here: ${fault}`);
+    if (fault !== null) throw new Error(`its sandbox "${sandbox.kind}" is unavailable: ${fault}`);
     this.#possible.add(key);
   }
 
@@ -167,7 +167,7 @@ export class Program {
       marks.put(pid);
     } catch (error) {
       // Without its pid on disk it could survive a crash and run concurrently with its next attempt.
-      unmarked = `its mark cannot be written: ${describe(error)}`;
+      unmarked = `its pid file cannot be written: ${describe(error)}`;
       this.kill();
     }
   }

@@ -10,7 +10,7 @@ export function guardKill(): void {
     if (!isOurs(target)) throw refusal(`process ${pid} is not a child of this plugin`);
     // A killed host is restarted, but a stopped one would block everything that it runs.
     if (isHost(target) && (signal === 'SIGSTOP' || signal === constants.signals.SIGSTOP))
-      throw refusal('the process that plugins share cannot be stopped');
+      throw refusal('a plugin must not stop the process that it shares with other plugins');
     return kill(pid, signal);
   };
 }

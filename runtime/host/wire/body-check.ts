@@ -25,11 +25,11 @@ const deflatedFlag = 0x80;
 /** Throws a RangeError if the bytes are not a valid body. */
 export function checkBody(body: Body): void {
   const mask = body[0];
-  if (mask === undefined || mask >= 1 << shapes.length) throw new RangeError('an outcome has parts that there are not');
+  if (mask === undefined || mask >= 1 << shapes.length) throw new RangeError('an outcome has unknown parts');
   let lengthAt = 1;
   let at = 1;
   for (let left = mask; left !== 0; left &= left - 1) at += lengthBytes;
-  if (at > body.length) throw new RangeError('an outcome is cut');
+  if (at > body.length) throw new RangeError('an outcome is truncated');
   for (let place = 0; place < shapes.length; place++) {
     if ((mask & (1 << place)) === 0) continue;
     const top = body[lengthAt + 3]!;
@@ -37,7 +37,7 @@ export function checkBody(body: Body): void {
       body[lengthAt]! | (body[lengthAt + 1]! << 8) | (body[lengthAt + 2]! << 16) | ((top & ~deflatedFlag) << 24);
     lengthAt += lengthBytes;
     const end = at + bytes;
-    if (end > body.length) throw new RangeError(`an outcome is cut in its ${parts[place]}`);
+    if (end > body.length) throw new RangeError(`an outcome is truncated in its ${parts[place]}`);
     checkPart(body, at, end, place, (top & deflatedFlag) !== 0);
     at = end;
   }
@@ -53,7 +53,7 @@ function checkPart(body: Body, at: number, end: number, place: number, isDeflate
   if (end - at <= checkedBytesMax && !isOneValue(body, at, end))
     throw new RangeError(`${parts[place]} is not one packed value`);
   if ((is === 'list' && listCount(body, at) < 0) || (is === 'map' && mapCount(body, at) < 0))
-    throw new RangeError(`${parts[place]} is no ${is}`);
+    throw new RangeError(`${parts[place]} is not a ${is}`);
 }
 
 function isOneValue(body: Body, at: number, end: number): boolean {

@@ -84,7 +84,7 @@ export class MessageReader {
       const bytes = chunk.readUInt32LE(at);
       const kind = kinds[chunk[at + 4]!];
       if (kind === undefined) throw new RangeError(`unknown message type ${chunk[at + 4]}`);
-      if (bytes > bodyBytesMax) throw new RangeError(`a message has ${bytes} bytes; at most ${bodyBytesMax} are read`);
+      if (bytes > bodyBytesMax) throw new RangeError(`a message has ${bytes} bytes; the limit is ${bodyBytesMax}`);
       at += headBytes;
       if (chunk.length - at >= bytes) {
         this.#take(kind, chunk.subarray(at, at + bytes));

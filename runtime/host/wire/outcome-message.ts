@@ -79,7 +79,7 @@ export function readOutcomes(
     const bodyAt = at + outcomeHeadBytes;
     const verdict: Verdict | undefined = verdicts[body[at + 4]!];
     if (verdict === undefined || bodyAt + bodyBytes > body.length)
-      throw new RangeError('an outcome has an unknown verdict, or is cut');
+      throw new RangeError('an outcome has an unknown verdict, or is truncated');
     const outcomeBody = bodyBytes === 0 ? emptyBody : body.subarray(bodyAt, bodyAt + bodyBytes);
     const startedUs = body.readDoubleLE(at + 14);
     if (bodyBytes > 0) checkBody(outcomeBody);

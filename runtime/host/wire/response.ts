@@ -134,7 +134,7 @@ export function describe(thrown: unknown): string {
     const message = shownText(thrown.message || thrown.name);
     return thrown.name === 'Error' || thrown.name === 'TypeError' ? message : `${thrown.name}: ${message}`;
   } catch {
-    return 'something that cannot be shown was thrown';
+    return 'the thrown value cannot be converted to text';
   }
 }
 
@@ -190,7 +190,7 @@ function settleParts(
   addOutput(found, aside);
   const bytes = partsBytes(found);
   if (bytes > responseBytesMax) {
-    const reason = `invalid response: it has ${bytes} bytes; at most ${responseBytesMax} are taken`;
+    const reason = `invalid response: it has ${bytes} bytes; the limit is ${responseBytesMax}`;
     return resultOfFailure(reason, true, { stderr: aside.stderr });
   }
   return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates };

@@ -32,7 +32,7 @@ export class FrameState {
     if (settled.stateUpdates === null) return settled;
     const packed = pack(this.#replaces ? settled.stateUpdates : { ...this.fresh(), ...settled.stateUpdates });
     if (packed.length > stateBytesMax) {
-      const reason = `the state would have ${packed.length} bytes; at most ${stateBytesMax} are kept`;
+      const reason = `the plugin's state would have ${packed.length} bytes; the limit is ${stateBytesMax}`;
       return { verdict: 'error', permanent: true, body: failedBody(settled.body, reason), stateUpdates: null };
     }
     this.#packed = packed;

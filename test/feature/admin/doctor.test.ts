@@ -193,7 +193,7 @@ test.each<[passed: boolean, days: number, more: Partial<Served>, detail: string]
     false,
     90,
     { byAddress: certificateUntil(0), namesBehind: ['localhost'] },
-    'api: localhost, a.example until 2027-04-15T08:00:00Z; certificate by address is still the old one, and so is that of localhost until the next start',
+    'api: localhost, a.example until 2027-04-15T08:00:00Z; callers that connect by IP address or as localhost get the old certificate until the next start',
   ],
 ])('certificates passes: %s, with %s days to go and %j', async (passed, days, more, detail) => {
   const options = soundOptions();

@@ -6,7 +6,7 @@ import { ActiveReads, heldBytesMax, type ReadChunk } from '../../../service/read
 
 /** Three of them are more than all reads may hold. */
 const value = pack({ text: 'x'.repeat(heldBytesMax * 0.4) });
-const failed: Partial<ReadChunk> = { kind: 'failed', reason: expect.stringContaining('took nothing for too long') };
+const failed: Partial<ReadChunk> = { kind: 'failed', reason: expect.stringContaining('the caller stopped reading') };
 const goesOn: Partial<ReadChunk> = { kind: 'text', isLast: false };
 const read = { kind: 'job', id: new Uint8Array(16), detail: 'plain', waits: null } as const;
 

@@ -87,7 +87,7 @@ describe.each(transportNames)('%s', server => {
     const said = await gateway.reload(settings);
     expect(said).toContain('certificate renewed');
     await heard('config.reloaded');
-    const old = 'certificate by address is still the old one until the next start';
+    const old = 'callers that connect by IP address get the old certificate until the next start';
     const byAddress = server === 'uws' ? 'one' : 'two';
     expect([await shown(url, 'localhost'), await shown(url, 'gate.example.com'), await shown(url)]).toEqual([
       'two',

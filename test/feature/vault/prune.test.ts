@@ -104,7 +104,7 @@ test.each<[string, (store: Store, kept: Buffer, pruned: { key: Buffer; value: Bu
   [
     'one that was pruned is put back',
     (store, _, { key, value }) => edit(store, key, value),
-    /was pruned, but is there again/,
+    /exists, although it was pruned/,
   ],
 ])('after a prune it shows when %s', async (_, tamper, problem) => {
   const place = agedVault();
@@ -167,16 +167,16 @@ test('what is pruned is written to a file first, which verifies under the keyrin
 test.each<[string, (lines: string[]) => string[], RegExp]>([
   ['a record is changed', lines => lines.with(3, lines[3]!.replace('"p"', '"q"')), /record 3 was changed/],
   ['a record is missing', lines => lines.toSpliced(3, 1), /record 3 is missing/],
-  ['the end is cut off', lines => lines.slice(0, 10), /ends after record 9, without its closing line/],
+  ['the end is cut off', lines => lines.slice(0, 10), /the closing line is missing after record 9/],
   [
     'it is cut, and closed with its closing line',
     lines => [...lines.slice(0, 10), lines.at(-1)!],
-    /its closing line does not match/,
+    /the closing line does not match/,
   ],
   ['the beginning is cut off', lines => lines.toSpliced(1, 1), /record 1 is missing/],
-  ['it continues after its end', lines => [...lines, lines[1]!], /continues after its closing line/],
+  ['it continues after its end', lines => [...lines, lines[1]!], /there are lines after the closing line/],
   ['a line is none', lines => lines.with(2, '[]'), /is not a JSON object/],
-  ['it is empty', () => [], /it is empty/],
+  ['it is empty', () => [], /the file is empty/],
 ])('an exported file shows when %s', async (_, change, problem) => {
   const place = agedVault();
   await exporting(place);

@@ -136,7 +136,10 @@ it('fails the job whose outcome cannot be taken, with a log that says so, and ta
     ledger.answer(task, id => (id === bad!.id ? broken : encodeBody({ result: pack(1) })));
   }
   await ledger.rest();
-  expect(ledger.job(bad!.id)).toMatchObject({ status: 'failed', error: expect.stringContaining('could not be taken') });
+  expect(ledger.job(bad!.id)).toMatchObject({
+    status: 'failed',
+    error: expect.stringContaining('cannot be processed'),
+  });
   expect(ledger.job(first!.id).status).toBe('succeeded');
   for (const { id } of ledger.tasks) expect(['succeeded', 'failed']).toContain(ledger.job(id).status);
   expect([ledger.fatal, ledger.hostsStopped]).toEqual([[], 0]);
@@ -169,7 +172,7 @@ it('fails the run whose arrivals do not add up, and no other', async () => {
   ledger.answer(last!, () => large);
   await ledger.rest();
   expect(ledger.job(formatId(good!))).toMatchObject({ status: 'succeeded' });
-  const error = expect.stringContaining('the run cannot go on');
+  const error = expect.stringContaining('the run cannot continue');
   expect(ledger.job(formatId(bad!))).toMatchObject({ status: 'failed', error });
   expect([ledger.fatal, ledger.hostsStopped]).toEqual([[], 0]);
   expect(ledger.faults()).toEqual([]);

@@ -15,7 +15,7 @@ test('a damaged ledger ends the start and every command on the store with 74', a
   writeFileSync(file, 'hello\n');
 
   await expect(gateway.start()).rejects.toThrow('instead of getting ready');
-  const line = `${file} is damaged: it does not begin as a database of LMDB does; put back a backup of`;
+  const line = `${file} is damaged: it does not begin with the header of an LMDB database; restore`;
   expect(await gateway.ended).toEqual({ status: 74, signal: null });
   expect(gateway.stderr).toContain(line);
   for (const words of ['audit', 'init', 'rotate-key', 'reset-admin-token']) {
@@ -38,7 +38,7 @@ test('a damaged index is built again from the ledger, with a warning', async () 
   truncateSync(join(index, 'data.mdb'), 16_384);
 
   await gateway.start();
-  const line = gateway.log.find(({ msg }) => msg === 'the search index is built again from the ledger')!;
+  const line = gateway.log.find(({ msg }) => msg === 'the search index is being rebuilt from the ledger')!;
   expect(line).toMatchObject({
     level: 40,
     reason: expect.stringContaining('it was cut off'),
@@ -71,7 +71,7 @@ test('an index that cannot be opened is left as it is: the service starts withou
   const refused = await gateway.call('GET', '/job-logs?query=heard');
   expect(refused).toMatchObject({
     status: 503,
-    body: { code: 'unavailable', detail: 'the search index cannot be opened now' },
+    body: { code: 'unavailable', detail: 'the search index cannot be opened' },
   });
   expect((await gateway.call('GET', '/stopwatch/echo')).status).toBe(503);
   await gateway.finished('echo/say');

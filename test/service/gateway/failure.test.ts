@@ -71,7 +71,7 @@ test('an outcome that cannot be read is the death of its host, charged to its jo
     status: 'dead',
     attempt: 2,
     last_error: expect.stringMatching(
-      /wrote to the service what cannot be read: RangeError: state_updates is not one packed value/,
+      /sent the service an invalid message: RangeError: state_updates is not one packed value/,
     ),
   });
   expect(await gateway.settled(other)).toMatchObject({ status: 'succeeded' });

@@ -136,8 +136,8 @@ test('kills while plugins go and come lose nothing and run nothing twice', async
   expect(ended.toSorted()).toEqual(ids.toSorted());
 });
 
-test('a plugin whose sandbox cannot be had holds its jobs', async () => {
-  // Root lifts this limit, so it cannot be had.
+test('a plugin whose sandbox is unavailable holds its jobs', async () => {
+  // Root lifts this limit, so the sandbox is unavailable.
   const program = {
     code: '#!/bin/sh\nread request\necho \'{"status":"ok"}\'\n',
     entrypoint: 'run.sh',
@@ -153,7 +153,7 @@ test('a plugin whose sandbox cannot be had holds its jobs', async () => {
   }
   const said = await until('it was tried', async () => {
     const found = await waits(service, job);
-    return found?.['detail']?.includes('cannot be had here') ? found : null;
+    return found?.['detail']?.includes('is unavailable: ') ? found : null;
   });
   expect(said).toMatchObject({ reason: 'plugin' });
   expect((await service.job(job)).attempt).toBe(0);

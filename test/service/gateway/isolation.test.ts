@@ -59,7 +59,7 @@ function deathsOf(host: RegExp): number {
 }
 
 function isIsolated({ log }: Gateway, plugin: string): boolean {
-  return log.some(line => line['plugin'] === plugin && line.msg?.includes('runs apart from others'));
+  return log.some(line => line['plugin'] === plugin && line.msg?.includes('the plugin is isolated'));
 }
 
 test.each(Object.keys(kinds))('others of its kind end at their usual time: %s', async kind => {

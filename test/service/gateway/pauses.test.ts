@@ -125,7 +125,7 @@ test('a paused pipeline accepts runs and holds each at its next step', async () 
   const { since } = await pause('pipeline/two', { reason: 'wrong list' });
   const fresh = await gateway.run('two');
   const outer = await gateway.run('caller');
-  const detail = 'the pipeline two is paused by api:ops: wrong list; no new step of it begins';
+  const detail = 'the pipeline two is paused by api:ops: wrong list; its runs begin no new step';
   expect(await waitsFor(run, 'paused')).toEqual({ reason: 'paused', detail, since });
   gateway.open('pipeline');
   const first = (await gateway.tree(run))[1]!;

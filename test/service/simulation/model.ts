@@ -113,7 +113,7 @@ const losses = /^(?:lost while running|the service ended while the job ran|the p
 /** Ends of jobs that never ran. */
 const unrun = /^(?:step ".*": with: |stopped|held since |the principal )/;
 /** The end of a job whose outcome nobody could handle. */
-const untaken = /^what the plugin answered could not be taken: /;
+const untaken = /^the plugin's answer cannot be processed: /;
 
 /** Each attempt ended as its plugin says, or was lost where it may be charged; and the last one is where attempts end. */
 function jobHolds({ code, chargeable, untakeable, attemptsOf, cancels }: Past, job: KnownJob): void {

@@ -72,12 +72,12 @@ function mainRoot(file: string): number {
 }
 
 const cases: readonly (readonly [name: string, damage: (file: string) => void, message: RegExp])[] = [
-  ['something else', file => writeFileSync(file, 'hello\n'), /does not begin as a database of LMDB does/],
+  ['something else', file => writeFileSync(file, 'hello\n'), /does not begin with the header of an LMDB database/],
   ['two random pages', file => overwrite(file, 0, randomBytes(2 * pageBytes)), /does not begin/],
   ['one random meta page', file => overwrite(file, pageBytes, randomBytes(pageBytes)), /second meta page is damaged/],
   ['a meta page of zeros', file => overwrite(file, pageBytes, Buffer.alloc(pageBytes)), /second meta page is damaged/],
-  ['another version', file => overwrite(file, 28, Buffer.of(1)), /has version 1 of the format of LMDB, not 2/],
-  ['an impossible page size', file => overwrite(file, 48, Buffer.of(1, 2)), /has pages of 513 bytes/],
+  ['another version', file => overwrite(file, 28, Buffer.of(1)), /its LMDB format has version 1, not 2/],
+  ['an impossible page size', file => overwrite(file, 48, Buffer.of(1, 2)), /page size of 513 bytes is invalid/],
   [
     'the last page cut off',
     file => truncateSync(file, statSync(file).size - pageBytes),
@@ -88,7 +88,7 @@ const cases: readonly (readonly [name: string, damage: (file: string) => void, m
   [
     'a random root',
     file => overwrite(file, mainRoot(file) * pageBytes, randomBytes(pageBytes)),
-    /page \d+ of it is not what/,
+    /its page \d+ is of the wrong kind/,
   ],
   [
     'a root far away',

@@ -62,6 +62,6 @@ it('is no packed value, and a packed value is not in parts', () => {
 it('of which a part is gone is told apart: who must have it fails, who only shows it shows null', () => {
   const parted = encodeParted([{ base, at: [9, 0, 5] }]);
   for (const read of [checkParts, wholeOf]) expect(() => read(parts, parted)).toThrow(PartGone);
-  expect(() => [...chunksOf(parts, parted)]).toThrow('a part of the value is no longer kept');
+  expect(() => [...chunksOf(parts, parted)]).toThrow('a part of the value is no longer stored');
   expect(shownOf(store, parted)).toEqual(packedNull);
 });

@@ -49,6 +49,6 @@ it('reads nothing of updates that are larger than any state', () => {
   const completions = new CompletionWriter(openMemoryStore());
   const nonsense = Buffer.alloc(stateBytesMax + 1, 0xc1);
   for (const replaces of [false, true]) {
-    expect(completions.updateState('p', nonsense, replaces)).toMatch(`would take ${stateBytesMax + 1} bytes`);
+    expect(completions.updateState('p', nonsense, replaces)).toMatch(`would have ${stateBytesMax + 1} bytes`);
   }
 });

@@ -111,12 +111,12 @@ describe('a join', () => {
     const run = s.run('p', { list });
     expect(run.status).toBe('failed');
     expect(errorOf(run)).toBe(
-      'step "j": more than 64 MiB of results to join; with "collect: counts" a join keeps none',
+      'step "j": more than 64 MiB of results to join; with "collect: counts" the join gets only their counts',
     );
     expect(s.run('counts', { list }).status).toBe('succeeded');
     const end = s.run('end', { list });
     expect([end.status, resultOf(end)]).toEqual(['succeeded', null]);
-    expect(Buffer.from(end.body!).toString()).toContain('the result is left out');
+    expect(Buffer.from(end.body!).toString()).toContain('the result is omitted');
     expect(s.leftovers()).toBe(0);
   });
 });

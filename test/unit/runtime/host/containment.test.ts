@@ -150,7 +150,7 @@ describe('A worker plugin', () => {
       export const handle = ({ payload }) => { if (payload.writes) { writeSync(3, Buffer.from([${[...bytes]}])); for (;;); } };`;
     const stage = new Stage(1).plugin('p', code);
     const { lost } = await stage.frame('p', { payload: { writes: true } });
-    expect(lost).toMatch(/^the plugin host died \(SIGKILL\), which wrote to the service what cannot be read: /);
+    expect(lost).toMatch(/^the plugin host died \(SIGKILL\), which sent the service an invalid message: /);
     expect(await stage.run('p')).toMatchObject({ verdict: 'ok' });
   });
 

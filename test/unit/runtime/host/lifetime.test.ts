@@ -71,7 +71,7 @@ async function startService() {
 }
 
 describe('A host that dies', () => {
-  const paused = /keeps failing to start: next try in \d+ ms/;
+  const paused = /keeps failing to start; next attempt in \d+ ms/;
 
   it('is started again without a pause, however often, while it came up and had frames', async () => {
     const stage = new Stage(1).plugin('killer', `export const handle = () => process.kill(process.pid, 'SIGKILL');`);
@@ -84,7 +84,7 @@ describe('A host that dies', () => {
     try {
       const stage = new Stage(1, ['NODE_OPTIONS']).plugin('w', 'export const handle = () => ({})');
       expect(stage.host).toBeDefined();
-      for (const ms of [100, 200, 400]) await stage.heard('log', new RegExp(`next try in ${ms} ms`));
+      for (const ms of [100, 200, 400]) await stage.heard('log', new RegExp(`next attempt in ${ms} ms`));
     } finally {
       delete process.env['NODE_OPTIONS'];
     }

@@ -90,7 +90,7 @@ test('of a process that stays, in the id of its answer, where it is cut', async 
   const stage = new Stage().plugin('p', code, { persistent: { jobsMax: null, ageMs: null, pipelined: false } });
   const ended = await stage.run('p', { secrets });
   expect(ended.error).toMatch(
-    /^a line on stdout has the id "\[SECRET:token\] and so on .*, which waits for no answer$/,
+    /^a line on stdout has the id "\[SECRET:token\] and so on .*, which no open request has$/,
   );
   await stage.heard('log', /a plugin process crashed/);
   expect(JSON.stringify([ended, stage.told])).not.toMatch(values);

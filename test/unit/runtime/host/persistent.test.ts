@@ -39,9 +39,9 @@ const crimes: readonly (readonly [title: string, crime: string, expected: object
   [
     'answers with an id of its own',
     `echo '{"id":"x","status":"ok"}'`,
-    { error: 'a line on stdout has the id "x", which waits for no answer' },
+    { error: 'a line on stdout has the id "x", which no open request has' },
   ],
-  ['answers twice', `${ok}; ${ok}`, { task: 2, error: 'a line on stdout has the id 2, which waits for no answer' }],
+  ['answers twice', `${ok}; ${ok}`, { task: 2, error: 'a line on stdout has the id 2, which no open request has' }],
   ['answers too much', 'head -c 11000000 /dev/zero; echo', { error: 'stdout has more than 10485760 bytes' }],
   ['exits', 'echo why >&2; exit 3', { error: 'the process ended (exit status 3) without an answer', stderr: 'why\n' }],
   ['exits with 0', 'exit 0', { error: 'the process ended (exit status 0) without an answer' }],

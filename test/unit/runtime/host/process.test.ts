@@ -84,7 +84,11 @@ const rows: readonly Row[] = [
   [
     'leaves too much state',
     answering(`console.error('trouble'); return { status: 'ok', state_updates: { n: 'x'.repeat(2 ** 20) } }`),
-    { permanent: true, error: expect.stringMatching(/^the state would have 10\d+ bytes/), stderr: 'trouble\n' },
+    {
+      permanent: true,
+      error: expect.stringMatching(/^the plugin's state would have 10\d+ bytes/),
+      stderr: 'trouble\n',
+    },
   ],
   [
     'prints too much to stdout',
@@ -215,7 +219,7 @@ describe('A process plugin', () => {
     stage.configure();
     await stage.heard('log', /is up/);
     rmSync(stage.runDirectory, { recursive: true });
-    const error = expect.stringMatching(/^cannot start main: its mark cannot be written: ENOENT/);
+    const error = expect.stringMatching(/^cannot start main: its pid file cannot be written: ENOENT/);
     expect(await stage.run('p')).toMatchObject({ verdict: 'error', permanent: false, error });
   });
 

@@ -21,7 +21,7 @@ test.each([
 ])('a response that is too large by %s fails for good: another attempt would say as much', (_, answer, said) => {
   const settled = resultOfAnswer(answer, true, { ...said, stderr: 'trouble' });
   expect(settled).toMatchObject({ verdict: 'error', permanent: true, stateUpdates: null });
-  const reason = /^invalid response: it has 1048\d+ bytes; at most 10485760 are taken$/;
+  const reason = /^invalid response: it has 1048\d+ bytes; the limit is 10485760$/;
   expect(shown(decodeBody(settled.body))).toEqual([expect.stringMatching(reason), 'trouble']);
 });
 

@@ -51,8 +51,7 @@ describe('Limits', () => {
 
   it.skipIf(!isRoot)('of processes are refused where they do not hold', async () => {
     const sandbox = { kind: 'limits', limits: { ...limits, processesMax: 10 } } as const;
-    const error =
-      'cannot start main: its sandbox "limits" cannot be had here: a limit of processes does not hold for root';
+    const error = 'cannot start main: its sandbox "limits" is unavailable: a limit on processes has no effect for root';
     const stage = new Stage(1).plugin('p', '#!/bin/sh\ntouch ran\n', { sandbox });
     expect(await stage.run('p')).toMatchObject({ verdict: 'error', error });
     expect(existsSync(`${stage.directory}/plugins/p/ran`)).toBe(false);
@@ -103,7 +102,7 @@ it("A plugin's directory is there also where it lies below the place of its home
   expect(words.indexOf(directory)).toBeGreaterThan(words.indexOf(place));
 });
 
-it('A plugin whose sandbox cannot be had is not started', async () => {
+it('A plugin whose sandbox is unavailable is not started', async () => {
   const path = process.env['PATH'];
   const bin = mkdtempSync(join(tmpdir(), 'headgate-bin-'));
   onTestFinished(() => {
@@ -113,7 +112,7 @@ it('A plugin whose sandbox cannot be had is not started', async () => {
   symlinkSync('/usr/bin/prlimit', join(bin, 'prlimit'));
   process.env['PATH'] = bin;
   const stage = new Stage(1).plugin('p', '#!/bin/sh\necho >ran\n', caged);
-  const error = 'cannot start main: its sandbox "bwrap" cannot be had here: bwrap is not installed';
+  const error = 'cannot start main: its sandbox "bwrap" is unavailable: bwrap is not installed';
   expect(await stage.run('p')).toMatchObject({ verdict: 'error', permanent: false, error });
   expect(existsSync(`${stage.directory}/plugins/p/ran`)).toBe(false);
 });

@@ -132,7 +132,7 @@ describe('A worker plugin', () => {
     ['() => ({ get result() { throw new Error("trap") } })', 'invalid response: trap', false],
     [
       '() => ({ result: "x".repeat(11 * 2 ** 20) })',
-      `invalid response: it has ${11 * 2 ** 20 + 5} bytes; at most ${10 * 2 ** 20} are taken`,
+      `invalid response: it has ${11 * 2 ** 20 + 5} bytes; the limit is ${10 * 2 ** 20}`,
       true,
     ],
   ] as const;
@@ -284,7 +284,7 @@ describe('A worker plugin', () => {
     expect(await new Stage(1).run('ghost')).toMatchObject({
       verdict: 'error',
       permanent: true,
-      error: 'there is no plugin "ghost"',
+      error: 'the plugin "ghost" is not configured',
     });
   });
 
@@ -293,7 +293,7 @@ describe('A worker plugin', () => {
     expect(await stage.run('p', { attempt: -1 })).toMatchObject({
       verdict: 'error',
       permanent: true,
-      error: expect.stringMatching(/^the job cannot be handed to its plugin: .*out of range/),
+      error: expect.stringMatching(/^the job cannot be sent to its plugin host: .*out of range/),
     });
     expect(await stage.run('p')).toMatchObject({ verdict: 'ok' });
   });
@@ -356,7 +356,7 @@ describe('The tasks of a frame', () => {
     expect(outcomes[1]).toMatchObject({
       verdict: 'error',
       permanent: true,
-      error: expect.stringMatching(/^the state would have 10\d+ bytes/),
+      error: expect.stringMatching(/^the plugin's state would have 10\d+ bytes/),
       logs: [{ message: 'by log' }, { message: 'in the answer' }],
     });
     expect(outcomes[1]).not.toHaveProperty('state_updates');
