@@ -1,4 +1,4 @@
-// Bench: requests over HTTP from another process, each answered only when its job is on disk.
+// Bench: requests over HTTP from another process; each is answered when its job is on disk.
 import { atLeast, atMost, type Bench, type Metric } from './bench.ts';
 import { costMetrics } from './cost.ts';
 import { closeGates } from './gate.ts';
@@ -42,7 +42,7 @@ export const accept: Bench<Accept> = {
 
 type Phase = { readonly load: WrkResult; readonly cost: readonly Metric[]; readonly work: unknown };
 
-/** The plugin threads are held: what is measured is accepting. */
+/** Gates hold the plugin threads, so that only accepting is measured. */
 async function acceptOnly(parameters: Accept, stage: Stage): Promise<Phase> {
   const service = await stage.start();
   await closeGates(service, stage);
@@ -50,11 +50,11 @@ async function acceptOnly(parameters: Accept, stage: Stage): Promise<Phase> {
   const caller = service.caller();
   const depthAfter = await caller.queueDepth();
   const surplus = depthAfter - load.completed - load.before;
-  // Requests that were under way when the client ended are on disk too.
+  // The jobs of requests that were unanswered when the client ended are on disk too.
   const holds = surplus >= 0 && surplus <= 2 * parameters.connections;
   if (!holds) throw new Error(`${load.completed} were answered 202, and ${depthAfter} are queued`);
   const last = await caller.job(await caller.submit(path, { n: 'last' }));
-  // What still queues stays queued: a stop takes nothing new to a thread.
+  // Queued jobs stay queued, because a stopping service dispatches nothing.
   stage.openGates();
   await service.stop();
   return { load, cost, work: { holds, last: [last.plugin, last.command, last.status] } };

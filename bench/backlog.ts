@@ -1,5 +1,5 @@
-// Bench: a million queued jobs, and then a million queued runs beside them: what they cost in memory and at the next start; and what
-// an idle service costs.
+// Bench: the cost of a million queued jobs, and then of a million queued runs beside them, in memory and at the next start; and the
+// cost of an idle service.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { memoryMetrics, rssMb } from './cost.ts';
@@ -13,11 +13,11 @@ import { fineCpuUs } from './usage.ts';
 
 type Backlog = {
   readonly jobs: number;
-  /** Each with its one job, which waits behind the others. */
+  /** Runs of a single job, which waits behind the others. */
   readonly runs: number;
   readonly connections: number;
   readonly sampleEvery: number;
-  /** After a start, before the idle time is measured. */
+  /** The time between a start and the measurement of the idle service. */
   readonly settleSeconds: number;
   readonly idleSeconds: number;
 };
@@ -72,7 +72,7 @@ export const backlog: Bench<Backlog> = {
 
 const setting = { pipelines: [{ name: 'held', on: 'bench.held', steps: [{ id: 'hold', uses: 'gate.hold' }] }] };
 
-/** Runs beside the jobs that are queued already; then a crash, and a start. */
+/** Queues runs beside the queued jobs; then kills the service and starts it again. */
 async function queueRuns(
   service: Service,
   { jobs, runs, connections, settleSeconds }: Backlog,
@@ -101,7 +101,7 @@ async function queueRuns(
   ];
 }
 
-/** The jobs themselves are gates: the first few hold all threads, also after a restart, and the others wait. */
+/** The jobs themselves are gates: the first ones hold all threads, also after a restart, and the others wait. */
 async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage) {
   const service = await stage.start({ port: await freePort(), ...setting });
   const count = jobs + workers;
@@ -116,7 +116,7 @@ async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage
   return { service, samples: samples as readonly LoadSample[], perS: (count * 1000) / elapsedMs };
 }
 
-/** Starts again on the same address, and looks from the first moment whether anybody answers. */
+/** Starts the service again on the same address, and asks from the first moment on until it answers. */
 async function restart(before: Service, queued: number, stage: Stage) {
   const service = stage.launch({ port: Number(before.url.port), ...setting });
   const startMs = performance.now();

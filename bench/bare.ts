@@ -1,4 +1,4 @@
-// Bench: the least gateway that could be made of the same parts, beside headgate: what socket, disk, process and threads leave to be gained.
+// Bench: headgate beside a minimal gateway made of the same parts. Their difference is what headgate could gain at most.
 import { join } from 'node:path';
 import { BareGateway } from './bare/bare-gateway.ts';
 import { children } from './bare/protocol.ts';
@@ -17,18 +17,18 @@ import type { Stage } from './stage.ts';
 
 type Bare = {
   readonly rounds: number;
-  /** Jobs that warm up each of the two. */
+  /** Jobs that warm up each gateway. */
   readonly warmup: number;
   readonly samples: number;
   readonly pauseMs: number;
   readonly runs: number;
   readonly fans: number;
-  /** That accept; a quarter as many run, and besides `runsMany`. */
+  /** Connections of the accepting load. Runs use a quarter of them, and `runsMany`. */
   readonly connections: number;
   readonly seconds: number;
 };
 
-/** Times in µs, rates by second. */
+/** Times are in µs, rates per second. */
 type Figures = {
   readonly start: number;
   readonly run: number;
@@ -51,7 +51,7 @@ const names = {
 
 export const bare: Bench<Bare> = {
   name: 'bare',
-  purpose: 'the least gateway of the same parts beside headgate: what the machine leaves to be gained',
+  purpose: 'headgate beside a minimal gateway made of the same parts: how much could be gained at most',
   limitMs: { smoke: 30_000, real: 240_000 },
   parameters: {
     smoke: { rounds: 1, warmup: 20, samples: 10, pauseMs: 1, runs: 10, fans: 2, connections: 8, seconds: 0.25 },
@@ -114,7 +114,7 @@ async function figures(service: Service, plan: Bare, stage: Stage): Promise<Roun
   return { start, run, fan, runs, manyRuns, accepted: perS, results };
 }
 
-/** From just before the request to the end of the run; the median. */
+/** The median time from just before the request to the end of the run. */
 async function fanUs(service: Service, { fans, pauseMs }: Bare): Promise<number> {
   const connection = await service.connect();
   const timesUs: number[] = [];
@@ -136,13 +136,13 @@ type Load = Pick<LoadPlan, 'until'> & {
   readonly status: number;
 };
 
-/** How many were answered a second. */
+/** Answers per second. */
 async function load(service: Loaded, at: string, { until, connections = 32, ...expect }: Load): Promise<number> {
   const { completed, elapsedMs } = await runLoad(service, { path: at, connections, until, expect, sampleEvery: 0 });
   return (completed * 1000) / elapsedMs;
 }
 
-/** Medians of the rounds; `of_bare` is 100 % where nothing is left to be gained. */
+/** Medians of the rounds; `of_bare` is 100 % where headgate is as fast as the bare gateway. */
 function metricsOf(name: keyof Figures, rounds: readonly Round[]): Metric[] {
   const { metric, unit } = names[name];
   const isTime = unit === 'us';

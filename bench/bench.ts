@@ -1,9 +1,9 @@
-// What a bench is: a function with smoke and real parameters, which gives its figures and the hash of the work it has seen done.
+// The type of a bench: a function with smoke and real parameters that returns its figures and the work that it has seen done.
 import type { Stage } from './stage.ts';
 
 export type Parameters = { readonly [name: string]: number };
 
-/** Where a figure should be. */
+/** The bound that a figure should meet. */
 export type Target = { readonly kind: 'at_least' | 'at_most'; readonly value: number };
 
 export type Metric = {
@@ -15,13 +15,13 @@ export type Metric = {
 
 export type Outcome = {
   readonly metrics: readonly Metric[];
-  /** What was really done, as it is found in answers and records; the same in every run with the same parameters. */
+  /** The work that was really done, as answers and records show it; equal in all runs with the same parameters. */
   readonly work: unknown;
   /** Circumstances that are printed with the parameters, such as the client that was used. */
   readonly circumstances?: { readonly [name: string]: string };
-  /** For people, instead of a line for each metric. */
+  /** A table for people, printed instead of one line per metric. */
   readonly table?: string;
-  /** Texts that are kept in a folder, such as plots, by their file names. */
+  /** Texts to write into a folder, such as plots, by file name. */
   readonly files?: { readonly [name: string]: string };
 };
 
@@ -29,12 +29,12 @@ export interface Bench<P extends Parameters = Parameters> {
   readonly name: string;
   /** One line for the list of benches. */
   readonly purpose: string;
-  /** Past it the bench is broken off and counts as failed. */
+  /** A bench that takes longer is aborted and counts as failed. */
   readonly limitMs: { readonly smoke: number; readonly real: number };
   readonly parameters: { readonly smoke: P; readonly real: P };
-  /** What can be measured without the rest, by name. */
+  /** The parts that can be measured alone, by name. */
   readonly parts?: readonly string[];
-  /** Of its parts, only those that are named are run. Throws when the service does not do what is measured. */
+  /** Runs only the given parts. Throws if the service does not do the work that is measured. */
   run(parameters: P, stage: Stage, parts: readonly string[]): Promise<Outcome>;
 }
 

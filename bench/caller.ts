@@ -1,4 +1,4 @@
-// A client of the gateway for the calls of a bench that are not measured.
+// A client of the gateway for calls that a bench does not measure.
 
 export type Job = {
   readonly job_id: string;
@@ -9,7 +9,7 @@ export type Job = {
   readonly created_at: string;
   readonly started_at: string | null;
   readonly completed_at: string | null;
-  /** The plugin output: its own result is inside. */
+  /** The plugin output, with the handler's result inside. */
   readonly result: { readonly result?: unknown } | null;
   readonly last_error?: string;
 };
@@ -23,7 +23,7 @@ export class Caller {
     this.#authorization = `Bearer ${token}`;
   }
 
-  /** The id of the job that was accepted; throws when it was not. */
+  /** Returns the id of the accepted job. Throws if it is refused. */
   async submit(path: string, payload: object): Promise<string> {
     const body = JSON.stringify({ payload });
     const response = await this.#fetch(path, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } });
@@ -35,7 +35,7 @@ export class Caller {
     return (await this.#get(`/job/${id}`)) as Job;
   }
 
-  /** Of the jobs of a command the one that was accepted last, as a list shows it. */
+  /** The newest job of a command, as the list shows it. */
   async newest(plugin: string, command: string): Promise<Pick<Job, 'job_id' | 'status'>> {
     const { jobs } = (await this.#get(`/jobs?plugin=${plugin}&command=${command}&limit=1`)) as { jobs: Job[] };
     return jobs[0]!;
@@ -45,7 +45,7 @@ export class Caller {
     return (await this.#get(`/job/${id}/tree`)) as Job[];
   }
 
-  /** How many match in all, as a list says. */
+  /** The total that a list states. */
   async total(path: string): Promise<number> {
     return ((await this.#get(path)) as { total: number }).total;
   }
@@ -54,7 +54,7 @@ export class Caller {
     return ((await this.#get('/healthz')) as { queue_depth: number }).queue_depth;
   }
 
-  /** What waits and runs, by count. */
+  /** The numbers of queued and running jobs. */
   async queue(): Promise<{ readonly [count: string]: number }> {
     return (await this.#get('/analytics/queue')) as { readonly [count: string]: number };
   }
@@ -65,7 +65,7 @@ export class Caller {
     return queue_depth! + running_count! + delayed_count! + waiting_count!;
   }
 
-  /** Throws unless it succeeds. */
+  /** Throws if the status is not 2xx. */
   async post(path: string, body: object): Promise<void> {
     const headers = { 'Content-Type': 'application/json' };
     const response = await this.#fetch(path, { method: 'POST', body: JSON.stringify(body), headers });

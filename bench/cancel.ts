@@ -10,10 +10,10 @@ import type { Stage } from './stage.ts';
 import { measureSync } from './sync-floor.ts';
 
 type Cancel = {
-  /** Called runs, and elements of the fan-out of each. */
+  /** The runs that are called, and the elements in the fan-out of each. */
   readonly runs: number;
   readonly elements: number;
-  /** Between a single job and the next, before the cancel and during it. */
+  /** The pause between two single jobs, before the cancel and during it. */
   readonly pauseMs: number;
   readonly idleSamples: number;
 };
@@ -100,7 +100,7 @@ async function pausedJobs(caller: Caller): Promise<number> {
   return (await caller.queue())['paused_count']!;
 }
 
-/** From the request to the end that the record tells, in ms. */
+/** From the request to the end in the job's record, in ms. */
 function timesMs(done: readonly Single[]): number[] {
   return done.map(({ sentUs, job }) => (momentUs(job.completed_at) - sentUs) / 1000);
 }

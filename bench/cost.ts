@@ -1,8 +1,8 @@
-// The figures of cost that every bench gives: CPU over a stretch of work, memory now and at its peak.
+// The cost figures of every bench: CPU over stretches of work, memory now and at its peak.
 import type { Metric } from './bench.ts';
 import type { Stretch, Usage } from './usage.ts';
 
-/** What was used over stretches of work, memory at the end of the last. By job, too. */
+/** CPU over all stretches of work, in total and per job, and memory at the end of the last one. */
 export function costMetrics(stretches: readonly Stretch[], jobs: number): Metric[] {
   const serviceMs = stretches.reduce((sum, { before, after }) => sum + after.service.cpuMs - before.service.cpuMs, 0);
   const hostMs = stretches.reduce((sum, { before, after }) => sum + after.host.cpuMs - before.host.cpuMs, 0);
@@ -23,7 +23,7 @@ export function memoryMetrics({ service, host }: Usage): Metric[] {
   ];
 }
 
-/** Of service and plugin hosts together. */
+/** The memory of service and plugin hosts together. */
 export function rssMb({ service, host }: Usage): number {
   return service.rssMb + host.rssMb;
 }

@@ -1,4 +1,4 @@
-// Bench: a queue of jobs of a command that does nothing, from the moment the plugin threads are let go until all have succeeded.
+// Bench: draining a queue of no-op jobs, from the moment the plugin threads are released until all jobs have succeeded.
 import { atLeast, type Bench } from './bench.ts';
 import { costMetrics } from './cost.ts';
 import { drainQueue, emptied, queueUp, succeeded } from './queue.ts';
@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 
 type Drain = {
   readonly jobs: number;
-  /** Jobs that run before the gates close, so that code is compiled and the pace of the command known. */
+  /** Jobs that run before the gates close, so that code is compiled and the pace of the command is known. */
   readonly warmup: number;
   readonly connections: number;
   readonly sampleEvery: number;

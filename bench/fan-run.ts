@@ -1,4 +1,4 @@
-// One run of the fan-out's pipeline: made items, a job for each, and one that adds them up.
+// One run of the fan-out pipeline: a job makes items, one job handles each item, and a last job adds them up.
 import type { Caller, Job } from './caller.ts';
 import type { Connection } from './load/connection.ts';
 import { requestBytes } from './load/request.ts';
@@ -20,14 +20,14 @@ export const fanPipeline = {
 
 export type FanRun = {
   readonly id: string;
-  /** The run's record: from created to completed. */
+  /** From created to completed, as the run's record has it. */
   readonly wholeUs: number;
-  /** The end of that, in µs since the epoch. */
+  /** When the run completed, in µs since the epoch. */
   readonly completedUs: number;
   readonly result: Job['result'];
 };
 
-/** Throws when the run does not succeed. */
+/** Throws if the run does not succeed. */
 export async function runFan(caller: Caller, children: number): Promise<FanRun> {
   const id = await caller.submit('/pipeline/fan?async=true', { count: children });
   const root = await until(async () => settled(await caller.job(id)), {
@@ -41,16 +41,16 @@ export async function runFan(caller: Caller, children: number): Promise<FanRun> 
 }
 
 export type FanCall = {
-  /** Moments as the caller sees them, µs since the epoch: just before the request, and when all of the answer was there. */
+  /** Times of the caller, in µs since the epoch: just before the request, and when the answer is complete. */
   readonly sentUs: number;
   readonly answeredUs: number;
-  /** The run's record, µs since the epoch. */
+  /** Times of the run's record, in µs since the epoch. */
   readonly createdUs: number;
   readonly completedUs: number;
   readonly result: Job['result'];
 };
 
-/** A synchronous run: nobody asks while it runs, and the tree for its answer is read when its record has been completed. */
+/** A synchronous run. Nothing polls it, and its answer's tree is read after it has completed. */
 export async function callFan(service: Service, connection: Connection, children: number): Promise<FanCall> {
   const body = JSON.stringify({ payload: { count: children } });
   const parts = { host: service.url.host, token: service.token };

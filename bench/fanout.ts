@@ -11,7 +11,7 @@ import type { Stretch } from './usage.ts';
 
 type Fanout = {
   readonly children: number;
-  /** Runs with that many children, one after the other; the median counts. */
+  /** This many runs take place one after the other; the median counts. */
   readonly runs: number;
   readonly smallChildren: number;
   readonly smallRuns: number;
@@ -62,11 +62,11 @@ export const fanout: Bench<Fanout> = {
 };
 
 type Run = {
-  /** The run's record: from created to completed. */
+  /** From created to completed, as the run's record has it. */
   readonly wholeUs: number;
   /** From the end of `make` to the end of the last child. */
   readonly childrenUs: number;
-  /** Of the run, not of reading its tree. */
+  /** The usage during the run, without reading its tree. */
   readonly usage: Stretch;
   readonly work: unknown;
 };
@@ -91,7 +91,7 @@ async function runOnce(service: Service, caller: Caller, children: number): Prom
   };
 }
 
-/** Synchronous calls, one at a time: what their caller waits, and what the record of the run says. */
+/** Makes synchronous calls, one at a time: how long the caller waits, and how long the run takes by its record. */
 async function callOften(service: Service, count: number, runs: number) {
   const connection = await service.connect();
   const timesMs: number[] = [];

@@ -1,4 +1,4 @@
-// Bench: how long a single job of one plugin takes while another plugin's flood runs: a fan-out over a million elements.
+// Bench: how long single jobs of one plugin take while another plugin runs a fan-out over a million elements.
 import { atMost, type Bench } from './bench.ts';
 import { costMetrics } from './cost.ts';
 import { momentUs } from './moment.ts';
@@ -8,7 +8,7 @@ import type { Stage } from './stage.ts';
 
 type Flood = {
   readonly children: number;
-  /** Between a single job and the next, on the idle service and during the flood. */
+  /** The pause between two single jobs, on the idle service and during the flood. */
   readonly pauseMs: number;
   readonly idleSamples: number;
 };
@@ -61,7 +61,7 @@ export const flood: Bench<Flood> = {
   },
 };
 
-/** From the request to the end that the record tells, in ms. */
+/** From the request to the end in the job's record, in ms. */
 function timesMs(done: readonly Single[]): number[] {
   return done.map(({ sentUs, job }) => (momentUs(job.completed_at) - sentUs) / 1000);
 }

@@ -1,7 +1,7 @@
-// A port that nobody has, for a service that is to be found at the same address after a restart.
+// A free port, for a service that must have the same address after a restart.
 import { type AddressInfo, createServer } from 'node:net';
 
-/** A port that the system chooses for the service itself cannot be taken again at once: the server library allows that for configured ports only. */
+/** The service cannot choose the port itself: the server library lets only a configured port be bound again at once. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -1,15 +1,15 @@
-// Closing the gates: from then on jobs queue up and none runs.
+// Closes the gates: from then on jobs are queued, and none runs.
 import type { Caller } from './caller.ts';
 import { until } from './pause.ts';
 import type { Service } from './service.ts';
 import { type Stage, workers } from './stage.ts';
 
-/** Threads, programs and persistent processes have places of their own. */
+/** Threads, programs and persistent processes each need gates of their own. */
 export type Gate = 'gate' | 'program-gate' | 'persistent-gate';
 
 /**
- * `threads`: how many places there are. They may have been closed and opened before. Waits until nothing runs: a job that
- * still did would come back from behind a gate, and be counted with those that queue up.
+ * `threads`: how many jobs can run at once. The gates may have been closed and opened before. Waits until nothing else runs: a job
+ * returned from behind a gate would be counted with the queued ones.
  */
 export async function closeGates(
   service: Service,

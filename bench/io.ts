@@ -1,4 +1,4 @@
-// Bench: jobs that wait, as calls to other services do, many under way at once in each thread.
+// Bench: jobs that only wait, as calls to other services do, with many in flight in each thread.
 import { atLeast, atMost, type Bench } from './bench.ts';
 import { costMetrics } from './cost.ts';
 import { emptied, queueUp, succeeded } from './queue.ts';
@@ -6,9 +6,9 @@ import type { Stage } from './stage.ts';
 
 type Io = {
   readonly jobs: number;
-  /** Of each job. */
+  /** How long each job waits. */
   readonly waitMs: number;
-  /** Jobs under way at once in a thread; there are two threads. */
+  /** Jobs in flight per thread; there are two threads. */
   readonly concurrency: number;
   readonly connections: number;
   readonly sampleEvery: number;
@@ -16,7 +16,7 @@ type Io = {
 
 export const io: Bench<Io> = {
   name: 'io',
-  purpose: '10,000 jobs that wait 100 ms each, 256 under way at once in each of two threads',
+  purpose: '10,000 jobs that wait 100 ms each, 256 in flight in each of two threads',
   limitMs: { smoke: 30_000, real: 120_000 },
   parameters: {
     smoke: { jobs: 200, waitMs: 10, concurrency: 32, connections: 16, sampleEvery: 50 },
@@ -27,7 +27,7 @@ export const io: Bench<Io> = {
     const service = await stage.start({ instances: { await: { config: { ms: waitMs }, concurrency } } });
     const caller = service.caller();
     const path = '/plugin/await/run';
-    // Threads start, and code is compiled.
+    // Warm-up: threads start, and code is compiled.
     await queueUp(service, { path, jobs: 4 * concurrency, connections, sampleEvery: 4 * concurrency });
     await emptied(caller);
     const endStretch = service.stretch();

@@ -1,4 +1,4 @@
-// Bench: how long one job waits on an idle service, and how long a caller waits for a pipeline of three steps.
+// Bench: how long one job takes on an idle service, and how long a caller waits for a pipeline of three steps.
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Job } from './caller.ts';
 import { costMetrics } from './cost.ts';
@@ -14,7 +14,7 @@ import { oneStep, runWaits } from './waiting.ts';
 
 type Latency = {
   readonly samples: number;
-  /** Between a job and the next, so that the service is idle. */
+  /** The pause between two jobs, so that the service is idle. */
   readonly pauseMs: number;
   readonly runs: number;
   readonly connections: number;
@@ -32,7 +32,7 @@ export const threeSteps = {
   ],
 };
 const threeStepsDone = '"status":"succeeded"';
-/** Runs at once beside the fewer of the target: a figure's name ends with it. */
+/** The larger number of parallel runs; names of figures end with it. */
 export const runsMany = 128;
 
 export const latency: Bench<Latency> = {
@@ -82,7 +82,7 @@ export const latency: Bench<Latency> = {
   },
 };
 
-/** One job at a time: request, answer, record. */
+/** Runs one job at a time and measures its request, its answer and its record. */
 export async function runJobs(service: Service, samples: number, pauseMs: number) {
   const { host } = service.url;
   const connection = await service.connect();
@@ -113,7 +113,7 @@ export async function runJobs(service: Service, samples: number, pauseMs: number
   return { waitUs, requestUs, answerUs, results };
 }
 
-/** Synchronous runs, one at a time, as their caller sees them. */
+/** Makes synchronous runs, one at a time, and measures how long the caller waits. */
 export async function runPipelines(service: Service, runs: number) {
   const { host } = service.url;
   const connection = await service.connect();
@@ -133,7 +133,7 @@ export async function runPipelines(service: Service, runs: number) {
   return { timesUs, results };
 }
 
-/** Synchronous runs for so long, one at a time on each connection, by a client process of its own. Throws when none ends. */
+/** A client process makes synchronous runs for a time, one at a time on each connection. Throws if none ends. */
 export async function runAtOnce(service: Service, connections: number, seconds: number) {
   const until = { kind: 'time', ms: seconds * 1000 } as const;
   const expect = { status: 200, text: threeStepsDone };

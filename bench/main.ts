@@ -1,4 +1,4 @@
-// The command `npm run bench`: runs a bench by name, or all, or one under profile or against another build, and prints what was measured.
+// The command `npm run bench`: runs one bench or all, under a profiler or against another build, and prints the figures.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,13 +52,13 @@ function list(): string {
   return [...usage, ...lines, '  all           all of them, one after the other', ''].join('\n');
 }
 
-/** A name stands for itself and for those that go on from it with a hyphen. */
+/** A name chooses the bench of that name and all whose names continue it with a hyphen. */
 function chosenBy(name: string): readonly Bench[] {
   if (name === 'all') return benches;
   return benches.filter(bench => bench.name === name || bench.name.startsWith(`${name}-`));
 }
 
-/** Those of `--set` that the bench has. */
+/** The parameters of `--set` that the bench has. */
 function parametersOf(bench: Bench): Parameters {
   const pairs = flags.set.map(pair => pair.split('=') as [string, string]);
   return Object.fromEntries(
@@ -71,7 +71,7 @@ function refuse(why: string): never {
   process.exit(exitUsage);
 }
 
-/** Where files are put: what the user says, or a new folder. */
+/** The directory for files: the one of `--out`, or a new one. */
 function outputDirectory(): string {
   if (flags.out === undefined) return mkdtempSync(join(tmpdir(), 'headgate-bench-out-'));
   mkdirSync(flags.out, { recursive: true });
@@ -99,7 +99,7 @@ async function run(bench: Bench, isProfiled: boolean): Promise<void> {
   process.stderr.write(`written: ${Object.keys(files).join(', ')} in ${directory}\n`);
 }
 
-/** In turns with the build in another checkout, which is what was before. */
+/** Alternates with the build of another checkout, which counts as the one before the change. */
 async function runAgainst(directory: string, bench: Bench): Promise<void> {
   const rounds = Number(flags.rounds);
   const contest = { directory, rounds, size, parameters: parametersOf(bench), only } as const;
@@ -121,17 +121,17 @@ if (positionals.length === 0 || flags.help) {
 const isProfiled = positionals[0] === 'profile';
 const other = positionals[0] === 'against' ? (positionals[1] ?? refuse('against needs a checkout')) : undefined;
 const name = positionals[other !== undefined ? 2 : isProfiled ? 1 : 0] ?? refuse('the name of a bench is missing');
-if (!/^[1-9]\d*$/.test(flags.rounds)) refuse(`--rounds ${flags.rounds}: no number of rounds`);
+if (!/^[1-9]\d*$/.test(flags.rounds)) refuse(`--rounds ${flags.rounds}: it must be a positive integer`);
 const chosen = chosenBy(name);
 if (chosen.length === 0) refuse(`there is no bench "${name}"`);
 for (const pair of flags.set) {
   const [parameter, value] = pair.split('=');
   const isKnown = chosen.some(({ parameters }) => parameter! in parameters.real);
   if (!isKnown || !Number.isFinite(Number(value || Number.NaN)))
-    refuse(`--set ${pair}: no such parameter, or no number`);
+    refuse(`--set ${pair}: it must be NAME=NUMBER with a parameter of the bench`);
 }
 for (const part of only ?? []) {
-  if (!chosen.some(({ parts }) => parts?.includes(part))) refuse(`--only ${part}: no such part`);
+  if (!chosen.some(({ parts }) => parts?.includes(part))) refuse(`--only ${part}: the bench has no such part`);
 }
 let failed = false;
 for (const bench of chosen) {

@@ -1,4 +1,4 @@
-// Runs one bench within its time, on a stage of its own, and gives what is to be reported.
+// Runs one bench on a stage of its own, within its time limit, and returns the figures to report.
 import type { Bench, Parameters } from './bench.ts';
 import type { Report } from './report.ts';
 import { Stage, type StageOptions } from './stage.ts';
@@ -7,20 +7,20 @@ import { workHash } from './work-hash.ts';
 
 export type Measured = {
   readonly report: Report;
-  /** Texts that the bench has made, such as plots, by their file names. */
+  /** Texts that the bench has written, such as plots, by file name. */
   readonly files: { readonly [name: string]: string };
   readonly stretches: readonly Stretch[];
 };
 
 export type MeasureOptions = StageOptions & {
   readonly size: 'smoke' | 'real';
-  /** Instead of the bench's own. */
+  /** They replace parameters of the bench. */
   readonly parameters: Parameters;
-  /** Parts of the bench, when not all of it is run. */
+  /** The parts to run, if not all. */
   readonly only?: readonly string[] | undefined;
 };
 
-/** Throws when the bench fails or is not done within its limit. */
+/** Throws if the bench fails or exceeds its time limit. */
 export async function measure(bench: Bench, { size, parameters, only, ...setting }: MeasureOptions): Promise<Measured> {
   const { name, purpose, limitMs } = bench;
   const params = { ...bench.parameters[size], ...parameters };

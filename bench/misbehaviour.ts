@@ -1,4 +1,4 @@
-// Bench: how long jobs of one plugin take while another misbehaves, again and again, in each way that takes much.
+// Bench: how long jobs of one plugin take while another plugin keeps misbehaving, in each way that costs much.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
 import { idle } from './gate.ts';
@@ -9,22 +9,22 @@ import { isOver, type Single, singles } from './singles.ts';
 import type { Stage } from './stage.ts';
 
 type Misbehaviour = {
-  /** Of the jobs that are measured, for each way, idle and meanwhile. */
+  /** Measured jobs for each way, both while the service is idle and during the misbehaviour. */
   readonly samples: number;
-  /** Between one of them and the next. */
+  /** The pause between two measured jobs. */
   readonly pauseMs: number;
-  /** Of the jobs that misbehave. */
+  /** The deadline of the jobs that misbehave. */
   readonly deadlineMs: number;
   readonly stdoutMb: number;
   readonly memoryMb: number;
   readonly events: number;
-  /** So long SIGTERM is ignored; 5 s after it comes SIGKILL. */
+  /** How long the plugin ignores SIGTERM; SIGKILL follows 5 s after it. */
   readonly staysS: number;
-  /** Good jobs that are under way in the thread of one of `wild-io`. */
+  /** Well-behaved jobs in flight in the same thread as a job of `wild-io`. */
   readonly neighbours: number;
 };
 
-/** `amount` names the parameter that says how much. */
+/** `amount` names the parameter with the amount. */
 type Way = {
   readonly plugin: 'wild-program' | 'wild-worker' | 'wild-io';
   readonly command: string;
@@ -50,7 +50,7 @@ const ways: readonly Way[] = [
   { plugin: 'wild-io', command: 'memory', amount: 'memoryMb' },
 ];
 
-/** What its metrics begin with. */
+/** The prefix of its metrics. */
 function nameOf({ plugin, command }: Way): string {
   return `${plugin.replace('wild-', '')}_${command}`;
 }
@@ -116,8 +116,8 @@ export const misbehaviour: Bench<Misbehaviour> = {
 };
 
 /**
- * One job after another, each behind `tame` ones of its command, until the end is asked for; resolves with the last one. Only that one is read: what it costs to answer
- * a job with 100,000 events, and to parse it here, is not what is measured.
+ * Runs misbehaving jobs one after another, each behind `tame` jobs of its command, until the end is requested. Resolves with the last
+ * one. Only that one is read, because answering and parsing a job with 100,000 events would distort the figures.
  */
 function misbehave(
   caller: Caller,
@@ -145,7 +145,7 @@ function misbehave(
   };
 }
 
-/** From accepted to completed. */
+/** From created to completed. */
 function timesUs(done: readonly Single[]): number[] {
   return done.map(({ job }) => momentUs(job.completed_at) - momentUs(job.created_at));
 }

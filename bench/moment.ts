@@ -1,8 +1,8 @@
-// Moments: of job records, RFC 3339 with microseconds, which Date would cut to milliseconds; and now.
+// Times in microseconds: those of job records (RFC 3339, which Date would cut to milliseconds), and the current one.
 
 /** µs since the epoch. */
 export function momentUs(text: string | null): number {
-  if (text === null) throw new Error('a moment that is not there');
+  if (text === null) throw new Error('the time is null');
   const fraction = /\.(\d+)/.exec(text)?.[1] ?? '';
   const wholeUs = Date.parse(text.replace(/\.\d+/, '')) * 1000;
   return wholeUs + Number(fraction.padEnd(6, '0').slice(0, 6));

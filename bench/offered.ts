@@ -1,4 +1,4 @@
-// Load that is offered: so many calls a second, whatever is answered.
+// Offered load: a fixed number of calls per second, whatever the answers are.
 
 import { rssMb } from './cost.ts';
 import type { Connection } from './load/connection.ts';
@@ -9,7 +9,7 @@ import type { Service } from './service.ts';
 const connectionsMax = 256;
 const tickMs = 5;
 const memoryEveryMs = 500;
-/** Of the jobs that were accepted, the last so many are known by their id. */
+/** The ids of this many newest accepted jobs are kept. */
 const idsMax = 1_000;
 
 export type Offer = {
@@ -22,20 +22,20 @@ export type Offer = {
 export type Offered = {
   readonly seconds: number;
   readonly accepted: number;
-  /** With 503. */
+  /** Calls that were answered 503. */
   readonly refused: number;
-  /** Calls for which every connection was still busy: the service held them up. */
+  /** Calls that were skipped because every connection still waited for an answer. */
   readonly unsent: number;
   readonly newestIds: readonly string[];
   readonly memoryMb: number;
 };
 
-/** Throws where a call is answered with anything but 202 and 503. */
+/** Throws if a call gets an answer other than 202 and 503. */
 export async function offer(service: Service, { path, payload, perSecond, seconds }: Offer): Promise<Offered> {
   const { host } = service.url;
   const bytes = requestBytes({ method: 'POST', path, host, token: service.token, body: JSON.stringify({ payload }) });
   const open = Array.from({ length: Math.min(connectionsMax, Math.ceil(perSecond)) }, () => service.connect());
-  // The one that has been idle for longest is next: the service closes those that are idle for long.
+  // The connection that has been idle longest is next, because the service closes connections that stay idle.
   const free: Connection[] = await Promise.all(open);
   const all = [...free];
   let [accepted, refused, unsent, memoryMb] = [0, 0, 0, 0];

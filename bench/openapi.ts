@@ -1,4 +1,4 @@
-// Bench: the OpenAPI document of many commands, when it is made and when it is there.
+// Bench: the OpenAPI document of many commands, built for the first request and then cached.
 import { createHash } from 'node:crypto';
 import type { Bench } from './bench.ts';
 import { memoryMetrics } from './cost.ts';
@@ -14,7 +14,7 @@ const path = '/openapi.json';
 
 export const openapi: Bench<Openapi> = {
   name: 'openapi',
-  purpose: 'GET /openapi.json of many plugins: the first, those from memory, and 304',
+  purpose: 'GET /openapi.json of many plugins: the first one, cached ones, and 304',
   limitMs: { smoke: 30_000, real: 120_000 },
   parameters: {
     smoke: { instances: 20, connections: 4, seconds: 0.25 },
@@ -27,7 +27,7 @@ export const openapi: Bench<Openapi> = {
     const first = await readOnce(service);
     const second = await readOnce(service);
     const { paths } = JSON.parse(first.body.toString()) as { paths: { [path: string]: object } };
-    if (!first.body.equals(second.body)) throw new Error('the second document is another one');
+    if (!first.body.equals(second.body)) throw new Error('the second document differs from the first');
     const answer = await fetch(new URL(path, service.url));
     await answer.arrayBuffer();
     const headers = { 'If-None-Match': answer.headers.get('ETag') ?? '' };
@@ -49,7 +49,7 @@ export const openapi: Bench<Openapi> = {
   },
 };
 
-/** On a connection that is open already. */
+/** Reads the document once on an open connection. */
 async function readOnce(service: Service): Promise<{ readonly ms: number; readonly body: Buffer }> {
   const { hostname, port, host } = service.url;
   const connection = await Connection.open(hostname, Number(port));

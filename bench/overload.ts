@@ -1,4 +1,4 @@
-// Bench: five times what a plugin can do is offered: what ends meanwhile, what is refused, and how soon all is as before.
+// Bench: five times the capacity of a plugin is offered: how many jobs end meanwhile, how many are refused, and the recovery.
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { momentUs } from './moment.ts';
@@ -9,13 +9,13 @@ import { ended } from './singles.ts';
 import type { Setting, Stage } from './stage.ts';
 
 type Overload = {
-  /** Jobs at once, each of which waits 10 ms. */
+  /** Jobs that run at once; each waits 10 ms. */
   readonly parallelism: number;
-  /** How many times its capacity is offered. */
+  /** The offered load as a multiple of the capacity. */
   readonly times: number;
   readonly seconds: number;
   readonly halfSeconds: number;
-  /** After the load falls to half of the capacity. */
+  /** The time to recover after the load has fallen to half of the capacity. */
   readonly settleSeconds: number;
 };
 
@@ -25,7 +25,7 @@ const endedPath = '/jobs?plugin=wait&status=succeeded&limit=1';
 
 export const overload: Bench<Overload> = {
   name: 'overload',
-  purpose: 'five times the capacity of a plugin that waits is offered: goodput, refusals, memory, and what comes after',
+  purpose: 'five times the capacity of a waiting plugin is offered: goodput, refusals, memory, and the recovery',
   limitMs: { smoke: 60_000, real: 400_000 },
   parameters: {
     smoke: { parallelism: 2, times: 5, seconds: 1, halfSeconds: 1, settleSeconds: 1 },
@@ -43,7 +43,7 @@ export const overload: Bench<Overload> = {
     await first.stop();
     stage.clear();
 
-    // One second of work.
+    // The queue holds one second of work.
     const setting = settingWith(Math.round(capacity));
     const full = await stage.start(setting);
     const atCapacity = await work(full, capacity, seconds);
@@ -83,7 +83,7 @@ export const overload: Bench<Overload> = {
 
 type Worked = Offered & { readonly ended: number };
 
-/** Offers, and counts the jobs that end meanwhile. */
+/** Offers load, and counts the jobs that end meanwhile. */
 async function work(service: Service, perSecond: number, seconds: number): Promise<Worked> {
   const caller = service.caller();
   const before = await caller.total(endedPath);
@@ -91,7 +91,7 @@ async function work(service: Service, perSecond: number, seconds: number): Promi
   return { ...offered, ended: (await caller.total(endedPath)) - before };
 }
 
-/** What it does when there is always more to do, once all is warm. */
+/** The work done when there is always more to do, measured after a warm-up. */
 async function saturated(service: Service, perSecond: number, seconds: number): Promise<Worked> {
   await offer(service, { path, payload: {}, perSecond: 1.3 * perSecond, seconds });
   return work(service, 1.3 * perSecond, seconds);
@@ -101,7 +101,7 @@ function goodput({ ended, seconds }: Worked): number {
   return ended / seconds;
 }
 
-/** From accepted to ended, of the newest jobs; p99 in ms. */
+/** The p99 of the newest jobs' times from accepted to ended, in ms. */
 async function times99(caller: Caller, { newestIds }: Offered): Promise<number> {
   const times: number[] = [];
   for (const id of newestIds) {
@@ -111,7 +111,7 @@ async function times99(caller: Caller, { newestIds }: Offered): Promise<number> 
   return percentile(times, 99);
 }
 
-/** What a call gets that is refused. */
+/** The answer to a refused call. */
 async function refusalOf(service: Service, perSecond: number): Promise<unknown> {
   const load = offer(service, { path, payload: {}, perSecond, seconds: 0.5 });
   const headers = { Authorization: `Bearer ${service.token}`, 'Content-Type': 'application/json' };

@@ -1,11 +1,11 @@
-// Waiting: for a time, or until something holds.
+// Waits for a time, or until a condition holds.
 import { setTimeout as pause } from 'node:timers/promises';
 
 export { pause };
 
 export type Wait = { readonly everyMs: number; readonly withinMs: number; readonly what: string };
 
-/** Looks again and again until the answer is not undefined. */
+/** Calls `look` until its answer is not undefined. */
 export async function until<T>(look: () => Promise<T | undefined> | T | undefined, wait: Wait): Promise<T> {
   const endMs = performance.now() + wait.withinMs;
   for (;;) {

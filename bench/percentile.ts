@@ -1,6 +1,6 @@
 // Percentiles of samples, by nearest rank.
 
-/** A growing list of numbers that costs a store each. */
+/** A growing list of numbers in a typed array. */
 export class Samples {
   #values = new Float64Array(1024);
   #count = 0;
@@ -22,14 +22,14 @@ export class Samples {
     this.#values[this.#count++] = value;
   }
 
-  /** The smallest sample that at least `percent` of all are not above; NaN without samples. */
+  /** The smallest sample such that `percent` of all samples are not larger; NaN without samples. */
   percentile(percent: number): number {
     const sorted = this.#values.slice(0, this.#count).sort();
     return sorted[Math.max(0, Math.ceil((percent / 100) * this.#count) - 1)] ?? Number.NaN;
   }
 }
 
-/** The one in the middle, or the mean of the two in the middle; NaN without values. */
+/** The middle value, or the mean of the two middle values; NaN without values. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;

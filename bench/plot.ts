@@ -7,7 +7,7 @@ export type Panel = {
 };
 export type Plot = {
   readonly title: string;
-  /** What x counts. */
+  /** The label of the x axis. */
   readonly axis: string;
   readonly panels: readonly Panel[];
 };
@@ -19,7 +19,7 @@ const pad = { left: 56, right: 16, top: 28, bottom: 40 };
 const style = 'font-family: sans-serif; font-size: 11px; background: white';
 const [ink, grid, line] = ['#333', '#ddd', '#1769aa'];
 
-/** The text of an SVG file. */
+/** Returns the plot as SVG. */
 export function drawPlot({ title, axis, panels }: Plot): string {
   const rows = Math.ceil(panels.length / columns);
   const [width, height] = [panelWidth * Math.min(columns, panels.length), titleHeight + rows * panelHeight];
@@ -57,7 +57,7 @@ function drawPanel({ title, points }: Panel, axis: string): string {
   return [...rulers, `<path d="M${path}" fill="none" stroke="${line}"/>`, ...marks, ...labels].join('\n');
 }
 
-/** The next of 1, 2, 2.5, 5 times a power of ten. */
+/** The next higher 1, 2, 2.5 or 5 times a power of ten. */
 function ceiling(value: number): number {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

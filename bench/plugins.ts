@@ -1,4 +1,4 @@
-// Bench: a command that does nothing, in every kind of plugin: how many a second, and how long one takes.
+// Bench: a no-op command in every kind of plugin: jobs per second, and the time of a single job.
 import { join } from 'node:path';
 import { atLeast, type Bench, type Metric } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
@@ -17,13 +17,13 @@ type Plugins = {
   readonly persistentJobs: number;
   readonly shJobs: number;
   readonly pythonJobs: number;
-  /** One at a time. */
+  /** Jobs that are run one at a time. */
   readonly singles: number;
 };
 
-/** Between looks at the queue: each costs the service half a millisecond that plugins do not get. */
+/** The interval of polling the queue. Each poll takes half a millisecond of CPU from the plugins. */
 const lookMs = 20;
-/** Hosts, persistent processes and frames grow warm with this part of the jobs. */
+/** The fraction of the jobs that warms up hosts, persistent processes and frames. */
 const warmupPart = 0.2;
 
 export const plugins: Bench<Plugins> = {
@@ -70,7 +70,7 @@ export const plugins: Bench<Plugins> = {
   },
 };
 
-/** All are queued while the gates are closed. */
+/** All jobs are queued while the gates are closed. */
 async function drainOf(service: Service, stage: Stage, plugin: string, gate: Gate, jobs: number) {
   const caller = service.caller();
   await queue(service, plugin, Math.max(1, Math.round(jobs * warmupPart)));
@@ -96,7 +96,7 @@ function queue(service: Service, plugin: string, count: number) {
   });
 }
 
-/** From accepted to completed, as its record says; the median, in µs. */
+/** The median time from created to completed by the jobs' records, in µs. */
 async function singleUs(caller: Caller, plugin: string, count: number): Promise<number> {
   const timesUs: number[] = [];
   for (let n = 0; n < count; n++) {
@@ -121,7 +121,7 @@ function emptied(caller: Caller): Promise<true> {
   return until(look, { everyMs: lookMs, withinMs: 120_000, what: 'an empty queue' });
 }
 
-/** What the gateway asks: a shell reads it byte by byte. */
+/** The request that the gateway sends. It is as long as a real one, because a shell reads it byte by byte. */
 function requestOf(n: number): string {
   const asked = { protocol: 2, job_id: '00000000-0000-0000-0000-000000000000', attempt: 1, command: 'run', config: {} };
   const context = { pipeline: null, step_id: null, depth: 0 };

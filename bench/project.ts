@@ -1,4 +1,4 @@
-// Where the project's files are, seen from the sources and from what they compile to.
+// Paths of the project's files, valid for the sources and for the compiled code.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,14 +7,14 @@ const root = findRoot(dirname(fileURLToPath(import.meta.url)));
 
 export const loadFile = join(root, 'dist/bench/load/main.js');
 export const bareGatewayFile = join(root, 'dist/bench/bare/gateway.js');
-/** Code that the threads of a profiled service load first. */
+/** The module that the threads of a profiled service load first. */
 export const preloadFile = join(root, 'dist/bench/profile/preload.js');
 export const projectRoot = root;
 export const pluginRoot = join(root, 'bench/plugins');
-/** What was changed for speed, with figures before and after. */
+/** The record of changes for speed, with figures before and after. */
 export const baselineFile = join(root, 'bench/baseline.jsonl');
 
-/** The command as users run it, of a checkout that is built. */
+/** The headgate command of a built checkout. */
 export function commandIn(checkout: string): string {
   return join(checkout, 'dist/cli/main.js');
 }

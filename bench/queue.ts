@@ -1,4 +1,4 @@
-// A queue of jobs that is built up behind closed gates, and run until none is left.
+// Builds up a queue of jobs behind closed gates, and drains it.
 import type { Caller, Job } from './caller.ts';
 import { closeGates } from './gate.ts';
 import type { LoadPlan, LoadResult } from './load/plan.ts';
@@ -10,20 +10,20 @@ import type { Stretch } from './usage.ts';
 
 export type QueuePlan = Pick<LoadPlan, 'path' | 'padBytes' | 'connections' | 'sampleEvery'> & {
   readonly jobs: number;
-  /** Of the plugin host, when they are not as many as usual. */
+  /** Threads of the plugin host, if not the default number. */
   readonly threads?: number;
 };
 
 export type Drained = {
-  /** How the queue came in. */
+  /** The load that filled the queue. */
   readonly accepted: LoadResult;
-  /** From the opening of the gates until the queue is empty and the job that was accepted last has succeeded. */
+  /** From the opening of the gates until the queue is empty and the last accepted job has succeeded. */
   readonly elapsedMs: number;
-  /** The same time. */
+  /** The usage during that time. */
   readonly stretch: Stretch;
 };
 
-/** Throws when not all was accepted, or does not succeed. */
+/** Throws if any job is refused or does not succeed. */
 export async function drainQueue(service: Service, stage: Stage, { threads, ...plan }: QueuePlan): Promise<Drained> {
   const caller = service.caller();
   await closeGates(service, stage, threads);

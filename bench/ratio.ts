@@ -1,9 +1,9 @@
-// Ratios that were taken round by round, and how far they lie apart.
+// Ratios of several rounds, and their spread.
 import { median } from './percentile.ts';
 
 export type Ratio = { readonly median: number; readonly least: number; readonly most: number };
 
-/** null without any. */
+/** null without ratios. */
 export function spreadOf(ratios: readonly number[]): Ratio | null {
   if (ratios.length === 0) return null;
   return { median: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) };

@@ -1,4 +1,4 @@
-// Reading one path from many connections: as fast as it is answered, by wrk where it is installed.
+// Reads one path from many connections as fast as it is answered, with wrk if it is installed.
 import type { Metric, Target } from './bench.ts';
 import { runLoad } from './load/run.ts';
 import { hasWrk, runWrk } from './load/wrk.ts';
@@ -15,7 +15,7 @@ export type ReadPlan = {
 
 export type ReadResult = { readonly perS: number; readonly p50Us: number; readonly p99Us: number };
 
-/** Throws when any answer has another status. */
+/** Throws if any answer has another status. */
 export async function readOften(service: Service, plan: ReadPlan, stage: Stage): Promise<ReadResult> {
   const { path, connections, seconds, headers = {}, status = 200 } = plan;
   if (hasWrk()) {
@@ -39,7 +39,7 @@ function answered<R extends { readonly completed: number }>(path: string, result
   return result;
 }
 
-/** Rate and latency of a read, under its name. */
+/** The metrics of a read, rate and latency, under its name. */
 export function readMetrics(name: string, { perS, p50Us, p99Us }: ReadResult, target?: Target): Metric[] {
   return [
     { name: `${name}_per_s`, value: perS, unit: '1/s', ...(target && { target }) },

@@ -1,4 +1,4 @@
-// Bench: whether reads of any size hold up the rest: how long /healthz takes while each kind of read is under way.
+// Bench: whether reads delay other requests: how long /healthz takes while each kind of read is in progress.
 import { get } from 'node:http';
 import { atMost, type Bench, type Metric } from './bench.ts';
 import { costMetrics } from './cost.ts';
@@ -12,26 +12,26 @@ import type { Service } from './service.ts';
 import type { Stage } from './stage.ts';
 
 type Reads = {
-  /** Logs with a large text each, and how large. */
+  /** Logs with a large text each, and the size of the text. */
   readonly texts: number;
   readonly characters: number;
   readonly children: number;
   readonly queued: number;
   readonly connections: number;
-  /** Calls of the doctor at once. */
+  /** Parallel calls of the doctor. */
   readonly doctors: number;
-  /** Of each kind of read, one after another. */
+  /** Reads of each kind, one after another. */
   readonly times: number;
-  /** Between one call of /healthz and the next. */
+  /** The pause between two calls of /healthz. */
   readonly pauseMs: number;
 };
 
-/** What a read must find; throws when it does not. `paths` are asked for at once. */
+/** A kind of read. `paths` are requested in parallel; `find` throws if the body lacks the expected data. */
 type Kind = { readonly name: string; readonly paths: readonly string[]; readonly find: (body: string) => unknown };
 
 export const reads: Bench<Reads> = {
   name: 'reads',
-  purpose: '/healthz while searches, large trees, counts, selfcheck and doctor are under way',
+  purpose: '/healthz while searches, large trees, counts, selfcheck and doctor are in progress',
   limitMs: { smoke: 60_000, real: 600_000 },
   parameters: {
     smoke: {
@@ -114,7 +114,7 @@ function healthMetrics(name: string, timesUs: Samples): Metric[] {
   ];
 }
 
-/** How long /healthz takes, one call at a time, until the work is done. */
+/** How long calls of /healthz take, one at a time, until the work is done. */
 async function healthDuring(service: Service, pauseMs: number, work: Promise<unknown>): Promise<Samples> {
   const connection = await service.connect();
   const request = requestBytes({ method: 'GET', path: '/healthz', host: service.url.host, token: service.token });
@@ -136,7 +136,7 @@ async function healthDuring(service: Service, pauseMs: number, work: Promise<unk
   return timesUs;
 }
 
-/** The bodies in pieces, as they came: to join them here would hold up the calls of /healthz. Of many alike the first. */
+/** The bodies as unjoined chunks, because joining them here would delay the calls of /healthz. Of repeated reads only the first is kept. */
 async function readAll(service: Service, paths: readonly string[], times: number): Promise<Buffer[][]> {
   const bodies: Buffer[][] = [];
   for (let time = 0; time < times; time++) {

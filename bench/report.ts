@@ -1,4 +1,4 @@
-// What a bench prints: a table for people, or one JSON object a line.
+// The output of a bench: a table for people, or one JSON object per line.
 import type { Metric, Target } from './bench.ts';
 
 export type Report = {
@@ -6,7 +6,7 @@ export type Report = {
   readonly purpose: string;
   readonly params: { readonly [name: string]: number | string };
   readonly metrics: readonly Metric[];
-  /** For people, instead of a line for each metric. */
+  /** A table for people, printed instead of one line per metric. */
   readonly table?: string | undefined;
 };
 
@@ -29,7 +29,7 @@ export function table({ bench, purpose, params, metrics, table: drawn }: Report)
   ].join('\n');
 }
 
-/** Lines with cells of equal width: the first `names` columns to the left, figures to the right. */
+/** Lines with aligned columns: the first `names` columns to the left, figures to the right. */
 export function columns(rows: readonly (readonly string[])[], names: number): string[] {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)));
   return rows.map(row =>
@@ -52,7 +52,7 @@ function metricLines(metrics: readonly Metric[], isJudged: boolean): string {
   return lines.join('\n');
 }
 
-/** Small runs are not held against the targets. */
+/** Smoke runs are not compared with the targets. */
 function shownTarget(value: number | string, target: Target | undefined, isJudged: boolean): string {
   if (target === undefined || typeof value === 'string') return '';
   const [sign, isMet] = target.kind === 'at_least' ? ['≥', value >= target.value] : ['≤', value <= target.value];
@@ -60,7 +60,7 @@ function shownTarget(value: number | string, target: Target | undefined, isJudge
   return `${sign} ${shown(target.value)}${isJudged ? verdict : ''}`;
 }
 
-/** Figures are not better than six digits. */
+/** Rounds to six significant digits. */
 export function rounded(value: number): number {
   return Number(value.toPrecision(6));
 }

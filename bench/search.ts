@@ -1,4 +1,4 @@
-// Bench: the search among stored logs: a word that one log has, one that all have, and both with more to narrow them.
+// Bench: search among stored logs for a word that one log has, for a word that all have, and for both with further conditions.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import { Connection } from './load/connection.ts';
 import { numberText, requestBytes } from './load/request.ts';
@@ -30,11 +30,11 @@ export const search: Bench<Search> = {
     await storeJobs(service, jobs, connections, 0);
     const storedMs = performance.now();
     const caller = service.caller();
-    // Every result has a field of this name.
+    // Every result has a field with the name n.
     await until(async () => ((await caller.total('/job-logs?query=n&limit=1')) === jobs ? true : undefined), {
       everyMs: 50,
       withinMs: 600_000,
-      what: 'an index that has all logs',
+      what: 'indexing of all logs',
     });
     const indexedMs = performance.now();
     const asked = async (query: (k: number) => string, total: number): Promise<Samples> => {

@@ -1,4 +1,4 @@
-// The gateway as a bench runs it: the real command in a process of its own, found by the line that says it is ready.
+// The service that a bench measures: the real command in a process of its own. Its log line "ready" has the address.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { Caller } from './caller.ts';
@@ -11,15 +11,15 @@ const readyMsMax = 120_000;
 const stopMsMax = 60_000;
 
 export type Launch = {
-  /** Holds config.yaml. */
+  /** The directory with config.yaml. */
   readonly directory: string;
   readonly logFile: string;
   readonly token: string;
   /** The file that node runs. */
   readonly command: string;
-  /** Where CPU profiles of all its threads are put; none are made without it. */
+  /** The directory for CPU profiles of all its threads; undefined: none are made. */
   readonly profiles?: string | undefined;
-  /** For node. */
+  /** Options of node. */
   readonly nodeOptions?: readonly string[] | undefined;
 };
 
@@ -31,20 +31,20 @@ export class Service {
   readonly #logFile: string;
   readonly #exit: Promise<number | string>;
   readonly #profiles: string | undefined;
-  /** What has been measured so far. */
+  /** The stretches measured so far. */
   readonly stretches: Stretch[] = [];
   readonly spawnedAtMs = Date.now();
   #exited = false;
   #orphans: readonly number[] = [];
   #url: URL | null = null;
-  /** From the start of the process to the line `ready`, as that line tells the time. */
+  /** From the start of the process to the time in the log line "ready". */
   #readyMs = Number.NaN;
 
   constructor({ directory, logFile, token, command, profiles, nodeOptions: more = [] }: Launch) {
     this.token = token;
     this.#profiles = profiles;
     this.#logFile = logFile;
-    // To a file: a pipe would have the bench read every line.
+    // The log goes to a file, because the bench would have to read every line of a pipe.
     const log = openSync(logFile, 'w');
     const options = ['--config', directory, '--grace', '5s'];
     const nodeOptions = (process.env['HEADGATE_BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(option => option !== '');
@@ -63,7 +63,7 @@ export class Service {
     });
   }
 
-  /** Resolves when the service says that it is ready. */
+  /** Resolves when the service has logged that it is ready. */
   async ready(): Promise<this> {
     const line = await until(() => this.#readyLine(), {
       everyMs: 5,
@@ -92,7 +92,7 @@ export class Service {
     return new Caller(this.url, this.token);
   }
 
-  /** For requests that are measured one by one. */
+  /** Opens a connection for requests that are measured one by one. */
   connect(): Promise<Connection> {
     return Connection.open(this.url.hostname, Number(this.url.port));
   }
@@ -101,7 +101,7 @@ export class Service {
     return usageOf(this.pid);
   }
 
-  /** Begins a stretch of work that is measured; what comes back ends it. */
+  /** Begins a measured stretch of work; the returned function ends it. */
   stretch(): () => Stretch {
     const before = this.usage();
     return () => {
@@ -111,7 +111,7 @@ export class Service {
     };
   }
 
-  /** Ends it as an operator would. Throws unless it ends well. */
+  /** Stops the service as an operator would. Throws if its exit status is not 0. */
   async stop(): Promise<void> {
     await this.#endProfiles();
     this.#child.kill('SIGTERM');
@@ -121,7 +121,7 @@ export class Service {
     if (status !== 0) throw new Error(`the service ended with ${status}: ${this.lastWords()}`);
   }
 
-  /** Ends it as a crash would. Its hosts end a moment later. */
+  /** Kills the service. Its hosts end a moment later. */
   async kill(): Promise<void> {
     if (!this.#exited) {
       await this.#endProfiles();
@@ -131,7 +131,7 @@ export class Service {
     await this.#exit;
   }
 
-  /** Kills it, and resolves when its hosts have ended too. */
+  /** Kills the service; resolves when its hosts have ended too. */
   async end(): Promise<void> {
     await this.kill();
     const isGone = () => (this.#orphans.some(pid => existsSync(`/proc/${pid}`)) ? undefined : true);
@@ -143,7 +143,7 @@ export class Service {
     return readFileSync(this.#logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
   }
 
-  /** Throws when it has ended by itself. */
+  /** Throws if the service has ended by itself. */
   assertRunning(): void {
     if (this.#exited) throw new Error(`the service has ended: ${this.lastWords()}`);
   }

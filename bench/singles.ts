@@ -1,12 +1,12 @@
-// A steady, light load: single jobs of a command that does nothing, one after the other.
+// A steady, light load: single no-op jobs, one after the other.
 import type { Caller, Job } from './caller.ts';
 import { nowUs } from './moment.ts';
 import { pause, until } from './pause.ts';
 
-/** A single job that has succeeded, and when its request was sent, in µs since the epoch. */
+/** A single job that has succeeded, and the time of its request in µs since the epoch. */
 export type Single = { readonly sentUs: number; readonly job: Job };
 
-/** Until it is enough; a pause between one and the next. Throws when one does not succeed. */
+/** Runs single jobs, with a pause between two, until `isEnough` says so. Throws if one does not succeed. */
 export async function singles(
   caller: Caller,
   pauseMs: number,
@@ -24,7 +24,7 @@ export async function singles(
   return done;
 }
 
-/** Looks every so many ms. */
+/** Polls the job every `everyMs`, and resolves with it when it has ended. */
 export function ended(caller: Caller, id: string, everyMs: number): Promise<Job> {
   const look = async () => {
     const job = await caller.job(id);

@@ -1,11 +1,11 @@
-// The bare loop beside which a process for each attempt is measured: nothing but starting a program, asking it and reading its answer.
+// The baseline for a process per attempt: a loop that starts a program, sends it a request and reads its answer.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { outputOf } from './load/run.ts';
 
 type Loop = {
   readonly program: string;
-  /** What it reads on stdin. */
+  /** The program's stdin. */
   readonly request: string;
   readonly count: number;
   readonly atOnce: number;
@@ -14,14 +14,14 @@ type Loop = {
 const self = fileURLToPath(import.meta.url);
 
 /**
- * Resolves with how many a second a loop starts that is alone in a process of its own: starts cost more in a large one.
- * Rejects when a program does not answer.
+ * Runs the loop in a process of its own, because starts are slower in a large process. Resolves with starts per second.
+ * Rejects if a program does not answer.
  */
 export async function spawnLoop(loop: Loop): Promise<number> {
   return Number(await outputOf(process.execPath, [self, JSON.stringify(loop)]));
 }
 
-/** A fifth as many come first, so that its code is compiled. */
+/** A warm-up with a fifth as many starts comes first, so that code is compiled. */
 async function run({ program, request, count, atOnce }: Loop): Promise<number> {
   const warmup = Math.ceil(count / 5);
   let left = warmup;

@@ -12,7 +12,7 @@ type Sse = {
   readonly one: number;
   readonly some: number;
   readonly many: number;
-  /** Of the many. */
+  /** Readers among the thousand that never read. */
   readonly neverRead: number;
   readonly connections: number;
   readonly seconds: number;
@@ -84,7 +84,7 @@ async function measure(service: Service, readers: number, paused: number, connec
 
 const eventLine = Buffer.from('\nevent: ');
 
-/** Counts frames. A line that lies over two pieces is missed: they are few. */
+/** Counts frames. A line that spans two chunks is missed; there are few of these. */
 function openReader(service: Service, neverReads: boolean): Reader {
   const { hostname, port, host } = service.url;
   const socket = connect({ host: hostname, port: Number(port) });

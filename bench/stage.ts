@@ -1,4 +1,4 @@
-// A temporary directory with a configuration in it, and the services that a bench starts there. Leaves nothing behind.
+// A temporary directory with a configuration, and the services that a bench starts there. It is removed at the end.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import { commandIn, pluginRoot, projectRoot } from './project.ts';
 import { Service } from './service.ts';
 import type { Stretch } from './usage.ts';
 
-/** Threads, and programs at once: as many as gates that must be held. */
+/** Threads, and parallel programs: as many jobs must be held at the gates. */
 export const workers = 2;
-/** Above all that any bench queues. */
+/** More than any bench queues. */
 const queueDepthMax = 5_000_000;
 const storedJobsMax = 100_000_000;
 const bodyMax = '2MB';
@@ -16,25 +16,25 @@ const token = 'bench-token-0123456789abcdef';
 
 export type Setting = {
   readonly pipelines?: readonly object[];
-  /** Besides those of the plugin root: more instances. */
+  /** Plugin instances besides those of the plugin root. */
   readonly instances?: { readonly [name: string]: object };
-  /** Where to listen; 0 lets the system choose. */
+  /** The port to listen on; 0 lets the system choose. */
   readonly port?: number;
-  /** Of the plugin host. */
+  /** Threads of the plugin host. */
   readonly threads?: number;
-  /** More of these sections. */
+  /** More keys of these sections. */
   readonly service?: object;
   readonly retention?: object;
-  /** For the service's own process. */
+  /** Options of node for the service's own process. */
   readonly nodeOptions?: readonly string[];
 };
 
 export type StageOptions = {
-  /** Where CPU profiles of the services are put. */
+  /** The directory for CPU profiles of the services. */
   readonly profiles?: string | undefined;
-  /** The service's command, when it is not the one that is built here. */
+  /** The service's command; undefined: the one of this checkout. */
   readonly command?: string | undefined;
-  /** `api.server`; absent: the default of the service. */
+  /** The value of `api.server`; undefined: the default of the service. */
   readonly server?: string | undefined;
 };
 
@@ -52,7 +52,7 @@ export class Stage {
     mkdirSync(this.#gates);
   }
 
-  /** Where the services keep their state. */
+  /** The directory of the services' state. */
   get state(): string {
     return join(this.directory, 'data');
   }
@@ -61,7 +61,7 @@ export class Stage {
     return join(this.directory, 'gates');
   }
 
-  /** Starts the service on the state that is there, without waiting for it. */
+  /** Starts the service on the existing state, without waiting for it. */
   launch(setting: Setting = {}): Service {
     const {
       pipelines = [],
@@ -84,7 +84,7 @@ export class Stage {
       },
       plugin_roots: [pluginRoot],
       plugins: {
-        // Nothing may end a gate but its opening.
+        // A gate must end only when it is opened.
         gate: { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
         'program-gate': { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
         'persistent-gate': { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
@@ -106,28 +106,28 @@ export class Stage {
     return this.launch(setting).ready();
   }
 
-  /** What has been measured on its services. */
+  /** The stretches measured on its services. */
   get stretches(): readonly Stretch[] {
     return this.#services.flatMap(({ stretches }) => stretches);
   }
 
-  /** How many jobs hold a thread at the gate. */
+  /** How many jobs wait at the gate, each in a thread or process of its own. */
   heldCount(): number {
     return readdirSync(this.#gates).filter(name => name.startsWith('held-')).length;
   }
 
-  /** Lets the threads go. */
+  /** Releases the jobs at the gates. */
   openGates(): void {
     writeFileSync(join(this.#gates, 'open'), '');
   }
 
-  /** Forgets the state, for a service that starts empty. */
+  /** Removes the state, so that the next service starts empty. */
   clear(): void {
     rmSync(this.state, { recursive: true, force: true });
     this.renewGates();
   }
 
-  /** After they were opened: they can be held again. */
+  /** Makes opened gates usable again. */
   renewGates(): void {
     rmSync(this.#gates, { recursive: true, force: true });
     mkdirSync(this.#gates);

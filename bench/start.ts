@@ -1,4 +1,4 @@
-// Bench: what a start costs, until the first job has ended: CPU of all threads and hosts, and time.
+// Bench: the cost of a start until the first job has ended: time, and CPU of all threads and hosts.
 import type { Bench } from './bench.ts';
 import { percentile } from './percentile.ts';
 import { succeeded } from './queue.ts';

@@ -4,7 +4,7 @@ import { runLoad } from './load/run.ts';
 import { until } from './pause.ts';
 import type { Service } from './service.ts';
 
-/** Each job's result has the number of its request. A sample of their ids comes back. */
+/** Each job's result has the number of its request. Returns a sample of their ids. */
 export async function storeJobs(
   service: Service,
   jobs: number,

@@ -1,4 +1,4 @@
-// What the disk takes for the smallest durable write, in the same run: nothing that is acknowledged can be faster.
+// Measures the disk's smallest durable write: no acknowledged job can be faster.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { Samples } from './percentile.ts';
 
 const pageBytes = 4096;
 
-/** µs of writing one page and waiting until it is on disk, as often and as far apart as said. */
+/** Times in µs of writing one page until it is on disk, `samples` times with a pause between. */
 export async function measureSync(samples: number, pauseMs: number): Promise<Samples> {
   const file = join(tmpdir(), `headgate-sync-${process.pid}`);
   const fd = openSync(file, 'w', 0o600);

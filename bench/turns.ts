@@ -1,11 +1,11 @@
-// Bench: how long work whose size others decide holds the ledger, at most, and how fast it is done.
+// Bench: how long at most the ledger is blocked by work whose size plugins and callers decide, and how fast that work is done.
 import { join } from 'node:path';
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Stage } from './stage.ts';
 import { cases, type Sizes } from './turns/cases.ts';
 import { notedTurns, notingTurns } from './turns/probe.ts';
 
-/** The law of time (ARCHITECTURE.md). */
+/** The limit of law 7 in ARCHITECTURE.md. */
 const turnMsMax = 50;
 
 export const turns: Bench<Sizes> = {

@@ -1,28 +1,28 @@
-// What the service costs: CPU time and memory of its own process and of its plugin hosts, as Linux counts them.
+// CPU time and memory of the service's process and of its plugin hosts, as Linux counts them.
 import { readdirSync, readFileSync } from 'node:fs';
 
 export type Cost = {
-  /** User and system. */
+  /** User and system time. */
   readonly cpuMs: number;
   readonly rssMb: number;
-  /** The largest it has been. */
+  /** The peak so far. */
   readonly rssPeakMb: number;
   /** Without pages of mapped files, such as the store's. */
   readonly rssAnonymousMb: number;
 };
 
-/** The service's own process, and all that descend from it, added up. */
+/** The usage of the service's process, and the sum over its descendants. */
 export type Usage = {
-  /** When: µs of the system's steady clock. */
+  /** The time of the reading, in µs of the system's monotonic clock. */
   readonly atUs: number;
   readonly service: Cost;
   readonly host: Cost;
 };
 
-/** What was used at both ends of a stretch of work. */
+/** The readings at both ends of a stretch of work. */
 export type Stretch = { readonly before: Usage; readonly after: Usage };
 
-/** Clock ticks of /proc: a constant of the kernel's interface. */
+/** The length of a clock tick in /proc, a constant of the kernel's interface. */
 const msPerTick = 10;
 const kbPerMb = 1024;
 const none: Cost = { cpuMs: 0, rssMb: 0, rssPeakMb: 0, rssAnonymousMb: 0 };
@@ -32,7 +32,7 @@ export function usageOf(pid: number): Usage {
   return { atUs: Number(process.hrtime.bigint() / 1000n), service: costOf(pid), host };
 }
 
-/** Descendants of a process, itself left out. */
+/** The descendants of a process, without the process itself. */
 export function descendantsOf(pid: number): number[] {
   const children = new Map<number, number[]>();
   for (const entry of readdirSync('/proc')) {
@@ -46,7 +46,7 @@ export function descendantsOf(pid: number): number[] {
   return found;
 }
 
-/** CPU time of the living threads of a process tree in µs: finer than ticks, for a service that does next to nothing. */
+/** CPU time of the living threads of a process tree, in µs. It is finer than ticks, for an idle service. */
 export function fineCpuUs(pid: number): number {
   return [pid, ...descendantsOf(pid)].reduce((sum, each) => sum + threadsUs(each), 0);
 }
@@ -64,7 +64,7 @@ function costOf(pid: number): Cost {
   const status = textOf(`/proc/${pid}/status`);
   if (!fields || !status) return none;
   const mb = (key: string) => Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / kbPerMb;
-  // utime, stime, and the same of children that have ended.
+  // utime, stime, cutime, cstime; the last two belong to ended children.
   const ticks = [11, 12, 13, 14].reduce((sum, field) => sum + Number(fields[field]), 0);
   return { cpuMs: ticks * msPerTick, rssMb: mb('VmRSS'), rssPeakMb: mb('VmHWM'), rssAnonymousMb: mb('RssAnon') };
 }

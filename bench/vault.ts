@@ -1,4 +1,4 @@
-// Bench: what secrets cost. The same fan-out with two secrets granted to its plugin and with none, in turns, on one service.
+// Bench: the cost of secrets. The same fan-out alternates between two secrets granted to its plugin and none, on one service.
 import { initVault } from '../cli/vault/init.ts';
 import { openStore } from '../runtime/store/lmdb.ts';
 import { atLeast, type Bench } from './bench.ts';
@@ -36,7 +36,7 @@ export const vault: Bench<VaultBench> = {
     await post('/vault/principal', { name: 'fan', kind: 'plugin' });
     const perS = { without: [] as number[], with: [] as number[] };
     const results: unknown[] = [];
-    // The first runs warm the service up, with secrets and without.
+    // The first runs, with secrets and without, warm the service up.
     for (const principals of [['fan'], []]) {
       await grant(principals);
       await runFan(service.caller(), children);
@@ -64,7 +64,7 @@ export const vault: Bench<VaultBench> = {
   },
 };
 
-/** Of the audit trail, values alone. */
+/** The size of the audit trail's values, without keys. */
 function trailBytes(path: string): number {
   const store = openStore(path);
   let bytes = 0;

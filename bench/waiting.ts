@@ -1,4 +1,4 @@
-// How long a caller waits for a job with ?wait=, beside a synchronous pipeline with that job as its only step: in turns.
+// How long a caller waits for a job with ?wait=, and for a synchronous pipeline with that job as its only step. The two alternate.
 import { NumberedRequest } from './load/request.ts';
 import { nowUs } from './moment.ts';
 import { Samples } from './percentile.ts';
@@ -13,7 +13,7 @@ export const oneStep = {
 
 const paths = { job: '/plugin/noop/run?wait=60s', run: '/pipeline/one' };
 
-/** Each way `samples` times. */
+/** Measures each of the two `samples` times. */
 export async function runWaits(service: Service, samples: number) {
   const { host } = service.url;
   const connection = await service.connect();

@@ -1,4 +1,4 @@
-// The fingerprint of what a bench has seen done: a bench that does nothing, or something else, shows.
+// The fingerprint of the work that a bench has seen done. It reveals a bench that does nothing, or other work.
 import { createHash } from 'node:crypto';
 
 export function workHash(work: unknown): string {

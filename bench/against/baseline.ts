@@ -6,7 +6,7 @@ import { baselineFile } from '../project.ts';
 import { type Change, changeRecords } from './change.ts';
 
 export type Source = {
-  /** Abbreviated; null where there is no repository. */
+  /** The abbreviated hash; null outside a repository. */
   readonly commit: string | null;
   /** Whether files differ from that commit, other than this record. */
   readonly dirty: boolean;
@@ -18,7 +18,7 @@ export type Kept = {
   /** The checkouts that were measured. */
   readonly before: string;
   readonly after: string;
-  /** What was changed, in a sentence. */
+  /** The change, in a sentence. */
   readonly change: string;
   readonly rounds: number;
   readonly changes: readonly Change[];
@@ -30,7 +30,7 @@ export function keep({ before, after, changes, ...rest }: Kept): void {
   appendFileSync(baselineFile, `${JSON.stringify(line)}\n`);
 }
 
-/** Of a checkout, as git tells; its build is not looked at. */
+/** Asks git about a checkout; its build is not examined. */
 function sourceOf(directory: string): Source {
   const git = (...args: string[]) =>
     execFileSync('git', ['-C', directory, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();

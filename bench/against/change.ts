@@ -1,10 +1,10 @@
-// What has changed from one build of the service to another: each metric before and after, and their ratio round by round.
+// The difference between two builds of the service: each metric before and after, and their ratio in each round.
 import type { Metric } from '../bench.ts';
 import { median } from '../percentile.ts';
 import { type Ratio, spreadOf } from '../ratio.ts';
 import { columns, rounded, shown } from '../report.ts';
 
-/** What one round measured of each. */
+/** The metrics of both builds in one round. */
 export type Round = { readonly before: readonly Metric[]; readonly after: readonly Metric[] };
 
 export type Change = {
@@ -17,7 +17,7 @@ export type Change = {
   readonly ratio: Ratio | null;
 };
 
-/** Of the metrics that are numbers and that both have in every round. */
+/** Compares the metrics that are numbers and that both builds have in every round. */
 export function changesOf(rounds: readonly Round[]): Change[] {
   return rounds[0]!.before.flatMap(({ name, unit }): Change[] => {
     const before = rounds.map(round => numberOf(round.before, name));
@@ -40,7 +40,7 @@ export function changeTable(changes: readonly Change[]): string {
   return lines.map(line => `  ${line}`.trimEnd()).join('\n');
 }
 
-/** As they are written down: by name, with few digits. */
+/** The form in which they are recorded: by name, with few digits. */
 export function changeRecords(changes: readonly Change[]) {
   return Object.fromEntries(
     changes.map(({ name, unit, before, after, ratio }) => [

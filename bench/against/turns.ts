@@ -7,18 +7,18 @@ import { commandIn, projectRoot } from '../project.ts';
 import type { Round } from './change.ts';
 
 export type Contest = Pick<MeasureOptions, 'size' | 'parameters' | 'only'> & {
-  /** The checkout whose build is what was before. */
+  /** The checkout with the build from before the change. */
   readonly directory: string;
   readonly rounds: number;
 };
 
 export type Outcome = { readonly params: Parameters; readonly rounds: readonly Round[] };
 
-/** The other first in the first round, this one first in the second, and so on. Throws when the two do different work. */
+/** The builds alternate: in the first round the other goes first, in the second this one. Throws if they do different work. */
 export async function measureAgainst(bench: Bench, { directory, rounds, ...options }: Contest): Promise<Outcome> {
   const commands = { before: commandIn(resolve(directory)), after: commandIn(projectRoot) };
   for (const command of Object.values(commands)) {
-    if (!existsSync(command)) throw new Error(`${command} is not there: npm run build`);
+    if (!existsSync(command)) throw new Error(`${command} does not exist: run "npm run build" there`);
   }
   const done: Round[] = [];
   for (let round = 1; round <= rounds; round++) {

@@ -1,4 +1,4 @@
-// The bare gateway as a bench has it: a process that is found by the port it prints.
+// Starts the bare gateway as a process, and calls it on the port that it prints.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -11,7 +11,7 @@ import { bareGatewayFile } from '../project.ts';
 
 export class BareGateway {
   readonly url: URL;
-  /** It looks at none; sent all the same, for requests of the same length. */
+  /** The gateway ignores the token; it is sent so that requests have the same length as headgate's. */
   readonly token: string;
   readonly #child: ChildProcess;
 
@@ -21,7 +21,7 @@ export class BareGateway {
     this.token = token;
   }
 
-  /** Its store is put into the directory. */
+  /** The directory receives its store. */
   static async start(directory: string, token: string): Promise<BareGateway> {
     const child = spawn(process.execPath, [bareGatewayFile, directory], { stdio: ['pipe', 'pipe', 'inherit'] });
     const [port] = (await Promise.race([
@@ -33,7 +33,7 @@ export class BareGateway {
     return new BareGateway(child, port, token);
   }
 
-  /** One call at a time: from just before it to the moment when its last step began, and to its answer. */
+  /** Makes one call at a time, and measures from just before it to the start of its last step and to its answer. */
   async times(path: string, count: number, pauseMs: number): Promise<{ startUs: Samples; answerUs: Samples }> {
     const { host, hostname, port } = this.url;
     const connection = await Connection.open(hostname, Number(port));

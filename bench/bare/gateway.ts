@@ -1,4 +1,4 @@
-// The bare gateway's process: sockets on this thread, a ledger on another. It does nothing that a durable job could do without.
+// The bare gateway's process: sockets on this thread, a ledger on another. It does only what durable jobs cannot do without.
 
 import uws, { type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { Worker } from 'node:worker_threads';
@@ -10,7 +10,7 @@ const waiting = new Map<number, HttpResponse>();
 let calls: Call[] = [];
 let count = 0;
 
-/** All calls of one poll of the sockets go as one packet. */
+/** Sends all calls of one poll of the sockets as one packet. */
 function send(): void {
   ledger.postMessage(calls);
   calls = [];
@@ -51,5 +51,5 @@ uws
     process.stdout.write(`${uws.us_socket_local_port(socket)}\n`);
   });
 
-// It lives as long as whoever has started it.
+// It ends with the process that started it.
 process.stdin.on('end', () => process.exit(0)).resume();

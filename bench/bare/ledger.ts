@@ -1,4 +1,5 @@
-// The bare gateway's ledger: what waits is one value and one commit, then answers and steps leave. The store is set up as the product's.
+// The bare gateway's ledger: all waiting calls become one value and one commit; then answers and steps leave. Its store has the same
+// options as headgate's.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { open } from 'lmdb';
 import type { Answer, Begun, Call, Steps } from './protocol.ts';
 
-/** As many as a frame of the product has at most. */
+/** The most jobs that a frame of headgate has. */
 const frameStepsMax = 512;
 
 const store = open<Uint8Array, number>({
@@ -17,7 +18,7 @@ const store = open<Uint8Array, number>({
 });
 const program = fileURLToPath(new URL('./host.js', import.meta.url));
 const host = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
-/** What is left of each call: steps of the stage under way, and the stages after it. */
+/** The rest of each call: unfinished steps of the current stage, and the stages after it. */
 const left = new Map<number, { open: number; readonly stages: readonly number[] }>();
 let calls: Call[] = [];
 let begun: Begun[number][] = [];

@@ -1,9 +1,9 @@
-// What the threads and the process of the bare gateway tell each other.
+// The messages between the threads and processes of the bare gateway.
 
-/** Of a fan-out. */
+/** The children of a fan-out. */
 export const children = 1_000;
 
-/** What a caller asks for: to be acknowledged, or the end of stages, one after the other; each has so many steps, side by side. */
+/** The stages of each path, which run one after the other: the number of parallel steps in each. Without stages a call is only stored. */
 export const stagesOf: { readonly [path: string]: readonly number[] } = {
   '/accept': [],
   '/start': [1],
@@ -11,12 +11,12 @@ export const stagesOf: { readonly [path: string]: readonly number[] } = {
   '/fan': [1, children, 1],
 };
 
-/** From the sockets to the ledger. */
+/** Sent from the sockets to the ledger. */
 export type Call = { readonly id: number; readonly stages: readonly number[]; readonly body: Uint8Array };
 
-/** From the ledger to the sockets: on disk. startedUs: when the last step began, µs since the epoch; 0 without steps. */
+/** Sent from the ledger to the sockets after the commit. startedUs: when the last step began, µs since the epoch; 0 without steps. */
 export type Answer = { readonly id: number; readonly startedUs: number };
 
-/** One line of JSON from the ledger to the host: for each step the id of its call; and one back, with the moment when each began. */
+/** One line of JSON to the host with the id of the call for each step; the host answers with a line of the times when they began. */
 export type Steps = readonly number[];
 export type Begun = readonly (readonly [id: number, startedUs: number])[];

@@ -1,4 +1,4 @@
-// What a thread of the bare gateway's host runs: it notes the moment, and is done.
+// The step that a thread of the bare gateway's host runs: it returns the current time.
 import { nowUs } from '../moment.ts';
 import type { Begun, Steps } from './protocol.ts';
 

@@ -1,4 +1,4 @@
-// What the bench "peers" prints: who was there and how, each kind of work, and how many times better headgate is.
+// The output of the bench "peers": the contestants and their settings, each kind of work, and how many times better headgate is.
 import type { Metric } from '../bench.ts';
 import type { Ratio } from '../ratio.ts';
 import { columns } from '../report.ts';
@@ -7,7 +7,7 @@ import { ratioOf, type Turns, typical, type Work } from './works.ts';
 export type Contest = {
   readonly turns: Turns;
   readonly works: readonly Work[];
-  /** Peers whose acknowledged jobs are on the disk: those that headgate is held against. */
+  /** The peers whose acknowledged jobs are on disk. headgate is compared with these. */
   readonly synced: readonly string[];
   /** Peers that could not be measured, with the reason. */
   readonly missing: { readonly [peer: string]: string };
@@ -15,7 +15,7 @@ export type Contest = {
 
 const own = 'headgate';
 
-/** `<work>.<contestant>`, and for the ratios `<work>.ratio`, `.ratio_least`, `.ratio_most`. */
+/** Metrics are named `<work>.<contestant>`, ratios `<work>.ratio`, `.ratio_least`, `.ratio_most`. */
 export function contestMetrics(contest: Contest): Metric[] {
   const { turns, works } = contest;
   return works.flatMap(work => {
@@ -53,7 +53,7 @@ export function contestTable(contest: Contest): string {
   return [...columns([head, ...rows], 2), '', ...facts, ...absent, ''].map(line => `  ${line}`.trimEnd()).join('\n');
 }
 
-/** Against the best of the peers that sync, round by round. */
+/** The ratio to the best of the synced peers in each round. */
 function ratioToBest({ turns, synced }: Contest, work: Work): Ratio | null {
   const others = synced.flatMap(name => (turns[name] ? [turns[name]] : []));
   return ratioOf(work, turns[own] ?? [], others);

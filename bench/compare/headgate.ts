@@ -14,7 +14,7 @@ import type { Stage } from '../stage.ts';
 
 const path = '/plugin/noop/run';
 
-/** There is no bulk call: what the peers add in bulk comes in like the rest, and counts for draining only. */
+/** headgate has no bulk call, so the jobs that peers add in bulk are submitted one by one, and only their draining is measured. */
 export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFigures> {
   stage.clear();
   const service = await stage.start({ pipelines: [threeSteps, fanPipeline] });
@@ -57,7 +57,7 @@ function facts(): Facts {
   };
 }
 
-/** As the peers do. */
+/** The same warm-up as the peers have. */
 async function warmUp(service: Service, stage: Stage, plan: TurnPlan): Promise<void> {
   await submitRate(service, plan.warmup, plan.inFlight);
   await closeGates(service, stage);
@@ -73,7 +73,7 @@ async function submitRate(service: Service, jobs: number, connections: number): 
   return (jobs * 1000) / elapsedMs;
 }
 
-/** Throws when fewer are queued than were answered. */
+/** Throws if fewer jobs are queued than were answered 202. */
 async function flightRateOf(service: Service, stage: Stage, { inFlight, seconds }: TurnPlan): Promise<number> {
   const before = await service.caller().queueDepth();
   const { directory } = stage;

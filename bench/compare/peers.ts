@@ -1,4 +1,4 @@
-// Bench: headgate and other job systems at the same work, in turns.
+// Bench: headgate and other job systems take turns at the same work.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,16 +14,16 @@ import { worksOf } from './works.ts';
 
 type Peers = Pick<TurnPlan, 'warmup' | 'one' | 'seconds' | 'jobs' | 'samples' | 'runs'> & {
   readonly rounds: number;
-  /** Fan-outs have a hundred children, then ten times as many, and so on up to this. */
+  /** Fan-outs begin with a hundred children, and grow tenfold up to this number. */
   readonly children: number;
 };
 
 const own = 'headgate';
-/** Their acknowledged jobs are on the disk. */
+/** The peers whose acknowledged jobs are on disk. */
 const synced = ['bullmq-always', 'graphile-worker', 'pg-boss', 'plainjob-full', 'restate'];
-/** No ratio is against them: they take a turn in the first round only. */
+/** Peers without a ratio. They take a turn in the first round only. */
 const beside = ['bullmq-sandboxed', 'bullmq-everysec', 'plainjob-normal'];
-/** With all of the work these would need minutes. */
+/** Peers that do less work, because all of it would take them minutes. */
 const slow: { readonly [peer: string]: { readonly share: number; readonly childrenMax: number } } = {
   restate: { share: 0.1, childrenMax: 10_000 },
   'bullmq-sandboxed': { share: 0.2, childrenMax: 10_000 },
@@ -72,7 +72,7 @@ export const peers: Bench<Peers> = {
       }
       process.stderr.write('\n');
     }
-    // Who failed later is left out as a whole.
+    // A peer that fails in any round is omitted entirely.
     for (const name of Object.keys(missing)) delete turns[name];
     const contest = { turns, works: worksOf(plan), synced, missing };
     return {
@@ -90,7 +90,7 @@ function planOf(name: string, plan: TurnPlan): TurnPlan {
   return { ...plan, warmup, jobs, fanouts: plan.fanouts.filter(children => children <= childrenMax) };
 }
 
-/** In a process of its own, with a server of its own. Its figures, or why there are none. */
+/** Runs a turn in a process of its own, with a server of its own. Resolves with the figures, or the reason why there are none. */
 async function peerTurn(name: string, plan: TurnPlan): Promise<TurnFigures | string> {
   if (!existsSync(peerFile)) return 'not installed: npm install in bench/peers';
   try {
@@ -103,7 +103,7 @@ async function peerTurn(name: string, plan: TurnPlan): Promise<TurnFigures | str
     return JSON.parse(stdout) as TurnFigures;
   } catch (error) {
     const { killed, stderr = '' } = error as { killed?: boolean; stderr?: string };
-    if (killed) return `not done within ${turnMsMax} ms`;
+    if (killed) return `not finished within ${turnMsMax} ms`;
     return /^(?:\w*Error|error): .*$/m.exec(stderr)?.[0] ?? (error as Error).message.slice(0, 200);
   }
 }

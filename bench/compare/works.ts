@@ -1,4 +1,4 @@
-// The kinds of work that are compared, and how many times better one contestant is than another at each.
+// The kinds of work that are compared, and how many times better one contestant is than another at each of them.
 import type { TurnFigures, TurnPlan } from '../peers/turn.ts';
 import { median, percentile } from '../percentile.ts';
 import { type Ratio, spreadOf } from '../ratio.ts';
@@ -8,11 +8,11 @@ export type Work = {
   readonly unit: '1/s' | 'us' | 'ms';
   /** A rate is better when it is larger, a time when it is smaller. */
   readonly value: (figures: TurnFigures) => number | null;
-  /** How many times better headgate shall be than the best peer. */
+  /** How many times better than the best peer headgate should be. */
   readonly target?: number;
 };
 
-/** What was measured of a contestant in its turns, by work. */
+/** The figures of each contestant in its turns; null: a turn was not measured. */
 export type Turns = { readonly [contestant: string]: readonly (TurnFigures | null)[] };
 
 const fanoutTargets: { readonly [children: number]: number } = { 1000: 6, 100000: 12 };
@@ -36,12 +36,12 @@ export function worksOf({ runsAtOnce, fanouts }: Pick<TurnPlan, 'runsAtOnce' | '
   ];
 }
 
-/** A contestant may have done fewer than were planned. */
+/** A contestant may have done less than was planned. */
 function ms(us: number | null | undefined): number | null {
   return us == null ? null : us / 1000;
 }
 
-/** In each round against the best of the others in that round; null when none of them did this work. */
+/** The ratio to the best of the others in each round; null if none of them did this work. */
 export function ratioOf(work: Work, own: Turns[string], others: readonly Turns[string][]): Ratio | null {
   const ratios = own.flatMap((figures, round) => {
     const mine = figures && work.value(figures);

@@ -1,8 +1,8 @@
-// Requests of one body from many connections for a time, each acknowledged: by wrk when it is installed, else by the client here.
+// Sends the same request from many connections for a time, with wrk if it is installed, otherwise with the client of this folder.
 import { type Loaded, runLoad } from './run.ts';
 import { hasWrk, runWrk, type WrkPlan, type WrkResult } from './wrk.ts';
 
-/** Throws when any was answered otherwise, or none. */
+/** Throws if any request is not acknowledged, or if there was none. */
 export async function runAccepting(service: Loaded, plan: Omit<WrkPlan, 'read'>): Promise<WrkResult> {
   const result = hasWrk() ? await runWrk(service, plan) : await runBundled(service, plan);
   if (result.completed === 0) throw new Error('nothing was accepted');

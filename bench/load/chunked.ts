@@ -1,8 +1,8 @@
-// Bodies that come in chunks, each with its length before it, for answers whose length nobody knows when they begin.
+// Decodes bodies in chunked transfer encoding.
 
 const lineEnd = Buffer.from('\r\n');
 
-/** The body that begins at `at`, which is the last of the bytes; null: there is more to come. */
+/** The body that begins at `at` and ends with the bytes; null: it is not complete yet. */
 export function chunkedBody(bytes: Buffer, at: number): Buffer | null {
   const chunks: Buffer[] = [];
   for (let here = at; ; ) {

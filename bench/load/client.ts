@@ -1,4 +1,4 @@
-// The load client: many connections, on each the next request as soon as the response is there.
+// The load client: each of many connections sends its next request as soon as it has the response.
 import { Samples } from '../percentile.ts';
 import { Connection } from './connection.ts';
 import type { LoadPlan, LoadResult, LoadSample } from './plan.ts';
@@ -16,7 +16,7 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   return run.result();
 }
 
-/** The bytes of the request with a number. */
+/** Returns the bytes of request `n`. */
 type Requests = (n: number) => Buffer;
 
 function requestsOf({ path, padBytes, read }: LoadPlan, parts: Pick<RequestParts, 'host' | 'token'>): Requests {
@@ -49,7 +49,7 @@ class Run {
     this.#countMax = plan.until.kind === 'requests' ? plan.until.count : Number.POSITIVE_INFINITY;
   }
 
-  /** Resolves when the connection has nothing more to do. */
+  /** Resolves when the connection has sent all its requests. */
   drive(connection: Connection, request: Requests): Promise<void> {
     return new Promise(resolve => {
       let n = 0;

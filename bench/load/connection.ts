@@ -1,15 +1,15 @@
-// One HTTP/1.1 connection over a raw socket, one request at a time: as little work for a response as can be.
+// One HTTP/1.1 connection over a raw socket, one request at a time, with as little work per response as possible.
 import { connect, type Socket } from 'node:net';
 import { chunkedBody } from './chunked.ts';
 
-/** `body` is a view that is good only during the call. */
+/** `body` is a view that is valid only during the call. */
 export type OnResponse = (status: number, body: Buffer) => void;
 
 const headEnd = Buffer.from('\r\n\r\n');
 const lengthName = Buffer.from('Content-Length: ');
 const chunkedName = Buffer.from('Transfer-Encoding: chunked');
 const statusAt = 'HTTP/1.1 '.length;
-/** It has no body, and need not say so. */
+/** A response with this status has no body, and may lack Content-Length. */
 const notModified = 304;
 const zero = 48;
 const nine = 57;
@@ -18,7 +18,7 @@ export class Connection {
   readonly #socket: Socket;
   #waiting: OnResponse | null = null;
   #onFailure: (reason: string) => void = () => {};
-  /** The beginning of a response whose rest is to come. */
+  /** The beginning of an incomplete response. */
   #held: Buffer | null = null;
 
   private constructor(socket: Socket) {
@@ -49,7 +49,7 @@ export class Connection {
     this.#socket.write(request);
   }
 
-  /** The response with a body of its own. */
+  /** Resolves with a copy of the body. */
   ask(request: Buffer): Promise<{ status: number; body: Buffer }> {
     return new Promise((resolve, reject) => {
       this.#onFailure = reason => reject(new Error(reason));
@@ -77,7 +77,7 @@ export class Connection {
     }
     const onResponse = this.#waiting;
     this.#waiting = null;
-    if (!onResponse || (chunked === null && bytes.length > end)) this.#fail('a response that was not asked for');
+    if (!onResponse || (chunked === null && bytes.length > end)) this.#fail('a response came without a request');
     else onResponse(status, chunked ?? bytes.subarray(bodyAt, end));
   }
 
@@ -89,7 +89,7 @@ export class Connection {
   }
 }
 
-/** Negative: it comes in chunks. */
+/** Negative: the body is chunked. */
 function contentLength(bytes: Buffer, head: number): number {
   const at = bytes.indexOf(lengthName);
   const chunkedAt = at < 0 ? bytes.indexOf(chunkedName) : -1;

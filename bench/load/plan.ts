@@ -1,22 +1,22 @@
-// What the load client is told to do, and what it answers.
+// The plan for the load client, and its result.
 
 export type LoadPlan = {
   readonly url: string;
-  /** Several take turns by the number of the request. */
+  /** Several paths are requested in turn. */
   readonly path: string | readonly string[];
   /** Bytes that are added to each payload. */
   readonly padBytes?: number;
   readonly token: string;
-  /** What is read, instead of numbered payloads that are posted; the headers are whole lines, each with its CRLF. */
+  /** Sends GET requests with these headers (whole lines, each with CRLF) instead of posting numbered payloads. */
   readonly read?: { readonly headers: string };
   readonly connections: number;
-  /** Ends after so many requests, or so long, whichever is set. */
+  /** The load ends after a number of requests or a time, whichever is set. */
   readonly until:
     | { readonly kind: 'requests'; readonly count: number }
     | { readonly kind: 'time'; readonly ms: number };
   /** Every response must have this status and, when given, this text in its body. */
   readonly expect: { readonly status: number; readonly text?: string };
-  /** Of the requests with numbers that this divides, the job ids are kept. 0: of none. */
+  /** Every n-th request's job id is kept. 0: none is. */
   readonly sampleEvery: number;
 };
 
@@ -24,7 +24,7 @@ export type LoadSample = { readonly n: number; readonly jobId: string };
 
 export type LoadResult = {
   readonly completed: number;
-  /** Responses that were not as expected, and connections that broke, by what was wrong. */
+  /** Counts of unexpected responses and broken connections, by reason. */
   readonly refused: { readonly [what: string]: number };
   readonly elapsedMs: number;
   readonly p50Us: number;

@@ -1,11 +1,11 @@
-// HTTP requests as bytes that are built once.
+// HTTP requests whose bytes are built once.
 
 export type RequestParts = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly host: string;
   readonly token: string;
-  /** Whole lines, each with its CRLF. */
+  /** Whole lines, each with CRLF. */
   readonly headers?: string;
   /** JSON. */
   readonly body?: string;
@@ -22,7 +22,7 @@ export function requestBytes({ method, path, host, token, headers = '', body }: 
 const digits = 9;
 const blank = 'n'.repeat(digits);
 
-/** A POST whose payload is `{n: "000000042"}`, and `pad` where it shall be longer; the number is written into the bytes in place. */
+/** A POST with the payload `{n: "000000042"}`, and `pad` if it must be longer. Each number is written into the same bytes. */
 export class NumberedRequest {
   readonly bytes: Buffer;
   readonly #at: number;

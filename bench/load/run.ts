@@ -1,22 +1,22 @@
-// Runs the load client in a process of its own, so that it shares no thread with what measures.
+// Runs the load client in a process of its own, so that it shares no thread with the measuring code.
 import { spawn } from 'node:child_process';
 import { loadFile } from '../project.ts';
 import type { LoadPlan, LoadResult } from './plan.ts';
 
-/** Where load is sent to. */
+/** The service that receives the load. */
 export type Loaded = { readonly url: URL; readonly token: string };
 
-/** Throws when a response was not as expected. */
+/** Throws if a response is not as expected. */
 export async function runLoad(service: Loaded, plan: Omit<LoadPlan, 'url' | 'token'>): Promise<LoadResult> {
   const whole: LoadPlan = { ...plan, url: service.url.href, token: service.token };
   const result = JSON.parse(await outputOf(process.execPath, [loadFile, JSON.stringify(whole)])) as LoadResult;
   if (Object.keys(result.refused).length > 0) {
-    throw new Error(`${plan.path}: not all was answered as it should: ${JSON.stringify(result.refused)}`);
+    throw new Error(`${plan.path}: unexpected responses: ${JSON.stringify(result.refused)}`);
   }
   return result;
 }
 
-/** What a program prints; throws when it does not end well. */
+/** The output of a program. Rejects if its exit status is not 0. */
 export function outputOf(program: string, parameters: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, parameters, { stdio: ['ignore', 'pipe', 'inherit'] });

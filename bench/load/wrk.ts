@@ -1,4 +1,4 @@
-// The load generator wrk, when it is installed: the same request from many connections for a time.
+// Runs the load generator wrk, if it is installed: it sends the same request from many connections for a time.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,11 +7,11 @@ import { type Loaded, outputOf } from './run.ts';
 
 export type WrkPlan = {
   readonly path: string;
-  /** What is read with these headers, instead of a payload that is posted. */
+  /** Sends GET requests with these headers instead of posting a payload. */
   readonly read?: { readonly headers: { readonly [name: string]: string } };
   readonly connections: number;
   readonly seconds: number;
-  /** Where its script is put. */
+  /** The directory for its script. */
   readonly directory: string;
 };
 
@@ -26,7 +26,7 @@ export function hasWrk(): boolean {
   return spawnSync('wrk', ['--version']).error === undefined;
 }
 
-/** Throws when any response was not 2xx or 3xx, or a connection broke. */
+/** Throws if any response is not 2xx or 3xx, or a connection breaks. */
 export async function runWrk(service: Loaded, plan: WrkPlan): Promise<WrkResult> {
   const script = join(plan.directory, 'wrk.lua');
   const body = JSON.stringify({ payload: { n: numberText(0) } });
@@ -36,12 +36,12 @@ export async function runWrk(service: Loaded, plan: WrkPlan): Promise<WrkResult>
   const headers = Object.entries({ ...plan.read?.headers, Authorization: `Bearer ${service.token}` });
   writeFileSync(script, asked + headers.map(([name, value]) => `wrk.headers["${name}"] = '${value}'\n`).join(''));
   const { connections, seconds, path } = plan;
-  // It takes whole seconds.
+  // wrk accepts whole seconds only.
   const load = ['-t1', `-c${connections}`, `-d${Math.ceil(seconds)}s`, '--timeout', '10s', '--latency', '-s', script];
   return readWrk(await outputOf('wrk', [...load, new URL(path, service.url).href]));
 }
 
-/** Reads what wrk prints. */
+/** Parses the output of wrk. */
 export function readWrk(text: string): WrkResult {
   for (const trouble of [/Non-2xx or 3xx responses: .*/, /Socket errors: .*/]) {
     const found = trouble.exec(text);
@@ -57,7 +57,7 @@ export function readWrk(text: string): WrkResult {
 
 function match(text: string, pattern: RegExp): string {
   const found = pattern.exec(text)?.[1];
-  if (found === undefined) throw new Error(`wrk printed something else: ${text}`);
+  if (found === undefined) throw new Error(`unexpected output of wrk: ${text}`);
   return found;
 }
 

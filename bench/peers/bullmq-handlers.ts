@@ -1,4 +1,4 @@
-// What BullMQ's workers run, in process or sandboxed: nothing, or three steps by the pattern "process step jobs" of its guide.
+// The handlers of BullMQ's workers, in process or sandboxed: a no-op, or three steps by the pattern "process step jobs" of its guide.
 import type { Job } from 'bullmq';
 import { nowMs } from './peer.ts';
 
@@ -6,7 +6,7 @@ type Steps = { readonly step: number };
 
 const stepCount = 3;
 
-/** Gives the moment at which it began. */
+/** Returns the time at which it began. */
 async function handle(job: Job): Promise<number> {
   const startedMs = nowMs();
   if (job.queueName === 'steps') {
@@ -15,5 +15,5 @@ async function handle(job: Job): Promise<number> {
   return startedMs;
 }
 
-/** BullMQ's sandbox takes the default of a file. */
+/** BullMQ's sandbox runs the default export of a file. */
 export { handle, handle as default };

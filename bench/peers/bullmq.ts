@@ -8,9 +8,9 @@ import { type Facts, type OnRun, type Peer, payloadOf } from './peer.ts';
 import { Server } from './server.ts';
 
 const concurrency = 100;
-/** By run at once, for steps: who ends a job takes the next that waits with the same command, so some should wait. */
+/** Concurrency per parallel run of steps. Completing a job also fetches the next waiting one, so some jobs should wait. */
 const stepsConcurrencyShare = 0.5;
-/** A thread for each: of 1, 2 and 4 the fastest on two cores, and faster than child processes. */
+/** Each job has a thread. Of 1, 2 and 4 this is the fastest on two cores; child processes are slower. */
 const sandboxConcurrency = 4;
 const sandboxFile = new URL('./bullmq-handlers.js', import.meta.url);
 const bulkMax = 1_000;
@@ -142,7 +142,7 @@ export class BullMq implements Peer {
     return worker;
   }
 
-  /** Listens before it adds, since the job may end at once. */
+  /** Subscribes before it adds the job, because the job may end at once. */
   async #ended(kind: string, add: (jobId: string) => Promise<void>): Promise<void> {
     const jobId = `${kind}-${performance.now()}-${this.#waiting.size}`;
     const ended = new Promise<void>(resolve => this.#waiting.set(jobId, resolve));

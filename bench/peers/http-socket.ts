@@ -1,4 +1,4 @@
-// HTTP over a socket in the file system: JSON there and back, on connections that stay open.
+// HTTP over a Unix socket: JSON requests and responses on persistent connections.
 import { Agent, request } from 'node:http';
 
 export class HttpSocket {
@@ -9,7 +9,7 @@ export class HttpSocket {
     this.#path = path;
   }
 
-  /** What is answered, null without a body; throws when it is not 2xx. */
+  /** Resolves with the parsed response, or null if it has no body. Rejects if the status is not 2xx. */
   post(path: string, body: object): Promise<unknown> {
     const text = JSON.stringify(body);
     const headers = {

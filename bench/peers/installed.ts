@@ -1,4 +1,4 @@
-// The version of a package of the peers, as it is installed.
+// The installed version of a peer's package.
 import { readFileSync } from 'node:fs';
 
 /** `dist/` lies beside `node_modules/`. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Peer } from './peer.ts';
 import { type TurnPlan, takeTurn } from './turn.ts';
 
-/** A peer's packages are only loaded when it is its turn. */
+/** A peer's packages are loaded only for its turn. */
 const peers: { readonly [name: string]: () => Promise<Peer> } = {
   'bullmq-always': async () =>
     new (await import('./bullmq.ts')).BullMq({ appendfsync: 'always', handlers: 'in process' }),
@@ -28,6 +28,6 @@ process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(1));
 const peer = await peers[name]!();
 const figures = await takeTurn(peer, directory, JSON.parse(plan) as TurnPlan);
-// One that could not do its work in time might not stop either; its server ends with this process.
+// A peer that was too slow might not stop in time either; its server ends with this process.
 if (figures.shortfall === null) await peer.stop();
 process.stdout.write(JSON.stringify(figures), () => process.exit(0));

@@ -1,4 +1,4 @@
-// What every peer can do for the bench "peers"; one file each implements it as the peer's own documentation advises for speed.
+// The interface of a peer in the bench "peers". Each peer has one file, which follows the peer's own advice for speed.
 
 export type Facts = {
   readonly versions: string;
@@ -6,43 +6,43 @@ export type Facts = {
   readonly durability: string;
   /** Where handlers run. */
   readonly handlers: string;
-  /** What is left of a job that is done. */
+  /** What remains of a finished job. */
   readonly records: string;
-  /** Who sees that all children are done. */
+  /** How the end of all children is detected. */
   readonly join: string;
 };
 
-/** The handler of a job with this number began at this moment: ms since the epoch, by `nowMs`. */
+/** Called when the handler of job `n` has begun, with the time: ms since the epoch, by `nowMs`. */
 export type OnRun = (n: number, atMs: number) => void;
 
 export interface Peer {
   readonly facts: Facts;
-  /** Starts its server, if it has one, in the directory. Nothing is worked on yet. Its handlers do nothing but see to `onRun`. */
+  /** Starts its server, if it has one, in the directory. No job runs yet. Its handlers only call `onRun`. */
   start(directory: string, onRun: OnRun): Promise<void>;
   /** Resolves when the job is acknowledged. */
   submit(n: number): Promise<void>;
-  /** Whether it takes many jobs in a call. */
+  /** Whether one call can submit many jobs. */
   readonly hasBulk: boolean;
-  /** Jobs with the numbers from 0, in the fastest way it has. Resolves when all are acknowledged. */
+  /** Submits jobs with the numbers from 0 in the fastest way it has. Resolves when all are acknowledged. */
   submitMany(count: number): Promise<void>;
-  /** From now on jobs are worked on. */
+  /** Starts running jobs. */
   work(): Promise<void>;
-  /** From now on they are not, until `work` is called again. */
+  /** Stops running jobs until `work` is called again. */
   rest(): Promise<void>;
-  /** What its server would do by itself in an idle minute, after much work. */
+  /** Does the maintenance that its server would do by itself in an idle minute after much work. */
   tidy?(): Promise<void>;
-  /** How many single jobs have been settled since the start. */
+  /** How many single jobs have settled since the start. */
   settled(): number | Promise<number>;
-  /** So many runs of steps come at once from now on: for whom a setting depends on that. Called while it works and none runs. */
+  /** Announces how many runs of steps will be parallel, for peers with a setting that depends on it. Called while no run is open. */
   expectRuns?(atOnce: number): void;
-  /** A run of three durable steps, one after the other. Resolves at its end. */
+  /** Runs three durable steps, one after the other. Resolves at their end. */
   steps(): Promise<void>;
-  /** A run of so many children and one job after all of them. Resolves at its end. */
+  /** Runs the children, and one job after all of them. Resolves at its end. */
   fanout(children: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** With fractions, and the same in every thread and process. */
+/** The time with fractions of ms, equal in all threads and processes. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }

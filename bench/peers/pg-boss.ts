@@ -1,4 +1,4 @@
-// pg-boss on PostgreSQL: batches by fetch, complete and insert, which its documentation names for throughput; woken at once, not polled.
+// pg-boss on PostgreSQL: batches by fetch, complete and insert, as its documentation advises for throughput. New jobs wake the worker.
 import PgBoss from 'pg-boss';
 import { installed } from './installed.ts';
 import { type Facts, nowMs, type OnRun, type Peer, payloadOf } from './peer.ts';
@@ -128,7 +128,7 @@ export class Boss implements Peer {
     }
   }
 
-  /** In one statement. */
+  /** Inserts a batch in one statement. */
   async #insert(name: QueueName, batch: readonly object[]): Promise<void> {
     await this.#boss.insert(batch.map(data => ({ name, data })));
     this.#wakers.get(name)?.();
@@ -140,7 +140,7 @@ export class Boss implements Peer {
 
   async #takeBatches(name: QueueName, handler: Handler, onSettled: (count: number) => void): Promise<void> {
     while (!this.#stopping) {
-      // Armed before it looks: what is sent meanwhile is not slept through.
+      // The waker is set before the queue is checked, so that no job sent meanwhile is missed.
       const woken = new Promise<void>(resolve => this.#wakers.set(name, resolve));
       const jobs = await this.#boss.fetch<Data>(name, { batchSize });
       if (jobs.length === 0) {

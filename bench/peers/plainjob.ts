@@ -1,4 +1,4 @@
-// plainjob on SQLite, in the process itself: one worker, as its documentation has it, that looks again after 1 ms.
+// plainjob on SQLite, inside this process: one worker, as its documentation advises, that polls every 1 ms.
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { better, defineQueue, defineWorker, type Queue, type Worker } from 'plainjob';
@@ -10,7 +10,7 @@ const pollIntervall = 1;
 const ignore = () => {};
 const logger = { error: ignore, warn: ignore, info: ignore, debug: ignore };
 
-/** What jobs carry: their number, or that of the run they belong to. */
+/** The data of a job: its number, or that of its run. */
 type Data = { readonly n: string; readonly run: number };
 
 export class PlainJob implements Peer {
@@ -23,7 +23,7 @@ export class PlainJob implements Peer {
   #onRun!: OnRun;
   #settled = 0;
 
-  /** `full` is what makes a commit of SQLite's write-ahead log durable; plainjob itself sets `normal`. */
+  /** `full` makes commits of SQLite's write-ahead log durable; plainjob's default is `normal`. */
   constructor(synchronous: 'normal' | 'full') {
     this.#synchronous = synchronous;
     this.facts = {
@@ -104,7 +104,7 @@ export class PlainJob implements Peer {
       onCompleted: job => onSettled(JSON.parse(job.data)),
     });
     this.#workers.push(worker);
-    // Resolves when it is stopped.
+    // The promise resolves when the worker is stopped.
     void worker.start();
   }
 }

@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { Server } from './server.ts';
 
-/** Where Debian puts it, outside of PATH. */
+/** Debian's directory for its programs, which is not in PATH. */
 const debianRoot = '/usr/lib/postgresql';
-/** Above the defaults, which are for the smallest machines; what a commit means is untouched. */
+/** Larger than the defaults, which suit the smallest machines. The durability of commits is unchanged. */
 const settings = ['shared_buffers=256MB', 'max_wal_size=4GB', 'max_connections=100', 'listen_addresses='];
 
 export type Postgres = {
   readonly url: string;
   readonly version: string;
-  /** What its autovacuum does, which looks once a minute. */
+  /** Does the work of autovacuum, which would run once a minute. */
   vacuum(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -49,7 +49,7 @@ function program(name: string): string {
   return found ?? name;
 }
 
-/** It refuses to run as root: then it runs as the user that its package has made. */
+/** PostgreSQL refuses to run as root; then it runs as the user that its package has created. */
 function serverUser(): { readonly uid: number; readonly gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const idOf = (what: string) => Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' }));

@@ -1,4 +1,4 @@
-// Promise.withResolvers for what needs a newer Node than the project does. Imported before it.
+// Adds Promise.withResolvers, for packages that need a newer Node. It must be imported before them.
 
 interface WithResolvers {
   withResolvers?: <T>() => {

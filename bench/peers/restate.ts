@@ -1,4 +1,4 @@
-// Restate: its own server, which calls handlers over HTTP/2; jobs come in by its ingress; steps by ctx.run, fan-outs by calls.
+// Restate: a server that calls handlers over HTTP/2. Jobs enter by its ingress; steps use ctx.run, fan-outs use calls.
 import './promise-resolvers.ts';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ type Payload = { readonly n: string };
 
 const serverPackage = `@restatedev/restate-server-linux-${process.arch}`;
 const nodeName = 'bench';
-/** One log to sync: on two cores the fastest of 1, 2, 4, 10 and 24 (its default) at submitting and steps. */
+/** One log to sync. On two cores this is the fastest of 1, 2, 4, 10 and 24 (the default) at submitting and steps. */
 const partitions = 1;
 const options = [
   '--no-logo',
@@ -37,7 +37,7 @@ export class Restate implements Peer {
   #onRun!: OnRun;
   #submitted = 0;
   #handled = 0;
-  /** Handlers of single jobs wait for it. */
+  /** Handlers of single jobs wait for this promise. */
   #gate: Promise<void> | null = null;
   #openGate: () => void = () => {};
 
@@ -90,7 +90,7 @@ export class Restate implements Peer {
     });
   }
 
-  /** The server is asked only when all have run, since its query goes through all it knows. */
+  /** The server is asked only when all jobs have run, because the query scans all invocations. */
   async settled(): Promise<number> {
     if (this.#handled < this.#submitted) return this.#handled;
     const query = `select count(*) as left from sys_invocation_status where status <> 'completed'`;

@@ -1,4 +1,4 @@
-// Runs that wait for their end, for peers that have no steps or join of their own: counted in the memory of this process.
+// Waits for the end of runs by counting in the memory of this process, for peers without steps or joins of their own.
 
 export class Runs {
   readonly #waiting = new Map<number, () => void>();
@@ -6,7 +6,7 @@ export class Runs {
   #childrenLeft = 0;
   #onChildren: () => void = () => {};
 
-  /** Begins a run under a number; resolves when that number ends. */
+  /** Begins a run under a new number; resolves when the run of that number has ended. */
   async run(begin: (run: number) => Promise<unknown>): Promise<void> {
     const run = this.#count++;
     const ended = new Promise<void>(resolve => this.#waiting.set(run, resolve));
@@ -19,7 +19,7 @@ export class Runs {
     this.#waiting.delete(run);
   }
 
-  /** Adds children; resolves when as many have ended. */
+  /** Adds children; resolves when all have ended. */
   async children(count: number, add: () => Promise<unknown>): Promise<void> {
     this.#childrenLeft = count;
     const ended = new Promise<void>(resolve => {

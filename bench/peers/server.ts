@@ -1,4 +1,4 @@
-// A server of a peer: started in a folder of its own, reached by a socket there, and killed with the process that has started it.
+// The server of a peer: it is started in a directory of its own, reached by a socket there, and killed with the process that started it.
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
@@ -12,7 +12,7 @@ export class Server {
   readonly #child: ChildProcess;
   readonly #kill = () => this.#child.kill('SIGKILL');
 
-  /** What it prints goes to `server.log` in the directory. */
+  /** Its output goes to `server.log` in the directory. */
   constructor(program: string, args: readonly string[], directory: string, options: SpawnOptions = {}) {
     const log = openSync(join(directory, 'server.log'), 'w');
     this.#child = spawn(program, args, { ...options, stdio: ['ignore', log, log] });
@@ -20,7 +20,7 @@ export class Server {
     process.once('exit', this.#kill);
   }
 
-  /** Asks until it answers; throws when it has ended, or does not answer in time. */
+  /** Asks until it answers. Throws if it has ended or does not answer in time. */
   async ready(ask: () => Promise<unknown>): Promise<void> {
     const endMs = performance.now() + readyMsMax;
     for (;;) {

@@ -1,43 +1,43 @@
-// One peer's turn: all the work of the bench "peers", one kind after the other, on a fresh server.
+// One peer's turn: each kind of work of the bench "peers", one after the other, on a fresh server.
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Facts, nowMs, type Peer } from './peer.ts';
 
-/** How much of each kind of work; `fanouts` are numbers of children, the small ones first. */
+/** The amount of each kind of work. `fanouts` are numbers of children in ascending order. */
 export type TurnPlan = {
-  /** Before anything is measured: so many jobs, fan-outs of a tenth as many children, and what is done for `seconds` for as long. */
+  /** Jobs before the measurement. Warm-up fan-outs have a tenth as many children; timed work takes `seconds`. */
   readonly warmup: number;
-  /** Submitted one at a time. */
+  /** Jobs that are submitted one at a time. */
   readonly one: number;
-  /** For which jobs are submitted in flight, and runs are run at each number at once. */
+  /** The time for submitting jobs in flight, and for runs at each number of parallel runs. */
   readonly seconds: number;
   readonly inFlight: number;
-  /** Submitted in bulk, and then drained. */
+  /** Jobs that are submitted in bulk and then drained. */
   readonly jobs: number;
   readonly samples: number;
   readonly pauseMs: number;
   readonly runs: number;
   readonly runsAtOnce: readonly number[];
   readonly fanouts: readonly number[];
-  /** A fan-out that takes longer is broken off, and larger ones are not tried. */
+  /** A fan-out that takes longer is aborted, and larger ones are skipped. */
   readonly fanoutMsMax: number;
 };
 
-/** Rates by second, times in µs; `runRates` and `fanoutUs` in the order of the plan. */
+/** Rates are per second, times in µs; `runRates` and `fanoutUs` have the order of the plan. */
 export type TurnFigures = {
   readonly facts: Facts;
   readonly oneRate: number;
   readonly flightRate: number;
-  /** null where there is no bulk call. */
+  /** null: there is no bulk call. */
   readonly bulkRate: number | null;
   readonly drainRate: number;
-  /** Jobs that were drained. */
+  /** The number of drained jobs. */
   readonly drained: number;
   readonly startUs: readonly number[];
   readonly runUs: readonly number[];
   readonly runRates: readonly number[];
-  /** null where it was not done. */
+  /** null: the fan-out was skipped or aborted. */
   readonly fanoutUs: readonly (number | null)[];
-  /** Why a fan-out was not done. */
+  /** Why a fan-out is missing. */
   readonly shortfall: string | null;
 };
 
@@ -51,7 +51,7 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
     submitted = await inFlight(plan.inFlight, untilTime(plan.seconds), n => peer.submit(n));
     return submitted;
   });
-  // What came in by time is as much as each could take: it is not what is drained in the end.
+  // How many jobs come in flight depends on the peer, so these are not part of the drained queue.
   const before = warmed + plan.one + submitted;
   await peer.work();
   await settle(peer, before);
@@ -85,15 +85,15 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
   return { facts: peer.facts, ...rates, drained: plan.jobs, startUs, runUs, ...(await fanOut(peer, plan)) };
 }
 
-/** Small ones are repeated, and the median counts. */
+/** Small fan-outs are repeated, and the median counts. */
 export function fanoutRuns(children: number): number {
   return children < 10_000 ? 5 : 3;
 }
 
-/** Of a tenth as many children as there are jobs to warm up. */
+/** The number of warm-up fan-outs; each has a tenth as many children as there are warm-up jobs. */
 export const warmFanouts = 25;
 
-/** Code that is compiled, files that are there: as in a service that has run for a while. Resolves to the jobs that were submitted. */
+/** Brings the peer into the state of a service that has run for a while. Resolves with the number of submitted jobs. */
 async function warmUp(peer: Peer, { warmup, seconds, inFlight: width, runsAtOnce }: TurnPlan): Promise<number> {
   await peer.submitMany(warmup);
   const jobs = warmup + (await inFlight(width, untilTime(seconds), n => peer.submit(n)));
@@ -106,7 +106,7 @@ async function warmUp(peer: Peer, { warmup, seconds, inFlight: width, runsAtOnce
   return jobs;
 }
 
-/** Resolves to how many runs there were. */
+/** Resolves with the number of runs. */
 function runAtOnce(peer: Peer, width: number, seconds: number): Promise<number> {
   peer.expectRuns?.(width);
   return inFlight(width, untilTime(seconds), () => peer.steps());
@@ -119,7 +119,7 @@ async function fanOut(peer: Peer, { fanouts, fanoutMsMax }: TurnPlan) {
       const times: number[] = [];
       for (let n = 0; n < fanoutRuns(children); n++) {
         const late = pause(fanoutMsMax, undefined, { ref: false }).then(() => {
-          throw new Error(`a fan-out of ${children} is not done within ${fanoutMsMax} ms`);
+          throw new Error(`a fan-out of ${children} did not finish within ${fanoutMsMax} ms`);
         });
         times.push(await timeUs(() => Promise.race([peer.fanout(children), late])));
       }
@@ -141,7 +141,7 @@ async function timeUs(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - startMs) * 1000;
 }
 
-/** By second, of as many as the work says it has done. */
+/** The rate per second; `work` resolves with the number of things done. */
 async function rateOf(work: () => Promise<number>): Promise<number> {
   const startMs = performance.now();
   const count = await work();
@@ -157,7 +157,7 @@ function untilTime(seconds: number): () => boolean {
   return () => performance.now() < endMs;
 }
 
-/** Calls on and on, always so many of them waiting for their answer. Resolves to how many there were. */
+/** Keeps a fixed number of calls in flight. Resolves with the number of calls. */
 async function inFlight(
   width: number,
   goesOn: (next: number) => boolean,

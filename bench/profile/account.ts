@@ -1,4 +1,4 @@
-// What a folder of profiles says, as a table for people or as metrics.
+// Evaluates a directory of profiles, as a table for people or as metrics.
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector';
 import { join } from 'node:path';
@@ -15,13 +15,13 @@ const functionsShown = 6;
 
 type Thread = { readonly name: string; readonly breakdown: Breakdown };
 export type Account = {
-  /** By the file's name: `<role>-<process>-<thread>`. */
+  /** Named after the file: `<role>-<process>-<thread>`. */
   readonly threads: readonly Thread[];
-  /** Threads that were held by what they ran and have written nothing. */
+  /** Threads that were blocked by their code and wrote no profile. */
   readonly silent: readonly string[];
 };
 
-/** Reads all profiles of a folder. Only what lies in the stretches counts, or all when there are none. */
+/** Reads all profiles of a directory. Only samples within the stretches count; without stretches, all do. */
 export function readAccount(directory: string, stretches: readonly Stretch[]): Account {
   const spans = stretches.map(({ before, after }) => ({ startUs: before.atUs, endUs: after.atUs }));
   const root = `${pathToFileURL(projectRoot).href}/`;
@@ -36,11 +36,11 @@ export function readAccount(directory: string, stretches: readonly Stretch[]): A
     const text = readFileSync(join(directory, name + profileSuffix), 'utf8');
     return { name, breakdown: breakDown(ofSources(JSON.parse(text), bundles, root), spans, root) };
   });
-  // Threads of a service that ran outside of every stretch.
+  // A thread without samples in a stretch belongs to a service that was not measured.
   return { threads: threads.filter(({ breakdown }) => breakdown.wholeUs > 0), silent: names(pendingSuffix) };
 }
 
-/** With functions where the sources have them: the service runs bundles. */
+/** Maps functions from the bundles that the service runs to their source files. */
 function ofSources(profile: Profiler.Profile, bundles: Bundles, root: string): Profiler.Profile {
   const nodes = profile.nodes.map(node => {
     const { url, lineNumber } = node.callFrame;
@@ -63,7 +63,7 @@ export function accountMetrics({ threads }: Account): Metric[] {
   );
 }
 
-/** Percent of each thread's time by floor, then the functions that take most of it. */
+/** The percentage of each thread's time by floor, and the functions that take most of it. */
 export function accountTable({ threads, silent }: Account): string {
   const wide = Math.max(...threads.map(({ name }) => name.length));
   const head = ['thread'.padEnd(wide), 'ms'.padStart(8), ...floors.map(floor => floor.padStart(8))].join('');
@@ -71,7 +71,7 @@ export function accountTable({ threads, silent }: Account): string {
     const shares = floors.map(floor => shown((100 * floorsUs[floor]) / wholeUs).padStart(8));
     return [name.padEnd(wide), (wholeUs / 1000).toFixed(0).padStart(8), ...shares].join('');
   });
-  const silence = silent.map(name => `${name.padEnd(wide)}  held by what it ran: no profile`);
+  const silence = silent.map(name => `${name.padEnd(wide)}  no profile: it was blocked by its code`);
   return [head, ...rows, ...silence, ...threads.flatMap(functionLines), ''].join('\n');
 }
 

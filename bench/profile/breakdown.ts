@@ -1,19 +1,19 @@
-// Where a thread's time goes, from its CPU profile: by floor and by function, within the stretches that were measured.
+// Breaks a thread's time down by floor and by function, from its CPU profile, within the measured stretches.
 import type { Profiler } from 'node:inspector';
 import { type Floor, floorOf, floors } from './floors.ts';
 
-/** µs of the system's steady clock, as profiles have them. */
+/** In µs of the system's monotonic clock, as profiles have them. */
 export type Span = { readonly startUs: number; readonly endUs: number };
 export type FunctionTime = { readonly name: string; readonly floor: Floor; us: number };
 export type Breakdown = {
-  /** How much of the spans the profile covers. */
+  /** How much of the spans the profile covers, in µs. */
   readonly wholeUs: number;
   readonly floorsUs: { readonly [floor in Floor]: number };
   /** Functions by their own time, the largest first. */
   readonly functions: readonly FunctionTime[];
 };
 
-/** A sample lasts until the next one. Without spans the whole profile counts. */
+/** A sample is taken to last until the next one. Without spans the whole profile counts. */
 export function breakDown(profile: Profiler.Profile, spans: readonly Span[], root: string): Breakdown {
   const within = spans.length > 0 ? spans : [{ startUs: profile.startTime, endUs: profile.endTime }];
   const floorOfNode = placeNodes(profile, root);

@@ -1,9 +1,9 @@
-// The files of a profile as they lie in their folder: `<role>-<process>-<thread>` and one of these endings.
+// The files of profiles: `<role>-<process>-<thread>` with one of these suffixes.
 
-/** Asks the main thread of a process to end its profiles, and those of its threads and hosts. */
+/** The signal that makes the main thread of a process end its profiles, and those of its threads and hosts. */
 export const signal = 'SIGUSR2';
 export const profileSuffix = '.cpuprofile';
-/** Of a thread whose profile is not written yet. */
+/** The suffix for a thread whose profile is not written yet. */
 export const pendingSuffix = '.pending';
 
 const roles: readonly (readonly [ending: string, role: string])[] = [
@@ -18,7 +18,7 @@ const roles: readonly (readonly [ending: string, role: string])[] = [
 /** The order of threads in a table. */
 export const roleOrder: readonly string[] = [...roles.map(([, role]) => role), 'other'];
 
-/** What a thread is for, by the file that it runs. */
+/** The role of a thread, by the file that it runs. */
 export function roleOf(script: string): string {
   return roles.find(([ending]) => script.endsWith(ending))?.[1] ?? 'other';
 }

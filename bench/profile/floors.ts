@@ -1,4 +1,4 @@
-// Which floor of the project a function belongs to, by where its code is.
+// The floor of the project to which a function belongs, by the path of its code.
 import type { Profiler } from 'node:inspector';
 
 /**
@@ -37,11 +37,11 @@ const ofPath: readonly (readonly [pattern: RegExp, floor: Floor])[] = [
   [/^dist\/runtime\/host\//, 'host'],
   [/^node_modules\/piscina\//, 'host'],
   [/^dist\/runtime\/(loop|turn|link)\.[jt]s$/, 'turns'],
-  // What is left of the project and its packages serves whoever calls it.
+  // Other code of the project and its packages counts towards its caller.
   [/^(?!dist\/|node_modules\/)/, 'plugin'],
 ];
 
-/** `root`: the folder of the project as a URL that ends with a slash. */
+/** `root`: the project's directory as a URL that ends with a slash. */
 export function floorOf({ functionName, url }: CallFrame, caller: Floor, root: string): Floor {
   const state = url === '' ? ofState[functionName] : undefined;
   if (state !== undefined) return state;

@@ -20,7 +20,7 @@ const session = new Session();
 
 followHosts();
 writeFileSync(file + pendingSuffix, '');
-// A thread that ends before it is asked leaves nothing.
+// A thread that ends before it is asked for its profile leaves none.
 process.once('exit', () => rmSync(file + pendingSuffix, { force: true }));
 session.connect();
 session.post('Profiler.enable');
@@ -35,7 +35,7 @@ if (isMainThread) {
   });
 }
 
-/** A host starts with a clean environment and no options; from here on it starts with this code. */
+/** Hosts start with a clean environment and no options; this makes them load this module too. */
 function followHosts(): void {
   const spawn = childProcess.spawn as Spawn;
   const spawnFollowed: Spawn = (program, args, options) => {

@@ -1,4 +1,4 @@
-// The profiles of a service while it runs: how it is started for them, and how they are asked for.
+// Profiles a running service: the options for its start, and the request to write the profiles.
 import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { pause } from '../pause.ts';
@@ -7,14 +7,14 @@ import { pendingSuffix, signal } from './files.ts';
 
 const writtenMsMax = 20_000;
 
-/** Options of node that have every thread of a service profiled into a folder. */
+/** Options of node that profile every thread of a service into a directory. */
 export function profilingOptions(directory: string): string[] {
   const preload = pathToFileURL(preloadFile);
   preload.searchParams.set('directory', pathToFileURL(directory).href);
   return ['--import', preload.href];
 }
 
-/** Resolves when all threads have written what they have, or those that still have not are held by what they run. */
+/** Resolves when all threads have written their profiles, or the others are blocked by their code. */
 export async function endProfiles(pid: number, directory: string): Promise<void> {
   const endMs = performance.now() + writtenMsMax;
   process.kill(pid, signal);

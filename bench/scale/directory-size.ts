@@ -1,4 +1,4 @@
-// How much of the disk a folder takes: blocks that are there, since the store's files have holes.
+// The disk space of a directory, by allocated blocks, because the store's files are sparse.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-// What draining a queue shows at one size: the best of several rounds, so that a disturbance is not taken for growth.
+// The figures of draining a queue at one size: the best of several rounds, so that a disturbance does not look like growth.
 import { type Drained, drainQueue, type QueuePlan } from '../queue.ts';
 import type { Service } from '../service.ts';
 import type { Stage } from '../stage.ts';

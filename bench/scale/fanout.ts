@@ -9,7 +9,7 @@ import { growthOutcome, mb, ms, perSecond, type Step, sizesBetween } from './gro
 type Fanout = {
   readonly from: number;
   readonly children: number;
-  /** Runs of each size: as many as have so many children together, at least one, at most `runs`. */
+  /** Each size has as many runs as have this many children together, at least one and at most `runs`. */
   readonly childrenInAll: number;
   readonly runs: number;
 };

@@ -1,15 +1,15 @@
-// The figures of a bench that looks how cost grows: the same measures at each size, as metrics and as a plot.
+// The figures of a bench on how cost grows: the same measures at each size, as metrics and as a plot.
 import type { Metric, Outcome } from '../bench.ts';
 import { drawPlot } from '../plot.ts';
 
 export type Measure = { readonly value: number; readonly unit: string };
-/** What was measured at one size, by name. */
+/** The measures at one size, by name. */
 export type Step = { readonly at: number; readonly measures: { readonly [name: string]: Measure } };
 
 export type Growth = {
   readonly bench: string;
   readonly title: string;
-  /** What a size counts. */
+  /** The label of the axis of sizes. */
   readonly axis: string;
   readonly steps: readonly Step[];
 };
@@ -26,7 +26,7 @@ export function growthOutcome({ bench, title, axis, steps }: Growth): Pick<Outco
   return { metrics, files: { [`${bench}.svg`]: drawPlot({ title, axis, panels }) } };
 }
 
-/** `from`, then always so many times as many, up to `to`. */
+/** Sizes from `from` to `to`, each `times` the one before. */
 export function sizesBetween(from: number, to: number, times: number): number[] {
   const sizes: number[] = [];
   for (let size = from; size <= to; size *= times) sizes.push(size);

@@ -9,7 +9,7 @@ import { growthOutcome, mb, type Step, sizesBetween } from './growth.ts';
 type Payload = {
   readonly from: number;
   readonly to: number;
-  /** Of the smallest payload; of larger ones as many as have `bytes` together, where that is fewer. */
+  /** Jobs with the smallest payload. Larger payloads have as many jobs as have `bytes` together, if that is fewer. */
   readonly jobs: number;
   readonly bytes: number;
   readonly rounds: number;

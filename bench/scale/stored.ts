@@ -11,9 +11,9 @@ import { growthOutcome, mb, ms, type Step, sizesBetween } from './growth.ts';
 
 type Stored = {
   readonly from: number;
-  /** The most jobs that are stored; sizes are ten times one another. */
+  /** The largest number of stored jobs; each size is ten times the one before. */
   readonly stored: number;
-  /** Those of one round of draining. */
+  /** The jobs of one round of draining. */
   readonly jobs: number;
   readonly rounds: number;
   readonly connections: number;
@@ -61,7 +61,7 @@ function countStored(service: Service): Promise<number> {
   return service.caller().total('/jobs?status=succeeded&limit=1');
 }
 
-/** The first page of the list, one request at a time: p99 in µs. */
+/** Reads the first page of the list, one request at a time; returns the p99 in µs. */
 async function readJobs(service: Service, count: number): Promise<number> {
   const read = { path: '/jobs?limit=50', read: { headers: '' }, connections: 1, sampleEvery: 0 };
   const { p99Us } = await runLoad(service, {

@@ -1,4 +1,4 @@
-// The mixed load of the soak: single jobs that do nothing, jobs that wait, and runs with a fan-out.
+// The mixed load of the soak: single no-op jobs, jobs that wait, and runs with a fan-out.
 import type { Caller } from '../caller.ts';
 import { pause } from '../pause.ts';
 
@@ -13,24 +13,24 @@ export const pipeline = {
 };
 
 const children = 20;
-/** Of a hundred calls; the run itself is a job too, and so are the first and the last of its steps. */
+/** Calls of each kind per hundred. The jobs of a run are the run itself, its first and last step, and its children. */
 const mix = [
   { share: 80, path: '/plugin/noop/run', payload: { n: 1 }, jobs: 1 },
   { share: 15, path: '/plugin/wait/run', payload: {}, jobs: 1 },
   { share: 5, path: '/pipeline/soak?async=true', payload: { count: children }, jobs: children + 3 },
 ] as const;
-/** By turns, so that each second has the same. */
+/** The order of a hundred calls. Kinds alternate, so that each second has the same mix. */
 const order = Array.from({ length: 100 }, (_, n) => {
   const place = (n * 37) % 100;
   return mix.find((_, kind) => place < mix.slice(0, kind + 1).reduce((sum, { share }) => sum + share, 0))!;
 });
 
 const tickMs = 5;
-/** Calls under way, past which the service holds them up. */
+/** The most calls in flight. Beyond it, due calls are skipped. */
 const callsMax = 256;
 
 export class Mix {
-  /** Of the calls that were accepted: how many jobs they make. */
+  /** The number of jobs that the accepted calls make. */
   jobs = 0;
   calls = 0;
   readonly #caller: Caller;
@@ -40,7 +40,7 @@ export class Mix {
     this.#caller = caller;
   }
 
-  /** So many calls at once, one after the other; calls a second. */
+  /** Keeps a number of calls in flight; returns calls per second. */
   async closed(atOnce: number, seconds: number): Promise<number> {
     const before = this.calls;
     const endMs = performance.now() + seconds * 1000;
@@ -51,7 +51,7 @@ export class Mix {
     return (this.calls - before) / seconds;
   }
 
-  /** So many calls a second, until it is enough. Throws where one is not accepted. */
+  /** Makes a number of calls per second until `isEnough` says so. Throws if one is not accepted. */
   async offered(perSecond: number, isEnough: () => boolean): Promise<void> {
     const startMs = performance.now();
     let failure: unknown = null;

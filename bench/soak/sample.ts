@@ -1,4 +1,4 @@
-// What a service holds at one moment: memory, descriptors, threads, and the files of its state.
+// A sample of what a service uses: memory, descriptors, threads, and the files of its state.
 import { readdirSync } from 'node:fs';
 import { rssMb } from '../cost.ts';
 import type { Service } from '../service.ts';
@@ -6,11 +6,11 @@ import { descendantsOf } from '../usage.ts';
 
 export type Sample = {
   readonly minute: number;
-  /** Of service and hosts, with the pages of the store that are mapped. */
+  /** Memory of service and hosts, including mapped pages of the store. */
   readonly memoryMb: number;
-  /** Of service and hosts, without pages of mapped files. */
+  /** Memory of service and hosts, without pages of mapped files. */
   readonly anonymousMb: number;
-  /** Of single jobs since the sample before: from the request to the end. */
+  /** The p99 of single jobs since the last sample, from the request to the end. */
   readonly p99Ms: number;
   readonly descriptors: number;
   readonly threads: number;
@@ -28,7 +28,7 @@ export function held(service: Service, state: string): Held {
   return { memoryMb: rssMb(usage), anonymousMb, descriptors: entries('fd'), threads: entries('task'), files };
 }
 
-/** 0 where the process has just ended. */
+/** 0 if the process has just ended. */
 function countIn(directory: string): number {
   try {
     return readdirSync(directory).length;

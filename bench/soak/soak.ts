@@ -1,4 +1,4 @@
-// Bench: an hour of mixed load with reloads, retention and plugins that misbehave: whether anything grows, slows down or is lost.
+// Bench: an hour of mixed load with reloads, retention and misbehaving plugins, to see whether anything grows, slows down or is lost.
 import { atMost, type Bench, type Metric } from '../bench.ts';
 import type { Caller } from '../caller.ts';
 import { momentUs } from '../moment.ts';
@@ -13,16 +13,16 @@ import { held, type Sample } from './sample.ts';
 
 type Soak = {
   readonly minutes: number;
-  /** Of what the service can do with the same mix. */
+  /** The load as a fraction of the service's capacity with the same mix. */
   readonly load: number;
-  /** So long its capacity is measured. */
+  /** How long its capacity is measured. */
   readonly measureSeconds: number;
   readonly reloadSeconds: number;
   readonly wildSeconds: number;
   readonly jobsKept: number;
 };
 
-/** The whole time has so many samples; the plot has a point for each of its parts. */
+/** The number of samples over the whole time. The plot has a point for each group of them. */
 const samplesCount = 100;
 const plotPoints = 20;
 const singlesPauseMs = 20;
@@ -90,7 +90,7 @@ export const soak: Bench<Soak> = {
   },
 };
 
-/** Calls a second whose jobs have ended. */
+/** The capacity: calls per second whose jobs have ended. */
 async function measured(mix: Mix, caller: Caller, seconds: number): Promise<number> {
   const [before, startMs] = [mix.calls, performance.now()];
   await mix.closed(atOnce, seconds);
@@ -98,7 +98,7 @@ async function measured(mix: Mix, caller: Caller, seconds: number): Promise<numb
   return ((mix.calls - before) * 1000) / (performance.now() - startMs);
 }
 
-/** Resolves when no job is left. Throws if none ends for `stillMsMax`. */
+/** Resolves when no job is left. Throws if no job ends for `stillMsMax`. */
 async function idle(caller: Caller): Promise<void> {
   let [fewest, sinceMs] = [Number.POSITIVE_INFINITY, performance.now()];
   for (;;) {
@@ -126,7 +126,7 @@ async function reload(service: Service): Promise<void> {
   if (status !== 200) throw new Error(`POST /system/reload: ${status}`);
 }
 
-/** All that settled in the last 24 hours. */
+/** The number of jobs that settled in the last 24 hours. */
 async function settledCount(service: Service): Promise<number> {
   const headers = { Authorization: `Bearer ${service.token}` };
   const answer = await fetch(new URL('/analytics/summary', service.url), { headers });
@@ -155,7 +155,7 @@ async function sampled({ service, stage, minutes, endMs, samples, onSingles }: S
   }
 }
 
-/** The last tenth of the time beside its second tenth. */
+/** Compares the last tenth of the time with its second tenth. */
 function compared(samples: readonly Sample[]): Metric[] {
   const tenth = Math.floor(samples.length / 10);
   const [second, last] = [samples.slice(tenth, 2 * tenth), samples.slice(-tenth)];

@@ -1,19 +1,19 @@
-// Work whose size plugins and callers decide: each kind of it is much for whoever writes the ledger.
+// Kinds of work whose size plugins and callers decide, and that are expensive for the ledger.
 import type { Caller, Job } from '../caller.ts';
 import { until } from '../pause.ts';
 
 export type Sizes = {
-  /** Of a text that conditions look at. */
+  /** The length of a text that conditions examine. */
   readonly characters: number;
-  /** How many chains, events or steps with a condition it meets. */
+  /** How many chains, events or steps with a condition examine it. */
   readonly conditions: number;
-  /** Of a plugin's state, and jobs that change it. */
+  /** The entries of a plugin's state, and the jobs that change it. */
   readonly entries: number;
   readonly updates: number;
-  /** Of the result of each child, and how many there are. */
+  /** The size of each child's result, and the number of children. */
   readonly childBytes: number;
   readonly children: number;
-  /** Of a single result. */
+  /** The size of a single result. */
   readonly resultBytes: number;
   readonly events: number;
 };
@@ -21,19 +21,19 @@ export type Sizes = {
 export type Case = {
   readonly name: string;
   readonly pipelines?: readonly object[];
-  /** Before it is measured. */
+  /** Runs before the measurement. */
   readonly prepare?: (caller: Caller, sizes: Sizes) => Promise<unknown>;
-  /** Does the work; how many jobs, events or conditions it was. */
+  /** Does the work; resolves with the number of jobs, events or conditions. */
   readonly run: (caller: Caller, sizes: Sizes) => Promise<number>;
 };
 
 const msMax = 300_000;
 
-/** There is nothing that a text must have for it, and none that the plugin makes matches. */
+/** A condition without a literal that could be searched for first. No text of the plugin matches it. */
 const matches = { path: 'payload.text', op: 'regex', value: '(a.{0,300}b){3}[^ab]' };
 const uses = (id: string, command: string, more: object = {}) => ({ id, uses: `heavy.${command}`, ...more });
 const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
-/** Steps of a definition. */
+/** The most steps of a definition. */
 const stepsMax = 64;
 
 export const cases: readonly Case[] = [

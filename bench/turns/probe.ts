@@ -1,4 +1,4 @@
-// What each turn of a service's ledger takes of its thread's CPU: measured inside it, by a module that its threads load first.
+// Measures the CPU time of each turn of the ledger from inside the service, by a module that its threads load first.
 import { readFileSync } from 'node:fs';
 
 /** Shorter turns are only counted. */
@@ -10,7 +10,7 @@ if (/ledger\\/thread\\.[jt]s$/.test(process.argv[1] ?? '')) {
   const usedMs = () => Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6;
   appendFileSync(${JSON.stringify(file)}, '');
   const later = globalThis.setImmediate;
-  // Each turn of the ledger is one.
+  // Each turn of the ledger is one callback.
   globalThis.setImmediate = (turn, ...given) => later(() => {
     const startMs = usedMs();
     turn(...given);
@@ -20,12 +20,12 @@ if (/ledger\\/thread\\.[jt]s$/.test(process.argv[1] ?? '')) {
 }
 `;
 
-/** Options of node with which the service notes its longer turns in this file. */
+/** Options of node that make the service write its longer turns to this file. */
 export function notingTurns(file: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(code(file))}`;
 }
 
-/** The CPU time of the longer turns so far, in ms. Throws where no thread of the service has noted any. */
+/** The CPU times of the longer turns so far, in ms. Throws if the ledger thread has not created the file. */
 export function notedTurns(file: string): number[] {
   return readFileSync(file, 'latin1').split('\n').slice(0, -1).map(Number);
 }

@@ -1,4 +1,4 @@
-// Waits as long as its config says, and takes none of the processor meanwhile. Hands its number back.
+// Waits for the configured time without using the CPU, and returns its number.
 import { setTimeout as pause } from 'node:timers/promises';
 
 export async function run({ payload, config }) {

@@ -1,4 +1,4 @@
-// The three steps of a fan-out: items are made, each goes through a job of its own, and one job adds them up.
+// The three steps of a fan-out: one makes items, one handles a single item, and one adds up the results.
 
 export function make({ payload }) {
   return { result: { items: Array.from({ length: payload.count }, (_, n) => n) } };
@@ -8,7 +8,7 @@ export function work({ payload }) {
   return { result: { n: payload.item } };
 }
 
-/** Throws unless result k is the result of item k. */
+/** Throws if result k is not the result of item k. */
 export function sum({ payload }) {
   const { results, succeeded, failed } = payload;
   let total = 0;
@@ -20,7 +20,7 @@ export function sum({ payload }) {
   return { result: { total, count: results.length, succeeded, failed } };
 }
 
-/** An entry is the result itself, or holds it. */
+/** An entry is the result itself, or an object with the result. */
 function numberOf(entry) {
   return entry.n ?? entry.result?.n;
 }

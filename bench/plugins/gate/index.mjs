@@ -1,4 +1,4 @@
-// Blocks its thread until a file appears; leaves a mark that says it does.
+// Creates a file that marks it as waiting, and blocks its thread until another file appears.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,7 +1,7 @@
-// Answers that are much work for whoever takes them.
+// Answers that are expensive to process.
 import { randomBytes } from 'node:crypto';
 
-/** Each entry takes little: what walks over the state has most to do. */
+/** Entries are small, so that walking over the state takes most of the work. */
 export function fill({ payload }) {
   const state_updates = {};
   for (let n = 0; n < payload.entries; n++) state_updates[`k${n}`] = 1;
@@ -38,7 +38,7 @@ export function emit({ payload }, { emit }) {
 
 export function end() {}
 
-/** Letters a and b in no order: a random sequence that is always the same. */
+/** A pseudo-random sequence of the letters a and b, always the same. */
 function textOf(characters) {
   let state = 12_345;
   let text = '';

@@ -1,4 +1,4 @@
-// Answers with large texts, for what reads and searches them.
+// Answers with large texts, for benches that read and search them.
 
 const words = 'the quick brown fox jumps over the lazy dog ';
 

@@ -1,11 +1,11 @@
-// Commands that do nothing but show that they ran.
+// Commands that only show that they ran.
 
-/** The number of the payload, as it came. */
+/** Returns the number of the payload. */
 export function run({ payload }) {
   return { result: { n: payload.n } };
 }
 
-/** One step of a chain: the number as it came, and one more on the count of steps. */
+/** A step of a chain: returns the number unchanged, and the count of steps plus one. */
 export function pass({ payload }) {
   return { result: { n: payload.n, passed: (payload.passed ?? 0) + 1 } };
 }

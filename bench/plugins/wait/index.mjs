@@ -1,4 +1,4 @@
-// Takes 10 ms, and none of the processor.
+// Waits 10 ms without using the CPU.
 import { setTimeout as pause } from 'node:timers/promises';
 
 export async function run() {

@@ -1,4 +1,4 @@
-// Misbehaves as its command says, beside jobs of the same command that wait a moment. `tame`: one of those.
+// Each command misbehaves in its own way, or, with `tame`, only waits a moment.
 import { setTimeout as pause } from 'node:timers/promises';
 
 const beside = misbehave => async request => {

@@ -1,4 +1,4 @@
-// Misbehaves as its command says, as much as `amount` says.
+// Each command misbehaves in its own way; `amount` says how much.
 
 export function loop() {
   for (;;);
@@ -6,7 +6,7 @@ export function loop() {
 
 export function memory({ payload }) {
   const mb = 2 ** 20;
-  // Numbers lie in the heap, which is bounded.
+  // Arrays of numbers use the JavaScript heap, whose size is limited.
   return { result: { held: Array.from({ length: payload.amount }, () => new Array(mb / 8).fill(0.5)).length } };
 }
 

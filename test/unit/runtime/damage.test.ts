@@ -95,7 +95,7 @@ const cases: readonly (readonly [name: string, damage: (file: string) => void, m
     file => {
       for (const at of [136, pageBytes + 136]) overwrite(file, at, Buffer.alloc(6, 1));
     },
-    /names a page \d+, which/,
+    /refers to page \d+, which does not exist/,
   ],
 ];
 
