@@ -1,5 +1,5 @@
-// Actions over many jobs. Each is a job of its own that is never dispatched: it runs while somebody sends it the next ids, and its cursor
-// moves in the commit of what was done to them. An id behind the cursor is never looked at again.
+// Actions over many jobs. An action is itself a job, which is never dispatched: the main thread sends it the ids of the next jobs. Acting
+// on them and moving the cursor are one commit, so no job is handled twice.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -80,7 +80,7 @@ export class Actions {
     return id;
   }
 
-  /** Does it to the next jobs. `closed`: why nothing can be done now. */
+  /** Acts on the next jobs. `closed`: why nothing can be done now. */
   step(turn: Turn, message: ActionStep, closed: Refusal | null): void {
     const reply = this.#step(turn, message, closed);
     turn.reply(message.replyTo, { kind: 'action_step', ...reply } satisfies ActionStepReply);
@@ -91,7 +91,7 @@ export class Actions {
     if (!action) return { cursor: null, isOver: true, waits: null };
     const { plan, progress } = action;
     if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
-    // The message was sent twice, or what it follows was never committed.
+    // The message was sent twice, or the step before it was never committed.
     if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
     const asked = idsIn(ids).slice(0, left);
@@ -104,7 +104,7 @@ export class Actions {
     return { cursor: taken.cursor, isOver, waits };
   }
 
-  /** Jobs that the moment had and that were not found any more have ended meanwhile, or were pruned. */
+  /** Matched jobs that could not be found any more count as skipped: they have ended meanwhile, or were pruned. */
   #finish(turn: Turn, action: OpenAction): void {
     const { plan, progress } = action;
     const most = Math.min(plan.matched, plan.limit ?? plan.matched);
@@ -115,7 +115,7 @@ export class Actions {
     this.#end(turn, { ...action, progress: gone === 0 ? progress : { ...progress, skipped } }, null);
   }
 
-  /** The action ends here. What it has done stays. */
+  /** Ends the action. The jobs that it has acted on stay as they are. */
   cancel(turn: Turn, id: JobId, cancel: Cancel): void {
     const action = this.#open.get(keyText(id));
     if (!action) return;
@@ -174,7 +174,7 @@ function idsIn(bytes: Uint8Array): JobId[] {
   return ids;
 }
 
-/** The progress after these outcomes, which are of the first of the ids. */
+/** The progress after these outcomes, which belong to the first of the ids. */
 function count(progress: ActionProgress, ids: readonly JobId[], outcomes: readonly DeedOutcome[]): ActionProgress {
   let { done, failed } = progress;
   const skipped = { ...progress.skipped };

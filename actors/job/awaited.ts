@@ -1,4 +1,4 @@
-// The jobs and runs that callers wait for. The edge is told when one of them has settled.
+// The jobs and runs that callers wait for. The main thread receives a message when one of them settles.
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -24,7 +24,7 @@ export class Awaited implements AwaitedJobs {
 
   addKnown(id: JobId, turn: Turn): void {
     this.add(id);
-    // After the commit, whatever this turn has ended is on disk.
+    // A job that this turn ends is visible only after the commit.
     turn.after(() => {
       if (this.#hasSettled(id)) this.ended(id, turn);
     });

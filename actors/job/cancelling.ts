@@ -70,8 +70,8 @@ export class Cancelling {
   }
 
   /**
-   * The same for the jobs of an action; nobody waits for an answer. The outcomes belong to the first ids: when the turn has had its time,
-   * the rest is left for the next one.
+   * Cancels the jobs of an action; no caller waits for an answer. The outcomes belong to the first ids; once the turn's time is up, the
+   * others are left for the next turn.
    */
   cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): DeedOutcome[] {
     const { open, reader } = this.#state;
@@ -96,7 +96,7 @@ export class Cancelling {
     return outcomes;
   }
 
-  /** Stops the cancelled jobs that hosts have, and the jobs of the cancelled runs. */
+  /** Stops those of the cancelled jobs, and of the jobs of cancelled runs, that hosts have. */
   #stopAll(turn: Turn, cancelled: ReadonlySet<string>, reason: string): void {
     this.#stop(turn, ({ open, index }) => {
       const run = this.#state.cancelledRun(open, index);
@@ -107,7 +107,7 @@ export class Cancelling {
 
   #cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached = false): DeedOutcome {
     const { cancels, setAside } = this.#state;
-    // Of a run whose record is unusable, the jobs end all the same.
+    // If the run's record is unusable, its jobs are ended all the same.
     if (!this.#pipeline.isOpen(id) && !setAside.has('runs', id)) return 'already_settled';
     const marked = cancels.around(id);
     const detaches = isDetached && cancels.detached.of(id) === undefined;
@@ -182,7 +182,7 @@ export class Cancelling {
     }
   }
 
-  /** A job that no host has is added to `waiting`: the caller ends these in this turn. */
+  /** Adds a job that no host has to `waiting`, whose jobs the caller ends in this turn. */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: Wanted): DeedOutcome {
     const state = this.#state;
     const open = state.open.get(keyText(blockOf(id)));

@@ -1,4 +1,4 @@
-// What an action does to each of its jobs, as a call for the single job would.
+// Applies an action to its jobs. Each job is treated as by a call for that job alone.
 import type { JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Cancelling } from './cancelling.ts';
@@ -14,11 +14,11 @@ import type { JobView } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
 
-/** The outcomes are those of the first ids: a turn that is spent takes no more. `waits`: why the next id must wait; null: nothing does. */
+/** The outcomes of the first ids, for which the turn had time. `waits`: what else the next id must wait for; null: nothing. */
 export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
 export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;
 
-/** Bytes of payloads that the reruns of one turn take. A single one may be larger. */
+/** The most payload bytes that the reruns of one turn write. A single payload may be larger. */
 const rerunBytesMax = 4 * 2 ** 20;
 
 export type DeedParts = {
@@ -81,7 +81,7 @@ export function openDeeds({ state, dispatcher, cancelling, acceptor, pipeline }:
   };
 }
 
-/** The configuration has it no more: to wait would not help. */
+/** Whether waiting would not help, because the configuration lacks the job's plugin, command or pipeline. */
 function isFinal(refusal: Refusal): boolean {
   return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';
 }

@@ -48,7 +48,7 @@ export class JobAcceptor {
     return { kind: 'accepted', ids: reply.id };
   }
 
-  /** As many of the jobs as there is room for. */
+  /** Accepts as many of the jobs as there is room for. */
   take(turn: Turn, message: NewCalls): SubmitJobsReply {
     const refusal = this.#unknown(message) ?? this.refusal(message.plugin);
     if (refusal) return { kind: 'refused', refusal };

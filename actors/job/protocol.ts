@@ -86,7 +86,7 @@ export type RefusedWork = {
   readonly kind: 'refused';
   readonly refusal: Refusal;
   readonly untilUs?: number;
-  /** What is not kept. */
+  /** For `not_kept`: what is no longer stored. */
   readonly detail?: string;
 };
 
@@ -309,7 +309,7 @@ export type PauseReply = { readonly kind: 'pause'; readonly pause: Pause | null 
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
-/** From the edge: as of when may jobs be selected? Answered with a MomentReply after a commit: a reader that refreshes sees it. */
+/** From the edge: asks for a moment at which jobs can be selected. Answered with a MomentReply after the commit, so readers see it. */
 export type MomentQuery = { readonly kind: 'ask_moment'; readonly replyTo: ReplyTo };
 export type MomentReply = { readonly kind: 'moment'; readonly moment: Moment };
 
@@ -318,7 +318,7 @@ export type StartAction = {
   readonly kind: 'start_action';
   readonly replyTo: ReplyTo;
   readonly plan: ActionPlan;
-  /** Packed: what GET /job shows. */
+  /** The job's payload as GET /job shows it, packed. */
   readonly payload: Uint8Array;
   readonly idempotency?: IdempotencyKey;
 };
@@ -328,13 +328,13 @@ export type ActionStep = {
   readonly kind: 'action_step';
   readonly replyTo: ReplyTo;
   readonly id: JobId;
-  /** The cursor that the ids follow. Where the action is elsewhere, nothing is done. */
+  /** The cursor that the ids follow. If the action's cursor is another one, nothing is done. */
   readonly after: JobId | null;
   readonly ids: Uint8Array;
-  /** No others match. */
+  /** No further jobs match. */
   readonly isLast: boolean;
 };
-/** `waits`: why the job behind the cursor cannot be taken yet. */
+/** `waits`: why the job behind the cursor cannot be handled yet. */
 export type ActionStepReply = {
   readonly kind: 'action_step';
   readonly cursor: JobId | null;

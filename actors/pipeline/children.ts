@@ -17,7 +17,7 @@ export class Children {
   readonly #reuse: Reuse;
   readonly #ancestor: FindAncestor;
 
-  /** `committed` knows the jobs of earlier turns; runs that began in this one are found on the table. */
+  /** `committed` finds jobs of earlier turns. Runs that began in this turn are in the table. */
   constructor(table: RunTable, reuse: Reuse, committed: FindAncestor) {
     this.#table = table;
     this.#reuse = reuse;

@@ -4,8 +4,8 @@
 // the commit that ends the last run of the definition; so there are as many as definitions with open runs, and the selfcheck
 // compares them with the runs (`open_runs_are_counted`).
 //
-// A definition stays stored after its last open run, so that a run can be run again by it. One that no configuration names any more goes
-// once every run that could have gone by it is pruned (`prune`). Only definitions that are in use are in memory.
+// A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has it, it is removed once all
+// runs that may have used it are pruned (`prune`). Only definitions in use are in memory.
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
@@ -28,7 +28,7 @@ export type Version = {
 };
 
 const hashBytes = 16;
-/** Definitions that are stored though no configuration names them. */
+/** The most stored definitions that the configuration no longer has. */
 export const unusedMax = 1000;
 
 export class DefinitionVersions {
@@ -109,7 +109,7 @@ export class DefinitionVersions {
     return version;
   }
 
-  /** The definition, if it is stored: a run that is run again goes by it. */
+  /** The definition, if it is stored; a rerun uses it. */
   find(hash: Uint8Array, reader: Reader): Version | undefined {
     const known = this.#byHash.get(hashText(hash));
     if (known) return known;
@@ -117,7 +117,7 @@ export class DefinitionVersions {
     return packed && this.#add(unpack<PipelineDefinition>(packed), Buffer.from(packed));
   }
 
-  /** A run with it is being persisted, or is over: the definition is stored, and in use. */
+  /** Stores the definition, because a run with it is being persisted or has ended. */
   keep(version: Version, batch: Batch): void {
     if (version.stored) return;
     version.stored = true;
@@ -125,12 +125,12 @@ export class DefinitionVersions {
     batch.remove('unused_definitions', version.hash);
   }
 
-  /** Lets go of what no open run needs and no configuration names. */
+  /** Releases all definitions that neither an open run nor the configuration uses. */
   sweep({ batch, nowUs }: Pick<Turn, 'batch' | 'nowUs'>): void {
     for (const version of this.#byHash.values()) this.release(version, batch, nowUs);
   }
 
-  /** A run with it is over, and counted no more. The definition stays stored: the run may be run again by it. */
+  /** Drops the definition from memory if neither an open run nor the configuration uses it. It stays stored for reruns. */
   release(version: Version, batch: Batch, nowUs: number): void {
     if (version.open.runs > 0 || this.#current.get(version.name) === version) return;
     this.#byHash.delete(hashText(version.hash));
@@ -138,7 +138,7 @@ export class DefinitionVersions {
     version.stored = false;
   }
 
-  /** Removes definitions of which no run is kept, and the longest unused where there are very many. */
+  /** Removes definitions without stored runs, and the longest unused ones beyond `unusedMax`. */
   prune(reader: Reader, batch: Batch): void {
     if (reader.count('unused_definitions') === 0) return;
     const unused = Array.from(reader.scan('unused_definitions', {}), ({ key, value }) => ({
@@ -148,7 +148,7 @@ export class DefinitionVersions {
     unused.sort((a, b) => b.sinceUs - a.sinceUs);
     const oldestUs = oldestBlockUs(reader);
     for (const [place, { hash, sinceUs }] of unused.entries()) {
-      // A run that went by it was accepted before.
+      // A run that used it was accepted before it became unused, so it may still be stored.
       if (place < unusedMax && sinceUs >= oldestUs) continue;
       batch.remove('definitions', hash);
       batch.remove('unused_definitions', hash);
@@ -167,7 +167,7 @@ export class DefinitionVersions {
   }
 }
 
-/** When the oldest block that is kept was accepted. */
+/** When the oldest stored block was accepted. */
 function oldestBlockUs(reader: Reader): number {
   for (const key of reader.keys('blocks', { limit: 1 })) return blockKeyMs(key) * 1000;
   return Infinity;

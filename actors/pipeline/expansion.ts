@@ -137,14 +137,14 @@ export class Expansion {
     return true;
   }
 
-  /** The jobs that the run may take over are made findable. */
+  /** Indexes the jobs that the run can reuse, some in each turn. */
   #index(run: Run): void {
     this.#madeInTurn += groupsPerSlice;
     if (blaming({ kind: 'run', id: run.id }, () => this.#takeOver.reuse.index(run))) this.#later.push(run.name);
     else this.#table.expandable.add(run.name);
   }
 
-  /** It is not in the store yet, or its look has no room in memory. */
+  /** Whether the fan-out is not committed yet, or its look has no room in memory. */
   #mustWait(fan: FanOut | undefined): boolean {
     return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.looking.size >= looksMax);
   }
@@ -240,7 +240,7 @@ export class Expansion {
     this.#taken(run, scope, fan, first, plan);
   }
 
-  /** The elements from the first one up to the next have their jobs. */
+  /** Called when the elements from `first` up to the fan-out's index have their jobs. */
   #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
     this.#madeInTurn += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;

@@ -1,4 +1,4 @@
-// The jobs of a run that is run again, by their addresses: a walk over its tree, some blocks in each turn.
+// Indexes the jobs of the original run by their addresses, in a walk over its tree that handles some blocks in each turn.
 import { blockKeyBytes, formatId, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -11,15 +11,15 @@ import { groupIn, rootOf, takenOverBy } from './reuse-roots.ts';
 import { idText, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** Entries of a tree that are read at once, and groups of jobs between two slices. */
+/** Tree entries per read, and groups of jobs per slice. */
 const entriesAtOnce = 16;
 export const groupsPerSlice = 256;
 const runsKnownMax = 10_000;
 
-/** Jobs that follow one another, in their block and in their fork. */
+/** Jobs that are neighbours both in their block and in their fork. */
 type Row = { fork: Uint8Array; ordinal: number; key: Uint8Array; index: number; count: number };
 
-/** Writes the index of what the run may take over. Its value: why that cannot be; null: it is written. */
+/** Writes the index for a rerun. Returns why it cannot be complete; null: it is written. */
 export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
   const { of, root } = run.reuse!;
   let found = 0;
@@ -49,7 +49,7 @@ function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, i
   return isNext && Buffer.compare(fork, row.fork) === 0 && Buffer.compare(key, row.key) === 0;
 }
 
-/** The jobs inside a run, those of called runs and those it took over included. At one without a fork the walk may pause. */
+/** The jobs inside a run, including those of called runs and reused ones. At a row without a fork the walk can pause. */
 function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork'> & { readonly fork: null })> {
   const addresses = new Addresses(reader, of);
   const root = rootOf(reader, of);
@@ -61,7 +61,7 @@ function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork
       const entries = [...reader.scan(table, { from, to, limit: entriesAtOnce })];
       for (const entry of entries) {
         const key = Buffer.from(entry.key.subarray(jobIdBytes, jobIdBytes + blockKeyBytes));
-        // One that was taken over may have been pruned.
+        // The block of reused jobs may have been pruned.
         const bytes = reader.get('blocks', key);
         if (!bytes) continue;
         const block = decodeBlock(bytes);
@@ -111,7 +111,7 @@ function rowOf(
 /** The addresses of the runs inside a run. */
 class Addresses {
   readonly #reader: Reader;
-  /** The run, and those whose jobs it took over. */
+  /** The original run, and the runs from which it reused jobs. */
   readonly #tops: ReadonlySet<string>;
   readonly #known = new Map<string, Uint8Array | null>();
 
@@ -120,7 +120,7 @@ class Addresses {
     this.#tops = new Set(takenOverBy(reader, of).map(idText));
   }
 
-  /** Null: it is not inside. */
+  /** Null: the run is not inside. */
   of(run: JobId): Uint8Array | null {
     const name = idText(run);
     let address = this.#known.get(name);

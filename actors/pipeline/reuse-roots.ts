@@ -1,4 +1,4 @@
-// The runs that a run took over jobs of, directly or through another one, and the roots of their trees.
+// The runs from which a run reused jobs, directly or through another rerun, and the roots of their trees.
 import { indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { findBlock, groupOf } from '../job/records/block.ts';
@@ -13,7 +13,7 @@ export function rootOf(reader: Reader, id: JobId): JobId {
   return groupIn(reader, id)?.root ?? id;
 }
 
-/** The run, the one that it took over jobs of, and so on. */
+/** The run, the run from which it reused jobs, and so on. */
 export function takenOverBy(reader: Reader, run: JobId): JobId[] {
   const runs = [run];
   for (let at = groupIn(reader, run)?.rerun; at?.from === 'failed'; at = groupIn(reader, at.of)?.rerun)
@@ -21,7 +21,7 @@ export function takenOverBy(reader: Reader, run: JobId): JobId[] {
   return runs;
 }
 
-/** The roots of the trees with the jobs that a run which runs this one again may need. */
+/** The roots of the trees whose jobs a rerun of this run may need. */
 export function neededRoots(reader: Reader, of: JobId): JobId[] {
   return takenOverBy(reader, of).map(run => rootOf(reader, run));
 }

@@ -1,4 +1,4 @@
-// What a run needs of the one that it runs again: from its start on nothing of that is pruned, until it has ended.
+// What a rerun needs of the original run. None of it is pruned from the start of the rerun until its end.
 import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -9,10 +9,10 @@ import type { DefinitionVersions, Version } from './definition-versions.ts';
 import { indexOfRoot, removeNeed, writeNeed } from './records/reuse.ts';
 import { neededRoots } from './reuse-roots.ts';
 
-/** Entries of the index of a run that has ended which one turn removes. */
+/** One turn removes at most this many index entries of ended reruns. */
 const removedPerTurnMax = 4096;
 
-/** The definition of a run that is to be run again; or what is missing. */
+/** The definition with which a run began, for its rerun; or what is missing. */
 export function definitionOf(
   reader: Reader,
   versions: DefinitionVersions,
@@ -29,9 +29,9 @@ export function definitionOf(
 
 export class ReuseSources {
   readonly #reader: Reader;
-  /** Roots that have ended, whose index goes. */
+  /** Ended roots whose index is being removed. */
   #over: JobId[] = [];
-  /** Those of this turn: what they wrote in it cannot be read yet. */
+  /** Roots that ended in this turn. The entries that they wrote in it can be read in the next one. */
   #ended: JobId[] = [];
 
   constructor(reader: Reader) {
@@ -39,19 +39,19 @@ export class ReuseSources {
     for (const root of rootsWithIndex(reader)) if (!reader.get('runs', root)) this.#over.push(root);
   }
 
-  /** The run begins. */
+  /** A rerun begins. */
   begin(batch: Batch, root: JobId, of: JobId): void {
     const needed = neededRoots(this.#reader, of);
     for (const each of needed) writeNeed(batch, each, root);
     batch.put('reuse_index', root, pack(needed));
   }
 
-  /** The run is over. */
+  /** A rerun has ended. */
   end(root: JobId): void {
     this.#ended.push(root);
   }
 
-  /** At the end of a turn. True: another one must follow. */
+  /** Called at the end of a turn. True: another turn must follow. */
   sweep(batch: Batch): boolean {
     let left = removedPerTurnMax;
     while (left > 0 && this.#over.length > 0) left -= this.#remove(batch, this.#over[0]!, left);
@@ -59,7 +59,7 @@ export class ReuseSources {
     return this.#over.length > 0;
   }
 
-  /** The entries first, and then what is needed. */
+  /** Removes the entries first, and the list of needed roots last. */
   #remove(batch: Batch, root: JobId, limit: number): number {
     const keys = Array.from(this.#reader.keys('reuse_index', { ...indexOfRoot(root), limit }), key => Buffer.from(key));
     for (const key of keys) if (key.length > jobIdBytes) batch.remove('reuse_index', key);

@@ -1,8 +1,8 @@
-// A run that runs another one again takes over the jobs that succeeded there: their results, without another attempt.
+// A rerun `from: failed` reuses the jobs that succeeded in the original run: it takes their results and makes no new attempts.
 //
-// What may be taken over is decided token by token. As long as a token has crossed only jobs that were taken over, the job that it comes
-// to next is looked up in the other run. If that job succeeded, the token goes on with its result; else a job is made. What is behind a
-// job that was made is made, too, and so is what is behind a join that one of its tokens came to.
+// Reuse is decided for each token. While a token has passed only reused jobs, its next job is looked up in the original run. If that job
+// succeeded, the token continues with its result; otherwise a new job is created. All jobs behind a new job are new, and so are all jobs
+// behind a join that the token of a new job has reached.
 import { type JobId, jobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { StoredAttempt } from '../job/records/attempt.ts';
@@ -17,15 +17,15 @@ import { ReusedJobs } from './reused-jobs.ts';
 import { pathsAround, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** Neighbours that are looked at together. */
+/** The most neighbouring elements that are looked up together. */
 const stretchMax = 64;
 
-/** A job of the other run that succeeded. */
+/** A job of the original run. */
 export type EarlierJob = { readonly id: JobId; readonly attempt: StoredAttempt };
-/** Neighbours of a fan-out: jobs to take over, or, where there are none, how many elements need jobs of their own. */
+/** Neighbouring elements of a fan-out: jobs to reuse, or, if `jobs` is empty, `count` elements that need new jobs. */
 export type Stretch = { readonly count: number; readonly jobs: readonly EarlierJob[] };
 
-/** A called run that takes over jobs of another one. */
+/** What a called run needs to reuse jobs of the run that was called at the same place of the original run. */
 export type Entered = {
   readonly version: Version | undefined;
   readonly reuse: StoredReuse;
@@ -44,20 +44,20 @@ export class Reuse {
     this.#reused = new ReusedJobs(table.reader);
   }
 
-  /** The job at this place of the other run, however it ended. Null: there is none. */
+  /** The job at this place of the original run, whatever its status. Null: there is none. */
   find(run: Run, at: At): EarlierJob | null {
     const [before, ordinal] = splitPath(at.path);
     const found = readFound(this.#table.reader, run.reuse!.root, forkOf(run, { ...at, path: before }), ordinal);
     return found && this.#jobOf(found);
   }
 
-  /** The same, if it succeeded. */
+  /** The job at this place of the original run if it succeeded, else null. */
   findSucceeded(run: Run, at: At): EarlierJob | null {
     const job = this.find(run, at);
     return job && hasSucceeded(job.attempt) ? job : null;
   }
 
-  /** The run that a step called at this place of the other run, if it began and did not succeed: its jobs may be taken over, too. */
+  /** The run that a step called at this place of the original run, if it began: its jobs can be reused, too. */
   entered(run: Run, at: At): Entered | null {
     const called = this.find(run, at);
     const hash = called?.attempt.final ? readDefinitionHash(called.attempt.stored) : null;
@@ -69,7 +69,7 @@ export class Reuse {
     return { version: this.#table.versions.find(hash, this.#table.reader), reuse, rerun };
   }
 
-  /** What can be done with the elements of a fan-out from this one on, at most so many. */
+  /** Looks up the elements of a fan-out from `ordinal` on, at most `countMax`. */
   stretch(run: Run, at: At, ordinal: number, countMax: number): Stretch {
     const { reader } = this.#table;
     const fork = forkOf(run, at);
@@ -93,14 +93,14 @@ export class Reuse {
     return { count: jobs.length + fresh, jobs };
   }
 
-  /** The run has taken the job over. */
+  /** Records that the run has reused the job. */
   note(run: Run, id: JobId): void {
     run.reuse!.jobs++;
     this.#table.touch(run);
     this.#reused.add(run.reuse!.root, id);
   }
 
-  /** Makes the jobs of the other run findable, some in each call. True: they are, from the next turn on, or the run has failed. */
+  /** Indexes the jobs of the original run, some in each call. True: the index can be read from the next turn on, or the run has failed. */
   index(run: Run): boolean {
     let indexing = this.#indexing.get(run);
     if (!indexing) {
@@ -121,7 +121,7 @@ export class Reuse {
     return attempt ? { id, attempt } : null;
   }
 
-  /** Writes what this turn took over. */
+  /** Writes the jobs that this turn reused. */
   flush(): void {
     this.#reused.flush(this.#table.batch);
   }

@@ -1,4 +1,4 @@
-// Which jobs the runs of a tree took over: written once in a turn, for each block that they lie in.
+// Records which jobs the runs of a tree reused: one write per turn for each block of reused jobs.
 import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { encodeRanges, rangesOf } from '../job/records/tree.ts';
@@ -6,7 +6,7 @@ import { reusedKey } from './records/reuse.ts';
 
 export class ReusedJobs {
   readonly #reader: Reader;
-  /** Of this turn: by key, the indexes in the block. */
+  /** The jobs that this turn reused: indexes in their block, by key. */
   readonly #added = new Map<string, number[]>();
 
   constructor(reader: Reader) {
@@ -30,7 +30,7 @@ export class ReusedJobs {
   }
 }
 
-/** `from, to` pairs of what is in the ranges, and of these indexes. */
+/** The ranges with the indexes added, as `from, to` pairs. */
 function mergedRanges(ranges: readonly number[], indexes: readonly number[]): number[] {
   const pairs: [number, number][] = indexes.map(index => [index, index + 1]);
   for (let at = 0; at < ranges.length; at += 2) pairs.push([ranges[at]!, ranges[at + 1]!]);

@@ -157,11 +157,11 @@ export class RunRouter {
 
   #mustWait(run: Run, token: Token): boolean {
     if (this.#isWritten(token)) return true;
-    // Many tokens may pass many jobs that are taken over at once.
+    // Many tokens may pass many reused jobs at once.
     return token.isReused && (!run.reuse!.isIndexed || this.#table.turn.isSpent || this.#table.isFull);
   }
 
-  /** Whether this turn writes the payload, which is large: the next one writes what is made of it. */
+  /** Whether this turn writes the token's payload and it is large: then the next turn writes the values made from it. */
   #isWritten({ isStored, payload: { stored } }: Token): boolean {
     return isStored && !isParted(stored) && stored.length > this.#table.partedBytesMin;
   }
@@ -223,7 +223,7 @@ export class RunRouter {
     });
   }
 
-  /** A job of the run has ended. */
+  /** Handles the end of a job of the run. */
   #jobEnded(run: Run, node: WorkNode, job: SettledJob, events: JobEvents, message: JobsSettled): void {
     if (run.failure !== null) return;
     const { group, plugin, command } = message;
@@ -242,7 +242,7 @@ export class RunRouter {
     this.#goOn(run, scope, node, { id, plugin, command, path, context, depth, body, isReused: false }, events);
   }
 
-  /** The token behind a job that succeeded goes on as many tokens as the job emitted events, or with its result. */
+  /** The token behind a successful job continues as one token per event, or with the job's result. */
   #goOn(run: Run, scope: Scope, node: WorkNode, job: PassedJob, events: JobEvents): void {
     const { id, plugin, command, path, context, depth, body, isReused } = job;
     const result = bodyPart(body, 'result');
@@ -272,7 +272,7 @@ export class RunRouter {
     else this.#table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 
-  /** A job of another run was taken over. */
+  /** Continues behind a reused job. */
   #takenOver(run: Run, scope: Scope, { id, node: number, path, context, depth, body: stored }: TakenJob): void {
     const node = run.version.compiled.nodes[number] as WorkNode;
     const { step } = node;
@@ -356,12 +356,12 @@ export class RunRouter {
   }
 }
 
-/** A job of a step that succeeded, in this run or in the one that this takes over from; or a run that a step called. */
+/** A successful job of a step, new or reused; or a successful run that a step called. */
 type PassedJob = TakenJobPlace & { readonly plugin: string; readonly command: string; readonly body: Body };
 type PassedRun = TakenJobPlace & { readonly name: string; readonly result: Uint8Array };
 type TakenJobPlace = Pick<TakenJob, 'id' | 'path' | 'context' | 'depth'> & { readonly isReused: boolean };
 
-/** What is known of a job of a step, or of a run that it called, which did not succeed. */
+/** A job of a step, or a called run, that did not succeed. */
 type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {
   readonly status: TerminalStatus;
   readonly error: string;

@@ -30,14 +30,14 @@ export type RunStart = {
   readonly payload: Uint8Array;
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
-  /** For a run that a step called: that step's place, and its names for the job. */
+  /** For a called run: the place of the calling step, and the names that the job shows. */
   readonly called: {
     readonly outer: CallSite;
     readonly within?: RunPosition['within'];
     readonly pipeline: string;
     readonly stepId: string;
   } | null;
-  /** What it takes over: of a run that is its own root, or of one that a step called. */
+  /** For a rerun: the original run. A called run of a rerun also has the index and its address in it. */
   readonly reuse?: Pick<StoredReuse, 'of'> | StoredReuse;
 };
 

@@ -367,12 +367,12 @@ export class RunTable {
   }
 }
 
-/** The position with the paths of the scopes around it. */
+/** The position with the paths of its scopes. */
 export function withScopes(run: Run, position: RunPosition): RunPosition {
   return position.scope === 0 ? position : { ...position, within: pathsAround(run, position.scope) };
 }
 
-/** The name of the look of a waiting token. */
+/** The key of a parked token's look. */
 export function lookName(run: Run, id: number): string {
   return `${run.name}${id}`;
 }

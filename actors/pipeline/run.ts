@@ -106,11 +106,11 @@ export type FinishedRun = Pick<
   Run,
   'id' | 'submittedBy' | 'createdUs' | 'outer' | 'root' | 'hooked' | 'unsuccessful'
 > & {
-  /** Of its definition; null: it never began. */
+  /** The hash of its definition; null: the run never began. */
   readonly hash: Uint8Array | null;
-  /** Jobs inside it that were taken over from another run. */
+  /** The number of reused jobs inside it. */
   readonly reused: number;
-  /** Of its pipeline. */
+  /** The name of its pipeline. */
   readonly name: string;
   readonly depth: number;
   /** Settled jobs inside it. */
@@ -174,13 +174,13 @@ export function advanceScope(scope: Scope, origin: SegmentOrigin): void {
   scope.dirty = true;
 }
 
-/** The paths of the scopes around a place, as positions have them (`within`). */
+/** The paths of a place's scopes, as positions have them (`within`). */
 export function pathsAround(run: Run, scope: number): readonly (readonly number[])[] {
   const { parent, path } = run.scopes.get(scope)!;
   return parent < 0 ? [] : [...pathsAround(run, parent), path];
 }
 
-/** The node that gathers the tokens of the scope. */
+/** The node at which the scope's tokens meet. */
 export function joinNode(run: Run, scope: Scope): number {
   const { sequences } = run.version.compiled;
   return sequences[scope.sequence]!.joins[scope.position] ?? endNode;

@@ -1,4 +1,4 @@
-// Where a token comes to a job that another run has done already, it goes on with the result: no job is made.
+// Lets a token pass a job that succeeded in the original run: it continues with the result, and no job is created.
 import { skipValue } from '../../runtime/splice.ts';
 import { type FanOut, type FanPlan, takeElement } from './fanout.ts';
 import type { EarlierJob, Reuse } from './reuse.ts';
@@ -6,7 +6,7 @@ import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import type { Token } from './token.ts';
 
-/** A job that was taken over, at its place in the run. */
+/** A reused job, at its place in the new run. */
 export type TakenJob = {
   readonly id: EarlierJob['id'];
   readonly node: number;
@@ -27,14 +27,14 @@ export class TakeOver {
     this.#goOn = goOn;
   }
 
-  /** False: there is no such job, or it did not succeed. */
+  /** False: the original run has no such job, or it did not succeed. */
   single(run: Run, scope: Scope, node: number, { path, context, depth }: Token): boolean {
     const job = this.reuse.findSucceeded(run, { scope: scope.id, node, path });
     if (job) this.#take(run, scope, job, { node, path, context: context.bytes, depth: depth + 1 });
     return job !== null;
   }
 
-  /** Those of the next elements, until the turn has had its time; moves the cursor. */
+  /** Reuses the jobs of the next elements, until the turn's time is up; moves the cursor. */
   elements(run: Run, scope: Scope, fan: FanOut, plan: FanPlan, jobs: readonly EarlierJob[]): void {
     const { node, depth } = plan;
     for (const [place, job] of jobs.entries()) {

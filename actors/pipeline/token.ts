@@ -31,7 +31,7 @@ export type Token = {
   readonly result: Uint8Array;
   /** Whether the store has the payload: it is the run's payload, or the result of the cause. */
   readonly isStored: boolean;
-  /** Every job it has crossed was taken over from another run: what comes next may be taken over, too. */
+  /** Whether it has passed only reused jobs, so that its next job can be reused, too. */
   readonly isReused: boolean;
 };
 
@@ -45,7 +45,7 @@ export type StepPosition = {
   readonly depth: number;
   readonly event: EventEnvelope;
   readonly context: Uint8Array;
-  /** Absent: no. */
+  /** Absent: false. */
   readonly isReused?: boolean;
 };
 
@@ -59,7 +59,7 @@ export function movedTo(
   return { path, payload, context, event, depth, cause, result, isStored, isReused };
 }
 
-/** The token with other baggage. */
+/** Returns the token with other baggage. */
 export function carrying(
   { path, payload, event, depth, cause, result, isStored, isReused }: Token,
   context: Packed,

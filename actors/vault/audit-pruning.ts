@@ -137,7 +137,7 @@ export class AuditPruning {
     job.isExported = true;
     const end = endLine(vault.keyring, after, exported);
     if (records > 0) this.#write(turn, () => endExport(file, exported.seq, end));
-    // Nothing was exported, so nothing is removed: the job ends.
+    // No record was exported, so this removes none, and ends the job.
     else this.#remove(vault, job, turn);
   }
 

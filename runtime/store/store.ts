@@ -10,14 +10,14 @@ export const tables = [
   'holds', // reason + plugin + command, NUL between them -> since when its queued jobs are held; gone when none is held
   'pauses', // kind + name + command, NUL between them -> a pause: by whom, since when, until when; gone when it is resumed
   'hold_ends', // time in µs (8) + plugin + command, NUL between them -> a pause or hold of these jobs ended then; absent until used
-  'actions', // job id (16) -> an action over many jobs that has not ended: what it does to which jobs, and how far it has come; gone when it ends
+  'actions', // job id (16) -> an open action over many jobs: its plan and its progress; removed when it ends
   'attempts', // job id (16) + attempt (2) -> how that attempt ended, or those of the jobs from it on: the job logs
   'bodies', // job id (16) + attempt (2) -> what that attempt left behind, where it is large; else it lies with how it ended
   'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter, for short entries elsewhere
   'by_command', // number of plugin and command (4) + block key (12) -> nothing
   'unsuccessful', // number of plugin and command (4) + status (1) + job id (16) -> nothing
-  'reruns', // job id (16) + id of a job that runs it again (16) -> nothing; 1: it takes over what succeeded
+  'reruns', // job id (16) + id of its rerun (16) -> nothing; 1: the rerun reuses the jobs that succeeded
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
   'arrivals', // run id (16) + scope (4) + which join of it (4) + sequence (4) -> what came to that join; a large one stays as long as the run's job: values in parts name it (runtime/parted.ts)
@@ -25,11 +25,11 @@ export const tables = [
   'emissions', // job id (16), 0 (+ 0) -> where the events in its record come from that are still to start runs, and the cursor in them
   'descendants', // root job id (16) -> how many descendants it has; only of large trees with open runs (actors/pipeline/descendants.ts)
   'open_trees', // root job id (16) -> how many open runs and waiting emissions it has below it; only where more than one (descendants.ts)
-  'definitions', // hash -> a pipeline definition that a run began with which is kept (actors/pipeline/definition-versions.ts)
-  'unused_definitions', // hash of a definition that no configuration names, nor an open run goes by -> since when
-  'reused', // root job id (16) + block key (12) -> which jobs of the block runs of its tree took over; absent until used
-  'reuse_index', // root job id (16) + fork (16) + ordinal (4) -> a job that a run of its tree may take over, and its neighbours; gone when the root has ended
-  'reuse_needs', // root job id (16) + id of an unfinished root that takes over jobs of its tree (16) -> nothing
+  'definitions', // hash -> the pipeline definition of stored runs (actors/pipeline/definition-versions.ts)
+  'unused_definitions', // hash of a definition that neither the configuration nor an open run uses -> since when
+  'reused', // root job id (16) + block key (12) -> the jobs of the block that runs of the root's tree reused; absent if there are none
+  'reuse_index', // root job id (16) + fork (16) + ordinal (4) -> jobs that a run of the root's tree can reuse; removed after the root's end
+  'reuse_needs', // root job id (16) + id of an open root that can reuse jobs of its tree (16) -> nothing
   'run_counts', // hash of a definition -> how many runs with it are open, their records, settled jobs and bytes (actors/pipeline/definition-versions.ts)
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status

@@ -1,4 +1,4 @@
-// Finds jobs by the index: the log of an attempt, or of a failed attempt, contains the words, in its error or elsewhere.
+// Finds jobs by the search index: those with an attempt, or a failed attempt, whose log contains the words anywhere.
 
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
@@ -17,7 +17,7 @@ const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').m
 
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
-/** The jobs with attempts whose logs contain the words, newest first; null: more than `namedMax` logs do. `isOfAny`: not only failed attempts. */
+/** The jobs whose logs contain the words, newest first; null: more than `namedMax` logs do. `isOfAny`: also logs of successful attempts. */
 export function* jobsWithWords(
   ledger: Reader,
   index: Reader<IndexTable>,

@@ -1,5 +1,5 @@
-// The table of actions over many jobs: what each one that has not ended does, to which jobs, and how far it has come. The record goes
-// when the action ends: its result has the counts then.
+// The table of open actions over many jobs: what each does, to which jobs, and its progress. The record is removed when the action ends;
+// then the result of the action's job has the counts.
 import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -21,18 +21,18 @@ export const skipReasons = [
 export type SkipReason = (typeof skipReasons)[number];
 export type DeedOutcome = 'done' | 'failed' | SkipReason;
 
-/** Actions that have not ended, at most. */
+/** The most open actions. */
 export const actionsOpenMax = 100;
-/** Jobs that an action takes in one turn, at most. */
+/** The most jobs of an action that one turn handles. */
 export const stepJobsMax = 1_024;
 
-/** Which jobs; null: any. */
+/** A filter for jobs; null: any. */
 export type Selection = {
   readonly plugin: string | null;
   readonly command: string | null;
   readonly status: Status | null;
   readonly submittedBy: string | null;
-  /** Runs of this pipeline; with children also the jobs of its steps. */
+  /** Runs of this pipeline; with `children`, also the jobs of its steps. */
   readonly pipeline: string | null;
   readonly jobId: JobId | null;
   readonly run: JobId | null;
@@ -44,14 +44,14 @@ export type Selection = {
   readonly query: string | null;
   readonly fromUs: number | null;
   readonly toUs: number | null;
-  /** Also jobs inside runs. */
+  /** Whether jobs inside runs match, too. */
   readonly children: boolean;
 };
 
-/** The moment as of which a selection is taken: the end of a turn of the ledger. */
+/** The moment for which a selection is evaluated: the end of a turn of the ledger. */
 export type Moment = {
   readonly atUs: number;
-  /** All blocks up to then have a key below it. */
+  /** The blocks up to that moment have smaller keys. */
   readonly block: Uint8Array;
   /** The newest commit of the journal. */
   readonly commitUs: number;
@@ -63,17 +63,17 @@ export type ActionPlan = {
   readonly moment: Moment;
   /** The commit up to which attempts were searched for words. Null: nothing is searched. */
   readonly searchedUs: number | null;
-  /** How many jobs it takes at most. */
+  /** The most jobs that it handles; null: no limit. */
   readonly limit: number | null;
   readonly perSecond: number | null;
   readonly reason: string | null;
   readonly by: string;
-  /** How many jobs the selection had at its moment. */
+  /** How many jobs matched at the moment. */
   readonly matched: number;
 };
 
 export type ActionProgress = {
-  /** The last job that was looked at. Jobs are taken in the order of their ids. */
+  /** The last job that was handled. Jobs are handled in the order of their ids. */
   readonly cursor: JobId | null;
   readonly done: number;
   readonly failed: number;
@@ -84,7 +84,7 @@ export type ActionCounts = Omit<ActionProgress, 'cursor'>;
 
 export const noProgress: ActionProgress = { cursor: null, done: 0, failed: 0, skipped: {} };
 
-/** Jobs that the action has looked at. */
+/** How many jobs the action has handled. */
 export function takenBy({ done, failed, skipped }: ActionCounts): number {
   return done + failed + Object.values(skipped).reduce((sum, count) => sum + count, 0);
 }
@@ -104,7 +104,7 @@ export function readAction(reader: Reader, id: JobId): Action | undefined {
   return value && decodeAction(value);
 }
 
-/** What GET /job shows as the result of an action that has ended. */
+/** The result of an ended action, as GET /job shows it. */
 export function resultOf(matched: number, { done, failed, skipped }: ActionCounts): Uint8Array {
   return pack({ matched, done, skipped, failed });
 }

@@ -31,7 +31,7 @@ export type RunPosition = {
   readonly path: readonly number[];
   /** Not null: the path of job k of the group ends with `first + k`. */
   readonly first: number | null;
-  /** The paths of the scopes around it, but for the top one, from the outermost to its own. Absent: it is in the top one. */
+  /** The paths of its scopes from the outermost to its own, without the top scope. Absent: it is in the top scope. */
   readonly within?: readonly (readonly number[])[];
 };
 
@@ -59,12 +59,12 @@ export type JobGroup = {
 
 /** The settled job that is run again, from where, and why. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
-/** `start`: everything is repeated. `failed`: the results of what succeeded are taken over. */
+/** `start`: all jobs run again. `failed`: jobs that succeeded are reused. */
 export type RerunFrom = 'start' | 'failed';
 
 /**
  * How the jobs inside a run ended, including those of called runs. `unsettled`: how many have not ended yet, if the run is open.
- * `reused`: jobs of an earlier run whose results the run took over; absent if there are none.
+ * `reused`: reused jobs of an earlier run; absent if there are none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly unsettled?: number;
@@ -87,7 +87,7 @@ export function tallyOf(settled: number, { failed, timed_out, dead, cancelled }:
   return reused === 0 ? tally : { ...tally, reused };
 }
 
-/** How many jobs it counts, with those that were taken over. */
+/** The sum of the counts, including reused jobs. */
 export function tallied(tally: Tally): number {
   return terminalStatuses.reduce((sum, status) => sum + tally[status], tally.reused ?? 0);
 }
@@ -101,7 +101,7 @@ export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, ca
 
 type PackedTally = [...counts: number[], hash: Uint8Array | null];
 
-/** What is kept of a run that has ended: its counts, and the hash of its definition, if it began with one. */
+/** The stored data of an ended run: its counts, and the hash of its definition, if it began. */
 export function encodeTally(tally: Tally, hash: Uint8Array | null): Uint8Array {
   const counts = terminalStatuses.map(status => tally[status]);
   return pack([...counts, tally.reused ?? 0, hash] satisfies PackedTally);
@@ -116,7 +116,7 @@ export function readTally(body: Body): Tally | null {
   return reused === 0 ? tally : { ...tally, reused };
 }
 
-/** The hash of the definition that a run which has ended began with. Null: it never began, or an earlier version wrote it. */
+/** The hash of an ended run's definition. Null: the run never began, or an earlier version of headgate wrote it. */
 export function readDefinitionHash(body: Body): Uint8Array | null {
   const packed = bodyPart(body, 'counts');
   return (packed && unpack<(Uint8Array | null)[]>(packed)[terminalStatuses.length + 1]) ?? null;

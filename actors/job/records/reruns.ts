@@ -15,7 +15,7 @@ export type Reruns = {
 };
 
 const nothing = new Uint8Array(0);
-/** From what had failed. */
+/** The value for a rerun `from: failed`. */
 const takesOver = Uint8Array.of(1);
 export const afterIds = Buffer.alloc(16, 0xff);
 
@@ -23,7 +23,7 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId): void {
   batch.put('reruns', rerunKey(of, id), from === 'failed' ? takesOver : nothing);
 }
 
-/** The younger jobs that took over jobs of the runs from `first` up to `end`. */
+/** The reruns `from: failed` of the runs from `first` up to `end`. */
 export function* takersOver(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
   for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
     if (value.length > 0) yield Buffer.from(key.subarray(jobIdBytes));

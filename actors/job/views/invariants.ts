@@ -119,9 +119,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const open = OpenBlock.decode(keyText(key), value);
     let found = 0;
     for (const _ of reader.scan('retries', rangeOf(Buffer.from(key), open.count))) found++;
-    return found === open.retrying
-      ? null
-      : `the block ${hex(key)} has ${found} jobs in retries, but counts ${open.retrying}`;
+    return found === open.retrying ? null : `the block ${hex(key)} has ${found} jobs in retries, not ${open.retrying}`;
   }
 
   /** A mark must belong to an unsettled job, a note to an ended one. A detached cancel may outlast its run. */
@@ -189,9 +187,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const bytes = reader.get('blocks', blockKey);
     if (!bytes) return `the tree of ${formatId(root)} names the block ${hex(blockKey)}, which does not exist`;
     const same = Buffer.compare(Buffer.from(Uint32Array.from(rangesIn(blockIn(bytes), root)).buffer), value) === 0;
-    return same
-      ? null
-      : `the tree of ${formatId(root)} lists other jobs of the block ${hex(blockKey)} than belong to it`;
+    return same ? null : `the tree of ${formatId(root)} lists the wrong jobs of the block ${hex(blockKey)}`;
   }
 
   function blockIsInTrees(key: Uint8Array, value: Uint8Array): string | null {

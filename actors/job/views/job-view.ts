@@ -18,7 +18,7 @@ import { isInFlight } from '../records/retry.ts';
 export type JobView = {
   readonly jobId: string;
   readonly parentJobId: string | null;
-  /** In the tree of a run that took it over from another one. */
+  /** Whether the job is shown in the tree of a rerun that reused it. */
   readonly isReused: boolean;
   readonly plugin: string;
   readonly command: string;
@@ -123,7 +123,7 @@ export class BlockJobs {
   }
 }
 
-/** What a job that another run took over has there in place of its parent. */
+/** The parent of a reused job in the tree of the rerun. */
 export type TakenOver = { readonly parent: JobId };
 
 class StoredJob implements JobView {

@@ -1,5 +1,5 @@
-// The jobs of a selection, as of its moment and in the order of their ids. What happened after the moment does not count: a job that was
-// accepted later, or that failed later, does not match. So a walk that is interrupted finds the same jobs when it goes on.
+// The jobs that match a selection at its moment, in the order of their ids. Later changes do not count: a job that was accepted or that
+// failed after the moment does not match. So an interrupted walk finds the same jobs when it continues.
 import { type BlockKey, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -16,10 +16,10 @@ import { BlockJobs } from './job-view.ts';
 import { type JobSpan, spansOf } from './oldest-first.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** Jobs whose attempts are read in one step. */
+/** The attempts of at most this many jobs are read in one step. */
 const attemptsPerStep = 256;
 
-/** Whether an attempt has the words that a selection asks for. Absent: it asks for none. */
+/** Checks for the words of a selection; a check is absent if the selection has no such words. */
 export type WordChecks = {
   readonly error?: (attempt: StoredAttempt) => boolean;
   readonly query?: (attempt: StoredAttempt) => boolean;
@@ -36,13 +36,13 @@ export type MatchOptions = {
   readonly selection: Selection;
   readonly moment: Moment;
   readonly words?: WordChecks;
-  /** Only jobs behind it. */
+  /** Only jobs with larger ids match. */
   readonly after?: JobId | null;
-  /** Where to look. Absent: where the tables say. */
+  /** The spans to search. Absent: they are chosen by the tables. */
   readonly spans?: Iterable<JobSpan | null>;
 };
 
-/** At a null the walk may pause. */
+/** Each null is a point at which the walk can pause. */
 export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   const { reader, names, selection, moment, after = null } = options;
   const blocks = new BlockCache(reader, twoBlocks);
@@ -81,7 +81,7 @@ export function* nextMatches(
   return { ids, isEnd: true };
 }
 
-/** Ids that a count shows. */
+/** The most ids that a count shows. */
 export const sampleMax = 10;
 
 export type MatchCount = {
@@ -117,15 +117,15 @@ function allOf({ count }: Block): number[] {
 
 type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[]) => boolean;
 type Filters = {
-  /** Jobs of one group are alike in this. */
+  /** It is the same for all jobs of a group. */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
-  /** Null: every job is. */
+  /** Null: every job matches. */
   readonly isInside: ((id: JobId, group: JobGroup) => boolean) | null;
-  /** Null: every job fits, and no attempt is read. */
+  /** Null: every job matches, and no attempt is read. */
   readonly fits: Fits | null;
 };
 
-/** Those of the jobs that match. At a null the walk may pause. */
+/** The indexes of matching jobs. Each null is a point at which the walk can pause. */
 function* jobsOf(
   reader: Reader,
   key: BlockKey,

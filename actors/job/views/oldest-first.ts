@@ -1,4 +1,4 @@
-// Where the jobs of a selection may be, oldest first: neighbouring jobs of blocks, found by the index that has the fewest others.
+// The spans of jobs in which a selection can match, oldest first, found by the index that narrows them down most.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Selection } from '../records/action.ts';
@@ -9,17 +9,17 @@ import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 
-/** Jobs of a block, by their indexes in ascending order. Null: all of them. */
+/** Jobs of a block. `indexes` are in ascending order; null: all jobs. */
 export type JobSpan = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
 
-/** Keys that are read in one scan, of each range. */
+/** The keys that one scan reads of each range. */
 const keysPerStep = 256;
 const blocksPerStep = 64;
-/** Above every key of a block. */
+/** Larger than the key of any block. */
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
-/** `after`: only jobs behind this one are of interest; others may come all the same. At a null the walk may pause. */
+/** `after`: jobs up to this one may be omitted. Each null is a point at which the walk can pause. */
 export function* spansOf(
   reader: Reader,
   names: NameTable,
@@ -47,7 +47,7 @@ export function* spansOf(
   }
 }
 
-/** The jobs with these ids, which are in ascending order. */
+/** The spans of these jobs, whose ids are in ascending order. */
 export function* spansOfIds(ids: Iterable<JobId>): Iterable<JobSpan> {
   let key: BlockKey | null = null;
   let indexes: number[] = [];
@@ -96,7 +96,7 @@ function* ofUnsuccessful(
   yield* spansOfIds(page);
 }
 
-/** Keys from `first` on that begin with one of the prefixes, without the prefix. At a null the walk may pause. */
+/** The keys from `first` on that begin with one of the prefixes, without it. Each null is a point at which the walk can pause. */
 function* oldestKeys(
   reader: Reader,
   table: 'by_command' | 'unsuccessful',
@@ -138,7 +138,7 @@ function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Arr
   }
 }
 
-/** The whole tree that the job belongs to. */
+/** All spans of the job's tree. */
 function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<JobSpan | null> {
   const block = findBlock(reader, id);
   if (!block) return;

@@ -1,4 +1,4 @@
-// What a settled job is run again with.
+// The input with which a settled job is rerun.
 import { parseId } from '../../../runtime/ids.ts';
 import { callEvent } from '../../pipeline/protocol.ts';
 import type { EntryEvent, RerunSource } from '../protocol.ts';
@@ -18,7 +18,7 @@ export function rerunRequest(
   };
 }
 
-/** The event of a run that began with one of its own: that of a called run is the pipeline's. */
+/** The event that a delivery or an emitted event gave the run; null: the run was called, and its event is the call. */
 export function deliveredEvent({ event }: RerunRequest): EntryEvent | null {
   return event && (event.type !== callEvent.type || event.source !== callEvent.source) ? event : null;
 }

@@ -1,4 +1,4 @@
-// The jobs that runs of a tree took over from other trees, as that tree shows them.
+// The jobs that runs of a tree reused from other trees, as they appear in that tree.
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { reusedOf } from '../../pipeline/records/reuse.ts';
@@ -14,8 +14,8 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * Parents before children: a run of the tree that took the place of one elsewhere comes before the jobs that it took over, and is then
- * `shown`. At a null the walk may pause.
+ * Parents come before children: a run of the tree comes before the jobs that it reused, and is added to `shown`. Each null is a point at
+ * which the walk can pause.
  */
 export function* reusedJobs(
   reader: Reader,
@@ -31,7 +31,7 @@ export function* reusedJobs(
     for (const entry of entries) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes, jobIdBytes + blockKeyBytes));
       const block = blocks.find(key);
-      // It may have been pruned.
+      // The block may have been pruned.
       if (!block) continue;
       const jobs = new BlockJobs(reader, key, block);
       const ranges = rangesOf(entry.value);
@@ -52,7 +52,7 @@ export function* reusedJobs(
   }
 }
 
-/** The run, if it is of this tree, after its parents. */
+/** The run, if it belongs to this tree and is not shown yet, after its parents. */
 function* unshown(reader: Reader, blocks: BlockCache, root: JobId, id: JobId, shown: Set<string>): Iterable<JobView> {
   const name = formatId(id);
   const group = groupIn(blocks, id);
@@ -68,7 +68,7 @@ function groupIn(blocks: BlockCache, id: JobId): JobGroup | undefined {
   return block && groupOf(block, indexOf(id)).group;
 }
 
-/** The runs of a tree that took the place of runs elsewhere. */
+/** Finds the rerun in this tree of a run in another tree. */
 class Successors {
   readonly #reader: Reader;
   readonly #blocks: BlockCache;
@@ -81,7 +81,7 @@ class Successors {
     this.#root = keyText(root);
   }
 
-  /** The run in its place; the job itself where there is none. */
+  /** The rerun of the job in this tree; the job itself if there is none. */
   of(job: JobId): JobId {
     const name = keyText(job);
     const known = this.#known.get(name);
@@ -111,5 +111,5 @@ class Successors {
 }
 
 const knownMax = 10_000;
-/** Reruns of reruns that are looked at to find the one of this tree. */
+/** The most reruns, and reruns of reruns, that are examined to find the one in this tree. */
 const lookedAtMax = 1000;

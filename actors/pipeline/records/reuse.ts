@@ -1,7 +1,7 @@
-// What a run may take over from the run that it runs again: where each of its jobs is found, and which blocks are needed for that.
+// The index of the jobs that a rerun can reuse from the original run, and the trees that must be kept for that.
 //
-// A job is found by its address: where it is in its run, where that run is in the one that called it, and so on up to the run that is
-// run again. Two runs of one definition that got the same results have their jobs at the same addresses.
+// A job is found by its address: a hash of its place in its run, of that run's place in the run that called it, and so on up to the
+// original run. Two runs of one definition with the same results have their jobs at the same addresses.
 import { createHash } from 'node:crypto';
 import { type BlockKey, blockKeyBytes, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -12,13 +12,13 @@ const addressEnd = jobIdBytes + addressBytes;
 const keyBytes = addressEnd + 4;
 const ordinalMax = 0xffffffff;
 
-/** Of the run that is run again. */
+/** The address of the original run itself. */
 export const topAddress: Uint8Array = new Uint8Array(addressBytes);
 
-/** A place in a run: a step, in a scope, reached over these forks. */
+/** A place in a run: a step, its scope, and the forks on the way to it. */
 export type Place = Pick<RunPosition, 'node' | 'path' | 'within'>;
 
-/** Neighbours of a block that are neighbours in their run, too; the first has this ordinal. */
+/** Jobs that are neighbours both in their block and in their fork. */
 export type Found = { readonly key: BlockKey; readonly index: number; readonly count: number };
 
 /** The last ordinal of a path, and the path before it. */
@@ -26,13 +26,13 @@ export function splitPath(path: readonly number[]): readonly [before: readonly n
   return [path.slice(0, -1), path.at(-1) ?? 0];
 }
 
-/** What the addresses of the jobs of a fork begin with. `path`: without the last ordinal. `run`: the address of their run. */
+/** The common part of the addresses of a fork's jobs. `path`: without the last ordinal. `run`: the address of their run. */
 export function forkAddress(run: Uint8Array, { node, path, within = [] }: Place): Uint8Array {
   const text = JSON.stringify([node, within, path]);
   return createHash('sha256').update(run).update(text).digest().subarray(0, addressBytes);
 }
 
-/** The address of a run that another one called from this place. */
+/** The address of the run that was called from this place of a run. */
 export function calledAddress(run: Uint8Array, place: Place): Uint8Array {
   const [path, ordinal] = splitPath(place.path);
   return forkAddress(forkAddress(run, { ...place, path }), { node: ordinal, path: [] });
@@ -46,7 +46,7 @@ export function writeFound(batch: Batch, root: JobId, fork: Uint8Array, ordinal:
   batch.put('reuse_index', indexKey(root, fork, ordinal), value);
 }
 
-/** The job with this ordinal, and its neighbours behind it. */
+/** The job with this ordinal, with the neighbours that follow it. */
 export function readFound(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): Found | null {
   const range = { from: indexKey(root, fork, 0), to: indexKey(root, fork, ordinal + 1), reverse: true, limit: 1 };
   for (const { key, value } of reader.scan('reuse_index', range)) {
@@ -75,12 +75,12 @@ function indexKey(root: JobId, fork: Uint8Array, ordinal: number): Uint8Array {
   return key;
 }
 
-/** All entries of the root, and the one under its own id, which names what is needed. */
+/** All entries of a root. The one whose key is the root's id alone lists the needed roots. */
 export function indexOfRoot(root: JobId): { readonly from: Uint8Array; readonly to: Uint8Array } {
   return { from: root, to: Buffer.concat([root, Buffer.alloc(keyBytes, 0xff)]) };
 }
 
-/** From its start on, a run that is run again, and what that one took over itself, is needed by the new one. */
+/** Records that the tree `root` needs the tree `neededRoot`: the original run's, or one from which that run reused jobs. */
 export function writeNeed(batch: Batch, neededRoot: JobId, root: JobId): void {
   batch.put('reuse_needs', Buffer.concat([neededRoot, root]), nothing);
 }
@@ -89,7 +89,7 @@ export function removeNeed(batch: Batch, neededRoot: JobId, root: JobId): void {
   batch.remove('reuse_needs', Buffer.concat([neededRoot, root]));
 }
 
-/** Whether a run that goes on needs jobs of one of these trees: those of the roots from this job on, up to the other. */
+/** Whether an open run needs one of the trees with roots from `from` up to `to`. */
 export function isNeeded(reader: Reader, from: JobId, to: JobId): boolean {
   for (const _ of reader.keys('reuse_needs', { from, to, limit: 1 })) return true;
   return false;
@@ -99,17 +99,17 @@ export function isTreeNeeded(reader: Reader, root: JobId): boolean {
   return isNeeded(reader, root, Buffer.concat([root, afterIds]));
 }
 
-/** root (16), block (12) of jobs that it took over. */
+/** root (16), block (12) of reused jobs. */
 export function reusedKey(root: JobId, block: BlockKey): Uint8Array {
   return Buffer.concat([root, block]);
 }
 
-/** The blocks of the jobs that runs of a tree took over, with `from, to` pairs. */
+/** The key range of the blocks from which the runs of a tree reused jobs. */
 export function reusedOf(root: JobId): { readonly from: Uint8Array; readonly to: Uint8Array } {
   return { from: root, to: Buffer.concat([root, afterBlocks]) };
 }
 
-/** Removes what is known of jobs that runs of the block took over. */
+/** Removes the entries of trees whose roots are in the block. */
 export function pruneReused(reader: Reader, batch: Batch, key: BlockKey, count: number): void {
   const range = { from: jobId(key, 0), to: jobId(key, count) };
   for (const each of reader.keys('reused', range)) batch.remove('reused', Buffer.from(each));

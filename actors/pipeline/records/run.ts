@@ -40,9 +40,9 @@ export type StoredScope = {
   overflown: boolean;
   /** The longest chain of jobs behind any of its tokens. */
   depth: number;
-  /** All of its tokens that came or ended so far had crossed only jobs that were taken over from another run. */
+  /** Whether all tokens that have arrived or ended so far had passed only reused jobs. */
   isReused: boolean;
-  /** The start of the segment, or the fork in it, or the only token there is. */
+  /** The origin of the segment: its start, its first fork, or its only token. */
   origin: SegmentOrigin;
   merged: MergedValues | null;
   /** Arrivals: the number of values in the table `arrivals`, and the rest, which this record contains. */
@@ -59,17 +59,17 @@ export type StoredFan = {
   at: number;
 };
 
-/** For a run that takes over what succeeded in another one. */
+/** The data of a rerun `from: failed`, and of the runs that it calls. */
 export type StoredReuse = {
-  /** The run that is run again, as a caller asked. */
+  /** The original run. */
   readonly of: JobId;
-  /** The root that now runs: the jobs of the other run are found under its id (records/reuse.ts). */
+  /** The rerun that a caller started. The index of the original run's jobs is stored under its id (records/reuse.ts). */
   readonly root: JobId;
-  /** Where this run is below that root. */
+  /** The address of this run below that root. */
   readonly address: Uint8Array;
-  /** They can be found. */
+  /** Whether the index is complete. */
   isIndexed: boolean;
-  /** Jobs that were taken over, those of called runs included. */
+  /** The number of reused jobs, including those of called runs. */
   jobs: number;
 };
 
@@ -149,13 +149,13 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     packScope(top),
     // Absent in records of format 9.
     run.settled,
-    // Absent while all succeeded.
+    // Absent if all succeeded.
     failed + timed_out + dead + cancelled > 0
       ? ([failed, timed_out, dead, cancelled] as const)
       : reuse
         ? null
         : undefined,
-    // Absent where nothing is taken over.
+    // Absent if nothing is reused.
     reuse ? ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const) : undefined,
   ] as const;
 }
