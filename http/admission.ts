@@ -16,13 +16,13 @@ export type Admitted = {
   readonly route: Route;
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
-  /** The method is wrong: what is answered once the path's names are found. The route is another one at this path. */
+  /** The 405 to answer once the names in the path are found; null if the path has the method. `route` is then another one at this path. */
   readonly wrongMethod: HttpProblem | null;
 };
 export type Refused = {
   readonly kind: 'refused';
   readonly problem: HttpProblem;
-  /** Null: nobody the service knows, or it was not asked who it is. */
+  /** Null: the caller is unknown, or was not authenticated. */
   readonly caller: Caller | null;
 };
 export type Admission = Admitted | Refused;
@@ -34,22 +34,22 @@ export type AdmissionRequest = {
   readonly authorization: string | undefined;
   readonly config: Config;
   readonly isStopping: boolean;
-  /** Where the path belongs to the vault: whom it lets in; undefined elsewhere. */
+  /** The vault, for its own paths; undefined for all others. */
   readonly vault: Pick<VaultCalls, 'adminDigest'> | undefined;
 };
 
-/** Everything that is decided before the path's names are looked up. */
-export function admit(door: AdmissionRequest, authenticate: Authenticate): Admission {
-  const { match, method } = door;
+/** Makes all checks that precede the lookup of the names in the path. */
+export function admit(request: AdmissionRequest, authenticate: Authenticate): Admission {
+  const { match, method } = request;
   const isReading = method === 'get' || method === 'head';
-  if (door.isStopping && !isReading) return refused(problem('stopping', 'the service is shutting down'));
-  if (door.vault?.adminDigest === null) return refused(problem('vault_unavailable', 'no vault is open here'));
+  if (request.isStopping && !isReading) return refused(problem('stopping', 'the service is shutting down'));
+  if (request.vault?.adminDigest === null) return refused(problem('vault_unavailable', 'no vault is open here'));
   const place = typeof match === 'object' ? match.place : null;
   const asked = place && routeOf(place, method);
   const known = place && (asked ? [asked] : Object.values(place.routes));
-  const caller = known?.some(({ access }) => access.kind === 'open') ? null : identify(door, authenticate);
+  const caller = known?.some(({ access }) => access.kind === 'open') ? null : identify(request, authenticate);
   if (caller === undefined) {
-    const needed = door.vault ? 'the admin token of the vault' : 'a valid bearer token';
+    const needed = request.vault ? 'the admin token of the vault' : 'a valid bearer token';
     return refused(problem('unauthorized', `${needed} is needed`));
   }
   if (match === 'malformed') {
@@ -91,12 +91,12 @@ function routeOf(place: RoutesAtPath, method: string): Route | undefined {
   return method === 'post' ? place.routes.POST : undefined;
 }
 
-/** Says what is wrong with a value; nothing when it fits. */
+/** Lists what is wrong with a value; empty if it fits the schema. */
 export type BodyCheck = (value: unknown) => readonly ProblemItem[];
 
 export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | HttpProblem;
 
-/** The body as a value that fits, or 415 or 400. */
+/** The body as a value that fits its schema; otherwise 415 or 400. */
 export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };
   const reading = readJsonBody(headerOf(head, 'content-type'), bytes);

@@ -26,7 +26,7 @@ export function json(status: number, body: string): Answer {
   return { kind: 'json', status, body };
 }
 
-/** For parts that are small together: they are encoded on this thread, at once. */
+/** For small answers: encodes all parts at once, on this thread. */
 export function smallAnswer(parts: Iterable<JsonPart>, status = 200): Answer {
   return json(status, [...jsonChunks(parts)].join(''));
 }

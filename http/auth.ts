@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
 
 export type Caller = {
-  /** The name of its token; null if the configuration has none. */
+  /** The name of its token; null if the token has no name. */
   readonly name: string | null;
   /** The `submitted_by` of its jobs. */
   readonly origin: string;

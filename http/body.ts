@@ -3,8 +3,8 @@
 const firstBytes = 4096;
 
 /**
- * The memory of all bodies that are arriving on one listener. Beyond it the oldest body is refused, so slow senders can neither
- * exhaust memory nor block other callers. A single body may be larger.
+ * The limit for all bodies together that are arriving on one listener. Beyond it the oldest body is refused, so slow senders can neither
+ * exhaust memory nor block other callers. A single body may exceed it.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 
@@ -42,7 +42,7 @@ export class RequestBody {
     this.#onGivenWay = onGivenWay;
   }
 
-  /** Copies the chunk, because its memory is reused. A chunk beyond the limit is not copied. */
+  /** Copies the chunk, because the server reuses its memory. A chunk beyond the limit is not copied. */
   append(chunk: Uint8Array): 'taken' | 'too_large' {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return 'too_large';

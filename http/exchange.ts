@@ -43,7 +43,7 @@ export class Exchange implements HttpCall, AnswerSink {
   #route: Route | null = null;
   /** The pattern that matches the path; null: none. */
   #pattern: string | null = null;
-  /** Null: the path is not one of the vault. */
+  /** Null: the path does not belong to the vault. */
   #vaultOp: string | null = null;
   #arriving: RequestBody | null = null;
   #state: 'open' | 'streaming' | 'over' = 'open';
@@ -176,7 +176,7 @@ export class Exchange implements HttpCall, AnswerSink {
   /** Refuses this body. The answer waits for the next turn of the loop, because another connection is being read now. */
   #giveWay(): void {
     this.#isDecided = true;
-    const detail = `the bodies that are arriving exceed ${bodiesBytesMax} bytes, and this one is the oldest; send it again`;
+    const detail = `the bodies that are arriving exceed ${bodiesBytesMax} bytes together, and this one is the oldest; send it again`;
     setImmediate(() => this.#answer(problem('unavailable', detail)));
   }
 
@@ -230,7 +230,8 @@ export class Exchange implements HttpCall, AnswerSink {
     const { framing, contentLength } = this.#head;
     if (framing === 'sound' && (contentLength !== null || this.#shared.takesChunks)) return null;
     if (this.#shared.takesChunks || contentLength !== null) {
-      const detail = 'a request has one Host header, and one Content-Length or "Transfer-Encoding: chunked"';
+      const detail =
+        'a request must have one Host header, and either one Content-Length or "Transfer-Encoding: chunked"';
       return problem('malformed_request', detail);
     }
     const detail =
@@ -300,7 +301,7 @@ export class Exchange implements HttpCall, AnswerSink {
     this.#res.begin(head);
     this.#res.onWritable(() => {
       this.#blocked = false;
-      this.#takeUp();
+      this.#resumeWriting();
     });
     answer.open(this);
   }
@@ -315,7 +316,7 @@ export class Exchange implements HttpCall, AnswerSink {
 
   onReady(resume: () => void): void {
     this.#resume = resume;
-    if (!this.#blocked) setImmediate(() => this.#takeUp());
+    if (!this.#blocked) setImmediate(() => this.#resumeWriting());
   }
 
   end(): void {
@@ -324,7 +325,7 @@ export class Exchange implements HttpCall, AnswerSink {
     this.#finish(this.#status);
   }
 
-  #takeUp(): void {
+  #resumeWriting(): void {
     const resume = this.#resume;
     if (resume === null || this.#state !== 'streaming') return;
     this.#resume = null;

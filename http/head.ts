@@ -18,7 +18,7 @@ export type RequestHead = {
   readonly headers: readonly string[];
   /** Null: the body is chunked. */
   readonly contentLength: number | null;
-  /** `doubtful`: another reader could find a different end of the request. */
+  /** `doubtful`: another parser could find a different end of the request. */
   readonly framing: 'sound' | 'doubtful';
   readonly authorization: string | undefined;
 };

@@ -1,7 +1,8 @@
-// Strict reading of JSON bodies: what JSON.parse accepts, without what it accepts silently and other readers read differently.
+// A strict reader of JSON bodies. It refuses documents that JSON.parse accepts and other parsers read differently.
 //
 // JSON.parse takes 500 KB of nested brackets, keeps the last of two equal keys, accepts `__proto__` and half surrogate pairs, and rounds
-// integers beyond ±(2^53 − 1). A valid body costs one pass over its text and one over its value. Only a refused one is parsed here.
+// integers beyond ±(2^53 − 1). A valid body costs one pass over its text and one over its value. Only a refused body is parsed again,
+// by this file, to find its fault.
 import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
@@ -12,7 +13,7 @@ export const jsonDepthMax = 64;
 
 export type JsonReading =
   | { readonly kind: 'value'; readonly value: Json }
-  /** `pointer`: the value that is refused although it is valid JSON. */
+  /** `pointer` leads to a value that is refused although it is valid JSON. */
   | { readonly kind: 'refused'; readonly message: string; readonly pointer?: string };
 
 /** Integers that a double cannot hold exactly: refuse the document, or read them as strings. */
@@ -40,7 +41,7 @@ export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse')
   return refusal(text, firstFault(text, bigIntegers));
 }
 
-/** The value of a body, or 415 or 400: the pointer of a refused value is in `errors`. */
+/** The value of a body; otherwise 415 or 400. `errors` has the pointer of a refused value. */
 export function readJsonBody(
   contentType: string | undefined,
   bytes: Uint8Array,
@@ -72,7 +73,7 @@ function refusal(text: string, { message, at, pointer }: JsonFault): JsonReading
   return { kind: 'refused', message: `${message} at byte ${byte}`, ...(pointer !== undefined && { pointer }) };
 }
 
-/** Counts keys and nesting by what lies outside of strings. Right for every valid document, and for an invalid one up to its fault. */
+/** Counts keys and nesting outside of strings. Exact for every valid document, and for an invalid one up to its fault. */
 function outlineOf(text: string): { readonly keys: number; readonly tooDeepAt: number | null } {
   let keys = 0;
   let depth = 0;
@@ -88,7 +89,7 @@ function outlineOf(text: string): { readonly keys: number; readonly tooDeepAt: n
   return { keys, tooDeepAt: null };
 }
 
-/** The index of the closing quote; of a string that is not closed, the end of the text. */
+/** The index of the closing quote, or the end of the text if there is none. */
 function stringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
@@ -99,11 +100,11 @@ function stringEnd(text: string, start: number): number {
 }
 
 type Content = {
-  /** Fewer than in the text if a key is there twice. */
+  /** Fewer than in the text if an object has a key twice. */
   keys: number;
   /** It has `__proto__` as a key, half of a surrogate pair, or a number that is too large. */
   isRefused: boolean;
-  /** It has an integer beyond ±(2^53 − 1), or something as large. */
+  /** It has a number beyond ±(2^53 − 1), which may be a rounded integer. */
   mayRound: boolean;
 };
 
@@ -129,7 +130,7 @@ function inspect(value: unknown, content: Content): void {
   }
 }
 
-/** The first thing that is wrong with a document that is refused. It is not nested too deeply. */
+/** The first fault of a refused document whose nesting is within the limit. */
 function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
   const path: (string | number)[] = [];
   let at = 0;
@@ -161,7 +162,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
     take(space);
   }
 
-  /** `keys`: of an object. */
+  /** `keys`: those of the object so far; null for an array. */
   function takeMembers(open: string, close: string, keys: Set<string> | null): void {
     takeMark(open);
     for (let index = 0; index > 0 || text[at] !== close; index++) {
@@ -180,7 +181,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
     const key = takeString();
     if (key === '__proto__') throw new JsonFault('the key "__proto__" is not allowed', start);
     if (keys.size === keys.add(key).size)
-      throw new JsonFault(`the key ${text.slice(start, Math.min(at, start + 80))} is there twice`, start);
+      throw new JsonFault(`the key ${text.slice(start, Math.min(at, start + 80))} occurs twice`, start);
     take(space);
     takeMark(':');
     return key;
@@ -199,7 +200,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
       }
     }
     const value: string = JSON.parse(text.slice(start, ++at));
-    // It has no form in UTF-8: it would become another character in the store.
+    // UTF-8 cannot encode it: the store would hold another character.
     if (!value.isWellFormed()) throw new JsonFault('half of a surrogate pair in a string', start);
     return value;
   }

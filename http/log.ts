@@ -1,6 +1,6 @@
 // The log of an HTTP server: request lines and faults.
 
-/** One request. A status of null: the caller disconnected before it was answered. */
+/** One request. Its status is null if the caller disconnected before it was answered. */
 export type RequestLine = {
   readonly method: string;
   /** The pattern, never the path as sent; null: no route matched. */

@@ -28,7 +28,7 @@ const checksOf = perConfig(() => ({ compile: makeSchemaCompiler(), bySchema: new
 const fits: readonly ProblemItem[] = [];
 
 /**
- * Checks a payload, which is at `base` of the body, against the command's input schema. Schemas are compiled on first use, once per
+ * Checks a payload against the command's input schema. `base` is its pointer in the body. Schemas are compiled on first use, once per
  * configuration.
  */
 export function checkPayload(
@@ -48,9 +48,9 @@ export function checkPayload(
   return mismatches.length === 0 ? fits : mismatches.map(mismatch => itemOf(mismatch, base));
 }
 
-/** Up to this many values in a body, all errors are reported. In a larger one only the first: the rest could be costly. */
+/** All errors are reported if a body has at most this many values. In a larger body only the first is sought: more could be costly. */
 const valuesMax = 1_000;
-/** Errors in one answer. */
+/** The maximum number of errors in one answer. */
 const mismatchesMax = 32;
 
 function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {

@@ -1,4 +1,4 @@
-// Values that depend on the configuration alone: made once for each, on first use.
+// Values that depend on the configuration alone: computed once per configuration, on first use.
 import type { Config } from '../config/config.ts';
 
 export function perConfig<T extends object>(make: (config: Config) => T): (config: Config) => T {

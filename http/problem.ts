@@ -2,7 +2,7 @@
 
 type ProblemKind = { readonly status: number; readonly title: string; readonly retryAfterSeconds?: number };
 
-/** Every code of a refusal. Codes are stable: clients decide by them. */
+/** Every code of a refusal. Codes are stable: clients can branch on them. */
 export const problems = {
   malformed_request: { status: 400, title: 'Malformed request' },
   invalid_path: { status: 400, title: 'Invalid path' },
@@ -36,7 +36,7 @@ export const problems = {
   already_settled: { status: 409, title: 'The job has ended already' },
   broken_trail: { status: 409, title: 'The audit trail is broken' },
   not_settled: { status: 409, title: 'The job has not ended' },
-  not_waiting: { status: 409, title: 'The job waits for no time' },
+  not_waiting: { status: 409, title: 'The job is not waiting' },
   not_kept: { status: 409, title: 'No longer stored' },
   reload_refused: { status: 409, title: 'Reload refused' },
   reload_would_hold: { status: 409, title: 'The reload would hold jobs' },
@@ -70,7 +70,7 @@ export type HttpProblem = {
   readonly code: ProblemCode;
   readonly detail: string;
   readonly errors?: readonly ProblemItem[];
-  /** Of a job that cannot do what it is asked for. */
+  /** The status of the job, if that is why the request is refused. */
   readonly jobStatus?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
 };
@@ -102,8 +102,9 @@ export function problemHeaders(of: HttpProblem): readonly (readonly [name: strin
   const headers = [...(of.headers ?? [])];
   const kind: ProblemKind = problems[of.code];
   if (kind.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);
-  const isTold = headers.some(([name]) => name === 'Retry-After');
-  if (kind.retryAfterSeconds !== undefined && !isTold) headers.push(['Retry-After', String(kind.retryAfterSeconds)]);
+  const hasRetryAfter = headers.some(([name]) => name === 'Retry-After');
+  if (kind.retryAfterSeconds !== undefined && !hasRetryAfter)
+    headers.push(['Retry-After', String(kind.retryAfterSeconds)]);
   return headers;
 }
 

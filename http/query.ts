@@ -7,7 +7,7 @@ import { type HttpProblem, problem } from './problem.ts';
 /** One parameter: its JSON Schema for the documents, and its parser. */
 export type Parameter<T> = {
   readonly schema: { readonly [keyword: string]: unknown };
-  /** The end of the message of a refusal: "must be true or false". */
+  /** Completes the message of a refusal: "must be true or false". */
   readonly rule: string;
   /** Undefined: the text breaks the rule. */
   read(text: string): T | undefined;
@@ -51,14 +51,14 @@ export const jobIdText: Parameter<JobId> = {
   read: parseId,
 };
 
-/** A time in µs since the epoch; half a µs is added if it lies between two. */
+/** A time in µs since the epoch. A time between two microseconds is rounded down, and half a microsecond is added. */
 export const instant: Parameter<number> = {
   schema: { type: 'string', format: 'date-time' },
   rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
   read: parseTimestamp,
 };
 
-/** Where a list continues, from an earlier answer. */
+/** The position where a list continues, as an earlier answer gave it. */
 export function cursor(list: string, bytes: number): Parameter<Buffer> {
   return {
     schema: { type: 'string', maxLength: 64 },

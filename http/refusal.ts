@@ -6,7 +6,7 @@ export const refusalDetails: { readonly [R in Refusal]: string } = {
   queue_full: 'the queue is full',
   too_many_waiting: 'too many jobs are paused or held (service.max_waiting), and this plugin has such jobs',
   too_many_actions: 'too many actions have not ended',
-  paused: 'it is paused, and new calls are refused meanwhile',
+  paused: 'it is paused and refuses new calls',
   disk_full: 'the disk is full: nothing new can be stored',
   stopping: 'the service is shutting down',
   unavailable: 'the service cannot accept work now',
@@ -14,11 +14,11 @@ export const refusalDetails: { readonly [R in Refusal]: string } = {
   unknown_plugin: 'the plugin no longer exists',
   unknown_command: 'the command no longer exists',
   unknown_pipeline: 'the pipeline no longer exists',
-  not_kept: 'something that is needed is no longer stored',
+  not_kept: 'the old input or definition is no longer stored',
   idempotency_mismatch: 'the Idempotency-Key was used for another request',
 };
 
-/** The refusal as a problem. `nowMs` is for the time until the caller may come again, where that is known. */
+/** The refusal as a problem. If it is known when the refusal ends, Retry-After has the seconds from `nowMs` until then. */
 export function refusalProblem({ refusal, untilUs }: RefusedWork, detail: string, nowMs: number): HttpProblem {
   if (untilUs === undefined) return problem(refusal, detail);
   const seconds = Math.max(1, Math.ceil(untilUs / 1e6 - nowMs / 1000));

@@ -21,11 +21,11 @@ export type ResponseHead = {
   readonly headers: Headers;
   /** It is public: caches may store it unless a header forbids that. */
   readonly isOpen: boolean;
-  /** The connection ends with this answer. */
+  /** The connection is closed after this answer. */
   readonly isClosing: boolean;
 };
 
-/** Status line and headers as one string, for the server in C++: each call into it costs as much as this. */
+/** Status line and headers as one string, for uWebSockets.js: each call into native code costs as much as building the string. */
 export function headText(head: ResponseHead): string {
   let block = `${statusLine(head.status)}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${head.requestId}`;
   if (head.contentType !== null) block += `\r\nContent-Type: ${head.contentType}`;

@@ -1,4 +1,4 @@
-// The declaration of a route, from which router, authorization, validation and documents follow.
+// The declaration of a route. Router, authorization, validation and documents are derived from it.
 
 import type { VaultOp } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
@@ -42,7 +42,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   readonly config: Config;
   readonly params: P;
   readonly query: Q;
-  /** The JSON value, which fits the schema; undefined: there is no body. For a raw route its bytes, valid until the handler awaits. */
+  /** The JSON value, which fits the schema; undefined: there is no body. For a raw route, the bytes, valid until the handler awaits. */
   readonly body: unknown;
   /** Null on open and signed routes. */
   readonly caller: Caller | null;
@@ -93,7 +93,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
 /** The size limit of a body, and its setting. */
 export type BodyLimit = { readonly bytesMax: number; readonly setting: string };
 
-// Methods rather than properties, because their parameters are compared bivariantly: so every declaration is a Route.
+// `find` and `handle` are methods because TypeScript compares the parameters of methods bivariantly: every declaration is a Route.
 export type Route = Declaration<string, Parameters, unknown>;
 
 /** Query and body default to none. */

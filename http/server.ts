@@ -34,7 +34,7 @@ export class TransportFault extends Error {
 
 export type TransportChoice = {
   readonly transport: Transport;
-  /** Why uWebSockets.js could not be loaded; null: it was, or was not asked for. */
+  /** Why uWebSockets.js could not be loaded; null: it was loaded, or the configuration names another server. */
   readonly reason: string | null;
 };
 
@@ -59,7 +59,7 @@ function lastLine(text: string): string {
   return lines.find(line => line.startsWith('Error: ')) ?? lines[0]!;
 }
 
-/** Binds the address. Requests are answered from `serve` on. */
+/** Binds the address. Requests are answered once `serve` has been called. */
 export async function bind(
   transport: Transport,
   listen: ListenAddress,

@@ -3,12 +3,12 @@ import crypto from 'node:crypto';
 import { bearerToken, type Caller, sha256 } from './auth.ts';
 import type { Match } from './router.ts';
 
-/** What stands in the audit trail for a call that no route takes. */
+/** The operation that the audit trail records for a call without a route. */
 const unknownOp = 'unknown';
 
 /**
- * Which operation of the vault is meant, or null where the path does not belong to it. All below `/vault/` does, on a listener
- * that serves the vault: API tokens are rejected there whatever the path.
+ * The vault operation of a path; null if the path does not belong to the vault. On a listener that serves the vault, every path below
+ * `/vault/` belongs to it, so that API tokens are rejected there.
  */
 export function vaultOpOf(match: Match, path: string, isServed: boolean): string | null {
   if (typeof match === 'object') {
@@ -30,7 +30,7 @@ function isBelowVault(path: string): boolean {
 
 const noScopes: ReadonlySet<string> = new Set();
 
-/** The admin, or undefined. Digests are compared, in the time that every comparison takes. */
+/** The admin, or undefined. Digests are compared in constant time. */
 export function authenticateAdmin(authorization: string | undefined, adminDigest: string): Caller | undefined {
   const token = authorization === undefined ? undefined : bearerToken(authorization);
   if (token === undefined) return undefined;

@@ -1,4 +1,4 @@
-// How long a caller is ready to wait for its job: `?wait=30s`, or the preference `wait` in seconds (RFC 7240).
+// How long a caller wants to wait for its job: `?wait=30s`, or the preference `wait` in seconds (RFC 7240).
 
 import { durationPattern, parseDuration } from '../config/quantity.ts';
 import { waitersMax } from '../service/job-waiters.ts';
@@ -25,7 +25,7 @@ export const waitNotes =
 /** `applied`: the header of an answer that followed the preference. */
 export type Wait = { readonly ms: number; readonly applied: Headers };
 
-/** Null: the caller does not want to wait. The query parameter counts before the preference. */
+/** Null: the caller does not want to wait. The query parameter takes precedence over the preference. */
 export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>, 'query' | 'headerList'>): Wait | null {
   const { wait } = call.query;
   if (wait !== undefined) return { ms: wait, applied: [] };
@@ -35,12 +35,12 @@ export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>,
   return { ms: seconds * 1000, applied: [['Preference-Applied', `wait=${seconds}`]] };
 }
 
-/** The answer to a caller that was ready to wait. */
+/** The answer to a caller that wanted to wait. */
 export function waitedAnswer(answer: Answer, { applied }: Wait, how: WaitEnd): Answer {
   return how === 'crowded' ? answer : withHeaders(answer, applied);
 }
 
-/** The first `wait` of a list of preferences; what is malformed is ignored, as the standard has it. */
+/** The first `wait` of a list of preferences. Malformed preferences are ignored (RFC 7240). */
 function preferredSeconds(preferences: string): number | null {
   if (preferences === '') return null;
   for (const preference of itemsOf(preferences)) {

@@ -73,7 +73,7 @@ function answersOf({ answers }: Route): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** By status, the codes of each. */
+/** The refusals by status; each description lists its codes. */
 function refusalsOf(route: Route): JsonObject {
   // Every route refuses unknown query parameters.
   const codes = new Set<ProblemCode>([...problemsOf(route), 'invalid_query']);

@@ -32,14 +32,14 @@ function operation(plugin: PluginInstance, command: Command, operationId: string
     ...body,
     responses: {
       '202': answeredWith('The job is on disk.', component('AcceptedJob')),
-      '400': refusedWith('The body or its payload is not what it should be; nothing was enqueued.'),
+      '400': refusedWith('The body or its payload is invalid; nothing was enqueued.'),
       '403': refusedWith(`The token lacks the scope for a ${command.type} command.`),
     },
     security: byToken,
   };
 }
 
-/** The body as the routes take it. */
+/** The request body of a call: an object with the payload. */
 export function requestBody(inputSchema: JsonObject | null, operationId: string, schemas: OpenapiSchemas): JsonObject {
   if (inputSchema === null) return {};
   const { schema: payload, components } = embedSchema(inputSchema, operationId);
@@ -51,7 +51,7 @@ export function requestBody(inputSchema: JsonObject | null, operationId: string,
 /** Plugin → command → id. */
 export type OperationIds = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** `<plugin>__<command>`, with a number where two of a configuration would be the same (`a` `b__c`, `a__b` `c`). */
+/** `<plugin>__<command>`, followed by a number if two of a configuration would be equal (`a` `b__c`, `a__b` `c`). */
 export function operationIdsOf(config: Config): OperationIds {
   const plugins = Object.values(config.plugins);
   const plain = plugins.flatMap(({ name, manifest }) => manifest.commands.map(command => `${name}__${command.name}`));

@@ -5,7 +5,7 @@ import { problemDetails } from './schemas.ts';
 export type OpenapiSchemas = { [name: string]: JsonObject };
 export type Paths = { readonly [path: string]: JsonObject };
 
-/** `schemas`: components that the paths refer to; the shape of refusals is added where there is any path. */
+/** `schemas`: the components to which the paths refer. The schema of refusals is added if there are paths. */
 export function wholeDocument(title: string, version: string, paths: Paths, schemas: OpenapiSchemas): JsonObject {
   return {
     openapi: '3.1.0',

@@ -40,7 +40,7 @@ function operation(pipeline: PipelineDefinition, schemas: OpenapiSchemas): JsonO
     ...requestBody(inputSchema ?? null, operationId, schemas),
     responses: {
       ...answers(pipeline),
-      '400': refusedWith('The body or its payload is not what it should be; nothing was started.'),
+      '400': refusedWith('The body or its payload is invalid; nothing was started.'),
       '403': refusedWith('The token lacks the scope plugin:rw.'),
     },
     security: byToken,
@@ -51,12 +51,12 @@ const waitQuery: JsonObject = {
   name: 'wait',
   in: 'query',
   required: false,
-  description: `How long the answer waits for the end, at most ${waitSecondsMax} s; so does the header \`Prefer: wait=30\`.`,
+  description: `Delays the answer until the run has ended, for at most ${waitSecondsMax} s. The header \`Prefer: wait=30\` does the same.`,
   schema: waitParameter.schema as JsonObject,
 };
 
 function waiting({ timeoutMs }: PipelineDefinition): JsonObject {
-  const description = `true: the call is answered immediately; otherwise it waits for the run, at most ${timeoutMs / 1000} s.`;
+  const description = `true: the call is answered immediately. Otherwise it waits for the run, for at most ${timeoutMs / 1000} s.`;
   return { name: 'async', in: 'query', required: false, description, schema: { type: 'boolean' } };
 }
 
@@ -65,7 +65,7 @@ function answers(pipeline: PipelineDefinition): JsonObject {
     const asItStands = { anyOf: [component('AcceptedJob'), component('Job')] };
     return {
       '200': answeredWith('With `wait`: the run has ended.', component('Job')),
-      '202': answeredWith('The run is on disk; with `wait`: as it stands.', asItStands),
+      '202': answeredWith('The run is on disk; with `wait`: its current state.', asItStands),
     };
   }
   const settled = { anyOf: [component('FinishedRun'), component('Job')] };

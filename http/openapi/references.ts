@@ -3,7 +3,7 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** What the keywords of a schema hold. */
+/** The type of each keyword's value: one schema, a list or map of schemas, or plain data. */
 const single = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items', 'additionalItems']
   .concat(['contains', 'propertyNames', 'not', 'if', 'then', 'else', 'contentSchema'])
   .map(keyword => [keyword, 'schema'] as const);
@@ -20,7 +20,7 @@ const referring = ['$ref', '$dynamicRef'];
 const naming = ['$id', '$anchor', '$dynamicAnchor', '$schema', '$comment'];
 const defining = ['$defs', 'definitions'];
 
-/** Where tools look for schemas; a name and then a pointer into the schema may follow. */
+/** The prefix of references to components. A name follows, and possibly a pointer into that component. */
 const components = '#/components/schemas/';
 
 export type Embedded = {
@@ -78,7 +78,7 @@ type SchemaPlace = {
   readonly component: string | null;
 };
 
-/** Every schema in it, outermost first. */
+/** The schema and all schemas within it, outermost first. */
 function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
   const isOld = isOldDialect(schema);
   const found: SchemaPlace[] = [];
@@ -144,7 +144,7 @@ function namesOf(places: readonly SchemaPlace[]): ReadonlyMap<string, string> {
   return names;
 }
 
-/** The absolute form of a reference, its fragment without escapes. */
+/** The absolute form of a reference, with its fragment unescaped. */
 function canonical(reference: string, base: string): string | null {
   try {
     const url = new URL(reference, base);
@@ -156,7 +156,7 @@ function canonical(reference: string, base: string): string | null {
   }
 }
 
-/** The base for what lies within the schema. */
+/** The base URI of references within the schema. */
 function baseWithin(schema: JsonObject, above: string): string {
   const id = schema['$id'];
   if (typeof id !== 'string' || id.startsWith('#')) return above;

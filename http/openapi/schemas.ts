@@ -35,12 +35,12 @@ export const problemDetails = Type.Object({
   title: Type.String(),
   status: Type.Integer(),
   detail: Type.String(),
-  code: Type.String({ description: 'Stable; clients decide by it.' }),
+  code: Type.String({ description: 'Stable: clients can branch on it.' }),
   error: Type.String({ description: 'The same as detail.' }),
   request_id: Type.String(),
   errors: Type.Optional(
     Type.Array(Type.Object({ pointer: Type.String(), message: Type.String() }), {
-      description: 'Present if more than one thing is wrong.',
+      description: 'Present if there is more than one error.',
     }),
   ),
 });
@@ -55,18 +55,16 @@ export const countsSchema = Type.Optional(
       dead: Type.Integer(),
       cancelled: Type.Integer(),
       unsettled: Type.Optional(Type.Integer({ description: 'While the run is open: jobs that have not ended.' })),
-      reused: Type.Optional(
-        Type.Integer({ description: 'Jobs whose results the run took over from the run that it runs again.' }),
-      ),
+      reused: Type.Optional(Type.Integer({ description: 'Jobs of the original run whose results this rerun reuses.' })),
     },
     { description: 'How the jobs inside a run ended, including those of called pipelines.' },
   ),
 );
 
-/** Of a job in a tree. */
+/** For a job in a tree. */
 export const reusedSchema = Type.Optional(
   Type.Literal(true, {
-    description: 'The job belongs to the run that this one runs again, which took its result over.',
+    description: 'The job belongs to the original run; this rerun reuses its result.',
   }),
 );
 

@@ -13,7 +13,7 @@ const count = Type.Integer({ minimum: 0 });
 const queueSchema = Type.Object({
   queue_depth: Type.Integer({
     minimum: 0,
-    description: 'Jobs that could run now. The jobs of the next four counts are not among them.',
+    description: 'Jobs that could run now. Delayed, scheduled, held and paused jobs are not counted.',
   }),
   running_count: count,
   delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),

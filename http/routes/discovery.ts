@@ -59,7 +59,7 @@ const healthSchema = Type.Object({
   uptime_seconds: Type.Integer(),
   queue_depth: Type.Integer({
     minimum: 0,
-    description: 'Jobs that could run now, or will by a retry; paused and held ones are not among them.',
+    description: 'Jobs that could run now or wait for a retry. Held and paused jobs are not counted.',
   }),
   plugins_loaded: Type.Integer(),
   config_path: Type.String(),
@@ -234,7 +234,7 @@ function aiPlugin(name: string) {
     description_for_human: description,
     description_for_model:
       `Runs commands of plugins, and pipelines of them, as durable jobs. ${discovery.skills} lists what can be run. ` +
-      'A call answers with a job_id; GET /job/{job_id} tells its status and result.',
+      'A call returns a job_id; GET /job/{job_id} returns the status and result of the job.',
     auth: { type: 'bearer' },
     api: { type: 'openapi', url: openapiPath },
   };

@@ -20,7 +20,7 @@ const eventId: Parameter<number> = {
   read: text => (wholeNumber.test(text) ? Number(text) : undefined),
 };
 
-/** Patterns as given, for messages. */
+/** The patterns as the caller wrote them, for messages. */
 const patterns: Parameter<readonly string[]> = {
   schema: { type: 'string', examples: ['job.*,pipeline.completed'] },
   rule: 'must be a list of types, such as job.*,pipeline.completed',
@@ -62,7 +62,7 @@ const getEvents = route({
       const meant = didYouMean(unknown, typePatterns);
       return problem(
         'invalid_query',
-        `the query parameter "types" has ${JSON.stringify(unknown)}, which stands for no type of event${meant}`,
+        `the query parameter "types" has ${JSON.stringify(unknown)}, which matches no type of event${meant}`,
       );
     }
     const { events } = call.engine;
@@ -99,7 +99,7 @@ function rightsOf(caller: Caller | undefined): StreamRights | null {
   return caller ? { withErrors: maySeeResults(caller), expiresAtMs: caller.expiresAtMs } : null;
 }
 
-/** The Last-Event-ID header of a reconnecting client takes precedence over its first URL. A foreign id counts as unknown. */
+/** The Last-Event-ID header of a reconnecting client takes precedence over its first URL. An id of another form counts as unknown. */
 function headerId(call: Pick<HttpCall, 'header'>): number | undefined {
   const text = call.header('last-event-id');
   if (text === undefined || text === '') return undefined;

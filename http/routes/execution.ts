@@ -35,7 +35,7 @@ type CallBody = { readonly payload?: object } | undefined;
 export const idempotencyNotes =
   `With an \`Idempotency-Key\` header (1 to ${idempotencyKeyCharsMax} characters), a request of the same token that repeats an ` +
   'earlier one (method, path, query, parsed body) within 24 hours gets the first answer again and creates nothing. Another ' +
-  'request with the same key gets 422. RefusedWork requests are not remembered.';
+  'request with the same key gets 422. Refused requests are not remembered.';
 const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
 export const takingProblems = [
   ...idempotencyProblems,
@@ -47,10 +47,10 @@ export const takingProblems = [
   'overloaded',
 ] as const;
 
-/** The command whose jobs get an event. */
+/** Jobs of this command get an event. */
 const eventCommand = 'handle';
 
-/** The scopes that run a command: one of them. */
+/** The scopes of which one is needed to run a command. */
 const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   read: ['plugin:ro', 'plugin:rw'],
   write: ['plugin:rw'],
@@ -85,7 +85,7 @@ const callPlugin = route({
   answers: {
     200: { description: 'With `wait`: the job, which has ended.', schema: jobSchema },
     202: {
-      description: 'The job is on disk; with `wait`: the job as it stands.',
+      description: 'The job is on disk; with `wait`: the job in its current state.',
       schema: Type.Union([accepted, jobSchema]),
     },
   },
@@ -127,7 +127,7 @@ const callPipeline = route({
   body: callBody,
   notes:
     `${waitNotes} A synchronous pipeline waits for the shorter of \`wait\` and its own \`timeout_secs\`. ` +
-    `${idempotencyNotes} A repeated call that waits, waits for the same run or job and returns how it stands; it gets 404 if that ` +
+    `${idempotencyNotes} If a repeated call waits, it waits for the same run or job and returns its current state, or 404 if it ` +
     'is no longer stored.',
   problems: ['unknown_pipeline', 'several_entry_dispatches', 'invalid_payload', ...takingProblems],
   answers: {

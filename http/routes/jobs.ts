@@ -83,13 +83,13 @@ export const jobSchema = Type.Object({
   rerun_count: Type.Optional(Type.Integer({ description: `At most ${rerunsCountedMax}.` })),
   cancelling: Type.Optional(
     Type.Union([Type.Literal(true), Type.Integer()], {
-      description: 'The job was cancelled and is being stopped; of a run: how many of its jobs have not ended.',
+      description: 'The job was cancelled and is being stopped. For a run: how many of its jobs have not ended.',
     }),
   ),
   cancel: Type.Optional(
     Type.Object(
       { by: Type.String(), at: instant, reason: Type.Optional(Type.String()) },
-      { description: 'Who cancelled the job, or the run around it; also of a job that succeeded all the same.' },
+      { description: 'Who cancelled the job or its run. Also present if the job succeeded all the same.' },
     ),
   ),
   waits_for: Type.Optional(waitsSchema),
@@ -206,7 +206,7 @@ const cancelBody = Type.Object(
     reason: reasonSchema('Shown with the job.'),
     detached: Type.Optional(
       Type.Boolean({
-        description: 'Of a run: also the runs that events of its jobs have started, and so on.',
+        description: 'For a run: also cancels the runs that events of its jobs have started, and so on.',
         default: false,
       }),
     ),
@@ -218,11 +218,11 @@ const cancelJob = route({
   method: 'POST',
   path: '/job/{job_id}/cancel',
   section: 'Jobs',
-  summary: 'Cancels a job, or a run with all that is inside.',
+  summary: 'Cancels a job, or a run with everything in it.',
   notes:
-    'After the answer nothing of it starts any more. A job that waits has ended; the code of one that runs is being stopped. If that ' +
-    'code succeeds first, the job stays `succeeded`; otherwise it ends `cancelled` and is not retried. A run ends when its last job has. ' +
-    'Runs that events of its jobs have started go on, unless `detached` is true. Repeating the call returns how it stands.',
+    'After the answer no attempt of the job, and no job of the run, starts any more. A waiting job has ended; a running one is being ' +
+    'stopped. If its code succeeds first, the job ends `succeeded`; otherwise it ends `cancelled` and is not retried. A run ends with ' +
+    'its last job. Runs that events of its jobs have started continue, unless `detached` is true. A repeated call returns the current state.',
   access: anyOf('jobs:rw'),
   body: cancelBody,
   problems: ['unknown_job', 'already_settled'],

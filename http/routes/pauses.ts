@@ -10,7 +10,7 @@ import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 
 const section = 'Control';
-/** The longest pause that ends by itself. */
+/** The maximum length of a pause that ends by itself. */
 export const pauseDaysMax = 3650;
 const pauseUsMax = pauseDaysMax * 86_400_000_000;
 
@@ -19,9 +19,9 @@ const command = Type.Optional(Type.String({ maxLength: 256, description: 'Only t
 
 const pauseFields = {
   reason: reasonSchema('Shown with the pause.'),
-  until: Type.Optional(Type.String({ description: 'RFC 3339. It resumes by itself at this time.' })),
+  until: Type.Optional(Type.String({ description: 'RFC 3339. The pause ends by itself at this time.' })),
   for: Type.Optional(
-    Type.String({ pattern: durationPattern, description: 'It resumes by itself after this time, such as `30m`.' }),
+    Type.String({ pattern: durationPattern, description: 'The pause ends by itself after this time, such as `30m`.' }),
   ),
   reject: Type.Optional(
     Type.Boolean({
@@ -57,12 +57,12 @@ const resumedSchema = Type.Object({
 
 const notes = {
   plugin:
-    'Jobs of the plugin, and of instances that build on it, are accepted and wait; running ones end. With `command`, only jobs of ' +
-    'that command wait. Each target has at most one pause: another one replaces it.',
+    'Jobs of the plugin, and of instances that build on it, are accepted and wait; running jobs continue. With `command`, only jobs of ' +
+    'that command wait. Each target has at most one pause: a second one replaces the first.',
   pipeline:
-    'Runs are accepted and go no further than the end of the jobs that they have; no new step begins. Pipelines that its steps ' +
-    'have called go on, unless they are paused themselves.',
-  system: 'No job and no step of a pipeline begins.',
+    'New runs are accepted and wait. Open runs finish the jobs that they have; no further step starts. Pipelines that their steps ' +
+    'have called continue, unless they are paused themselves.',
+  system: 'No job and no step of a pipeline starts.',
 };
 
 function pauseRoute(kind: PauseKind): Route {
@@ -71,7 +71,7 @@ function pauseRoute(kind: PauseKind): Route {
     method: 'POST',
     path: pathOf(kind, 'pause'),
     section,
-    summary: `Pauses ${nounOf(kind)}: nothing new starts until it is resumed, also over restarts.`,
+    summary: `Pauses ${nounOf(kind)}: nothing new starts until it is resumed, even after a restart.`,
     notes: notes[kind],
     access: anyOf('control:rw'),
     body: Type.Object({ ...(isPlugin && { command }), ...pauseFields }, { additionalProperties: false }),
@@ -106,8 +106,8 @@ function resumeRoute(kind: PauseKind): Route {
     method: 'POST',
     path: pathOf(kind, 'resume'),
     section,
-    summary: `Resumes ${nounOf(kind)}. To resume what is not paused is no error.`,
-    notes: 'Ends only the pause of this target: a job starts when no other pause holds it either.',
+    summary: `Resumes ${nounOf(kind)}. A target that is not paused is not an error.`,
+    notes: 'Ends only the pause of this target. Other pauses may still hold its jobs.',
     access: anyOf('control:rw'),
     body: Type.Object(isPlugin ? { command } : {}, { additionalProperties: false }),
     problems: [...unknownOf(kind), 'unavailable', 'disk_full', 'stopping'],
@@ -120,7 +120,7 @@ function resumeRoute(kind: PauseKind): Route {
       const reply = await engine.pauses.resume(target, caller!.origin);
       if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
       if (reply.pause === null) {
-        // The configuration may no longer have what is paused, but must have what is not.
+        // The configuration may lack a paused target, but must have one that is not paused.
         const found = known(config, kind, name);
         if (typeof found === 'object') return found;
         const wrong = body.command === undefined ? null : wrongCommand(config, name, body.command);
@@ -167,7 +167,7 @@ function nameIn({ params }: Pick<HttpCall, 'params'>): string {
   return plugin ?? pipeline ?? '';
 }
 
-/** The name, or 404. A plugin may be disabled, or only be what others build on. */
+/** The name, or 404. Disabled plugins, and plugins that only serve as a base of others, are known. */
 function known({ plugins, disabledPlugins, pipelines }: Config, kind: PauseKind, name: string): string | HttpProblem {
   if (kind === 'system') return name;
   const quoted = JSON.stringify(name);

@@ -1,4 +1,4 @@
-// Letting a job that waits for its next attempt run at once (docs/engine.md#run-now).
+// Makes a job that waits for its next attempt run at once (docs/engine.md#run-now).
 import { headgatePlugin, pipelinePlugin } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { parseId } from '../../runtime/ids.ts';
@@ -19,13 +19,13 @@ const runJobNow = route({
   method: 'POST',
   path: '/job/{job_id}/run-now',
   section: 'Jobs',
-  summary: 'Lets a job that waits for its next attempt run at once.',
+  summary: 'Makes a job that waits for its next attempt run at once.',
   notes:
-    'The attempt counts as it would have. A job that is due already, or runs, stays as it is, so the call can be repeated.',
+    'The attempt counts as usual. A job that is due or running already stays as it is, so the call can be repeated.',
   access: anyOf('jobs:rw'),
   body: Type.Object({}, { additionalProperties: false }),
   problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],
-  answers: { 200: { description: 'The job waits for no time.', schema: answerSchema } },
+  answers: { 200: { description: 'The job is due or running.', schema: answerSchema } },
   find({ engine, params }): JobView | HttpProblem {
     const id = parseId(params.job_id);
     return (id && engine.job(id)) ?? unknownJob(params.job_id);
@@ -34,11 +34,19 @@ const runJobNow = route({
     if (status !== 'queued' && status !== 'running')
       return problem('already_settled', `the job has ended already: ${status}`, { jobStatus: status });
     if (plugin === headgatePlugin)
-      return problem('not_waiting', 'an action over many jobs waits for no time', { jobStatus: status });
+      return problem(
+        'not_waiting',
+        'only a job that waits for its next attempt can run now: this is an action over many jobs',
+        { jobStatus: status },
+      );
     if (plugin === pipelinePlugin)
-      return problem('not_waiting', 'a run waits for its jobs and for no time: name one of its jobs', {
-        jobStatus: status,
-      });
+      return problem(
+        'not_waiting',
+        'only a job that waits for its next attempt can run now: this is a run; name one of its jobs',
+        {
+          jobStatus: status,
+        },
+      );
     const reply = await engine.runNow(parseId(jobId)!);
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
     return json(200, JSON.stringify({ job_id: jobId, status, rescheduled: reply.wasWaiting }));

@@ -1,4 +1,4 @@
-// A pipeline call that waits until its run ends, its time-out passes, or its caller disconnects.
+// A pipeline call that waits until its run ends, the time-out passes, or the caller disconnects.
 
 import type { RefusedWork } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/records/job.ts';

@@ -97,7 +97,7 @@ const getDoctor = route({
   method: 'GET',
   path: '/system/doctor',
   section,
-  summary: 'Checks whether the service could start now, and its environment.',
+  summary: 'Checks the environment, and whether the service could start now.',
   access: anyOf('system:ro', 'system:rw'),
   notes:
     'Concurrent calls share one examination. Sandboxes are tried at most once a minute, because each try starts processes.',
@@ -124,8 +124,8 @@ const getSelfcheck = route({
   summary: 'Compares the tables of the running store with each other.',
   access: anyOf('system:ro', 'system:rw'),
   notes:
-    `Checks all records of each table with up to ${lookedMax} records (a block of jobs counts as its jobs), and the newest of a ` +
-    'larger one; `detail` says how many. Counters are compared only if all jobs are checked. A discrepancy is checked again before ' +
+    `Checks all records of a table with up to ${lookedMax} records (a block of jobs counts as its jobs), and the newest records of a ` +
+    'larger table; `detail` says how many. Counters are compared only if all jobs are checked. A discrepancy is checked again before ' +
     'it is reported, because work continues meanwhile. A parent that retention has removed is not a failure.',
   answers: { 200: { description: 'The invariants that do not hold.', schema: selfcheckSchema } },
   async handle({ engine }) {

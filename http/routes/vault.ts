@@ -62,7 +62,7 @@ const listing = Type.Object({
     { principals: names, secrets: names },
     {
       description:
-        'Records that do not open. Jobs of these principals wait, and for a secret those of all principals, until it is set again.',
+        'Records that cannot be decrypted. A damaged principal holds its own jobs, and a damaged secret those of all principals, until it is set again.',
     },
   ),
 });
@@ -144,8 +144,8 @@ function answerOf(asked: VaultRequest, reply: VaultReply): Answer {
     return problem(reply.refusal, 'detail' in reply ? reply.detail : unavailableDetails[reply.refusal]);
   }
   if ('listing' in reply) return json(200, JSON.stringify(listed(reply.listing)));
-  const { kind: _, ...told } = reply;
-  return json(200, JSON.stringify({ name: 'name' in asked ? asked.name : undefined, ...told }));
+  const { kind: _, ...fields } = reply;
+  return json(200, JSON.stringify({ name: 'name' in asked ? asked.name : undefined, ...fields }));
 }
 
 function listed({ principals, secrets, damaged }: VaultListing): object {
@@ -175,7 +175,7 @@ export const vaultRoutes: readonly Route[] = [
   vaultRoute({
     op: 'secret.set',
     path: '/vault/secret',
-    summary: 'Creates a secret, or changes the members that the body contains.',
+    summary: 'Creates a secret, or changes the fields that the body contains.',
     notes:
       'With exactly `{"name": "core-admin-token", "value": "…"}` it rotates the admin token (32 to 512 visible ASCII characters).',
     body: secretBody,

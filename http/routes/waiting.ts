@@ -1,4 +1,4 @@
-// Waiting for a job: until it has settled, the time is over, or the caller disconnects.
+// Waits for a job until it has settled, the time is up, or the caller disconnects.
 import type { RefusedWork, SubmitReply } from '../../actors/job/protocol.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { OnJobEnd } from '../../service/job-waiters.ts';

@@ -9,23 +9,23 @@ import { idleMsMax, type RequestHandler } from './transport.ts';
 
 /** Pipelined requests that wait on a connection. Further ones are dropped, and the connection closes after the waiting ones. */
 export const pipelinedMax = 128;
-/** The minimum of a body that must arrive within `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
+/** At least this much of a body must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
 /** How long the caller has to read a refusal of the parser. */
 const lingerMsMax = 1_000;
 
-const tooSlow = `a body must bring at least ${arrivingBytesMin} bytes in ${idleMsMax / 1000} s`;
-/** A response whose connection is gone also emits its end. */
+const tooSlow = `at least ${arrivingBytesMin} bytes of a body must arrive every ${idleMsMax / 1000} s`;
+/** Errors are ignored: a response whose connection is lost also emits `close`. */
 const ignore = (): void => {};
 
 export class NodeConnection implements ConnectionContext {
   readonly #socket: Socket;
   /** Null: the address is bound but not yet open. */
-  readonly #face: () => RequestHandler | null;
+  readonly #handler: () => RequestHandler | null;
   readonly #arrivals: Set<NodeConnection>;
   readonly #waiting: (() => void)[] = [];
   #response: NodeResponse | null = null;
-  /** The last request whose body arrives without being asked for. */
+  /** The last request whose body was requested or is still arriving. */
   #arriving: IncomingMessage | null = null;
   /** Further requests are ignored. */
   #isEnding = false;
@@ -33,9 +33,9 @@ export class NodeConnection implements ConnectionContext {
   #checkedAtMs = 0;
   #checkedBytes = 0;
 
-  constructor(socket: Socket, face: () => RequestHandler | null, arrivals: Set<NodeConnection>) {
+  constructor(socket: Socket, handler: () => RequestHandler | null, arrivals: Set<NodeConnection>) {
     this.#socket = socket;
-    this.#face = face;
+    this.#handler = handler;
     this.#arrivals = arrivals;
     socket.on('close', () => {
       this.#isEnding = true;
@@ -51,7 +51,7 @@ export class NodeConnection implements ConnectionContext {
       this.#endAfterWaiting();
       return;
     }
-    if (this.#response === null && this.#waiting.length === 0 && this.#face() !== null)
+    if (this.#response === null && this.#waiting.length === 0 && this.#handler() !== null)
       this.#begin(request, response, awaitsContinue);
     else this.#wait(() => this.#begin(request, response, awaitsContinue));
   }
@@ -96,7 +96,7 @@ export class NodeConnection implements ConnectionContext {
 
   #begin(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const fault = faultOf(request);
-    const face = this.#face()!;
+    const handler = this.#handler()!;
     this.#response = new NodeResponse(request, response, awaitsContinue, this);
     if (fault !== null) {
       this.#isEnding = true;
@@ -109,7 +109,7 @@ export class NodeConnection implements ConnectionContext {
       current.abort();
       if (this.#response === current) this.#next();
     });
-    face.begin(current, new NodeRequest(request));
+    handler.begin(current, new NodeRequest(request));
   }
 
   #wait(turn: () => void): void {
@@ -145,7 +145,7 @@ export class NodeConnection implements ConnectionContext {
       socket.destroy();
       return;
     }
-    const requestId = this.#face()?.nextRequestId() ?? '0';
+    const requestId = this.#handler()?.nextRequestId() ?? '0';
     const body = writeProblem(refusal, requestId);
     const head = headText({
       status: problemStatus(refusal),

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import type { RequestSource } from '../head.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 
-/** Headers of a request; one with more is refused. */
+/** The maximum number of header lines; a request with more is refused. */
 export const headerLinesMax = 100;
 
-/** Faults that the parser accepts and a strict reader does not; null: none. */
+/** The fault of a request that Node's parser accepts and a strict parser does not; null: none. */
 export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProblem | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return wrongVersion;
   if (rawHeaders.length > 2 * headerLinesMax) {
@@ -19,7 +19,7 @@ export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProbl
   return problem('malformed_request', 'HTTP/1.0 has no Transfer-Encoding');
 }
 
-export const wrongVersion = problem('http_version', 'only HTTP/1.1 and HTTP/1.0 are spoken here');
+export const wrongVersion = problem('http_version', 'only HTTP/1.1 and HTTP/1.0 are supported');
 
 function has(rawHeaders: readonly string[], name: string): boolean {
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -7,7 +7,7 @@ import { idleMsMax, type ResponseTarget } from './transport.ts';
 export type ConnectionContext = {
   /** A body arrives from now on; the connection checks its speed. */
   arriving(request: IncomingMessage): void;
-  /** Requests behind this one are ignored. */
+  /** Further requests on this connection are ignored. */
   endBehind(): void;
 };
 

@@ -17,7 +17,7 @@ const checkEveryMs = 1_000;
 export const nodeTransport: Transport = { name: 'node', bind };
 
 async function bind({ host, port }: ListenAddress, certificate: Certificate | null): Promise<Listener | null> {
-  let face: RequestHandler | null = null;
+  let handler: RequestHandler | null = null;
   const connections = new Map<Socket, NodeConnection>();
   const arrivals = new Set<NodeConnection>();
   const tls = certificate === null ? null : checked(() => createTlsServer({ ...options, ...pairOf(certificate) }));
@@ -25,7 +25,7 @@ async function bind({ host, port }: ListenAddress, certificate: Certificate | nu
   let newest = certificate;
   const handshakes = new Set<Socket>();
   if (tls !== null) trackHandshakes(tls, handshakes);
-  handle(server, tls === null ? 'connection' : 'secureConnection', connections, arrivals, () => face);
+  handle(server, tls === null ? 'connection' : 'secureConnection', connections, arrivals, () => handler);
   const checks = setInterval(() => {
     const nowMs = performance.now();
     for (const connection of arrivals) connection.checkArrival(nowMs);
@@ -35,7 +35,7 @@ async function bind({ host, port }: ListenAddress, certificate: Certificate | nu
     port: (server.address() as AddressInfo).port,
     takesChunks: true,
     open(given) {
-      face = given;
+      handler = given;
       for (const connection of connections.values()) connection.opened();
     },
     served: () => newest && { newest, byAddress: newest, namesBehind: [] },
@@ -105,13 +105,13 @@ function handle(
   connected: 'connection' | 'secureConnection',
   connections: Map<Socket, NodeConnection>,
   arrivals: Set<NodeConnection>,
-  face: () => RequestHandler | null,
+  handler: () => RequestHandler | null,
 ): void {
   // By default further headers are dropped silently; here they are refused, and `maxHeaderSize` bounds them.
   server.maxHeadersCount = 0;
   const at = (socket: Socket): NodeConnection => connections.get(socket)!;
   server.on(connected, (socket: Socket) => {
-    connections.set(socket, new NodeConnection(socket, face, arrivals));
+    connections.set(socket, new NodeConnection(socket, handler, arrivals));
     socket.on('close', () => connections.delete(socket));
   });
   server.on('request', (request, response) => at(request.socket).take(request, response, false));
@@ -119,7 +119,7 @@ function handle(
   // Expectations other than 100-continue may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => at(request.socket).take(request, response, false));
   const headers = [['Allow', 'GET, HEAD, POST']] as const;
-  const tunnel = problem('method_not_allowed', 'this is no proxy: there are no tunnels here', { headers });
+  const tunnel = problem('method_not_allowed', 'this is not a proxy: CONNECT is not supported', { headers });
   server.on('connect', request => at(request.socket).refuse(tunnel));
   server.on('clientError', (error: ParserError, socket) => {
     const refusal = refusalOf(error);

@@ -12,7 +12,7 @@ export interface ResponseTarget {
   /** Registers a function that is called once if the connection closes before the answer is complete. */
   onAborted(aborted: () => void): void;
   /**
-   * Asks for the body. Each chunk is a view of memory that is reused. `length`: of the whole body; null: it is chunked.
+   * Requests the body. Each chunk is a view of memory that the server reuses. `length`: of the whole body; null: it is chunked.
    */
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
   /** The request is complete and is answered later; the following requests of its connection wait. */
@@ -38,19 +38,19 @@ export interface ResponseTarget {
 export type RequestHandler = {
   /** `request` is invalid once this returns. Never throws. */
   begin(response: ResponseTarget, request: RequestSource): void;
-  /** The id of an answer that the server gives by itself. */
+  /** The request id of an answer that the server writes by itself. */
   nextRequestId(): string;
 };
 
 /** The server's TLS library rejects a certificate. */
 export class CertificateFault extends Error {}
 
-/** A bound address. Requests are answered from `open` on. */
+/** A bound address. Requests are answered once `open` has been called. */
 export type Listener = {
   readonly port: number;
   /** Whether it accepts chunked bodies. If not, every Transfer-Encoding is refused. */
   readonly takesChunks: boolean;
-  open(face: RequestHandler): void;
+  open(handler: RequestHandler): void;
   /** The certificates in use; null: HTTP without TLS. */
   served(): Served | null;
   /** Uses this certificate for new connections. If it throws a CertificateFault, nothing has changed. */

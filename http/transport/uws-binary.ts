@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 
 export type Binary = {
   readonly file: string;
-  /** As `process.platform`, `process.arch` and `process.versions.modules` have them. */
+  /** In the notation of `process.platform`, `process.arch` and `process.versions.modules`. */
   readonly platform: string;
   readonly arch: string;
   readonly abi: string;
@@ -36,7 +36,7 @@ export function fitsHere({ platform, arch, abi }: Binary): boolean {
   return platform === process.platform && arch === process.arch && abi === process.versions.modules;
 }
 
-/** The package of a release that has the binaries for this platform alone. */
+/** The package with the binaries for this platform alone, on which a release depends. */
 export const platformPackage = `headgate-uws-${process.platform}-${process.arch}`;
 
 /** What the installed package lacks, and how to mend it; undefined: the binary for this process is there. */

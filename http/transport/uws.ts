@@ -26,12 +26,12 @@ export async function loadUws(scratch: string): Promise<Transport> {
     { host, port }: { readonly host: string; readonly port: number },
     certificate: Certificate | null,
   ): Promise<Listener | null> {
-    let face: RequestHandler | null = null;
+    let handler: RequestHandler | null = null;
     let listening: us_listen_socket | false = false;
     const handle = (res: HttpResponse, req: HttpRequest): void => {
       const response = new UwsResponse(res);
-      if (face === null) response.close();
-      else face.begin(response, req);
+      if (handler === null) response.close();
+      else handler.begin(response, req);
       response.isCorked = false;
     };
     const app = certificate === null ? uws.App() : secureApp(certificate);
@@ -49,7 +49,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
       port: uws.us_socket_local_port(socket),
       takesChunks: false,
       open(given) {
-        face = given;
+        handler = given;
       },
       served: () => names?.served ?? null,
       renew(next) {
@@ -74,7 +74,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
         return uws.SSLApp(files);
       } catch {
         throw new CertificateFault(
-          'uWebSockets.js does not take this certificate or its key; an RSA or P-256 key works',
+          'uWebSockets.js does not accept this certificate or its key; use an RSA or P-256 key',
         );
       }
     });
@@ -91,7 +91,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
 
 type Uws = typeof import('uWebSockets.js');
 
-/** A release names a package for each platform in the place of the one that has the binaries of all. */
+/** A release depends on one package per platform. The source depends on the package with the binaries of all platforms. */
 async function load(): Promise<Uws> {
   if (uwsDirectory() === undefined) return (await import(platformPackage)).default;
   const missing = missingBinary();
@@ -176,7 +176,7 @@ class UwsResponse implements ResponseTarget {
     this.#write(() => {
       this.#release();
       this.#res.writeStatus(headText(head));
-      // With a length given in another way the server would wait for that many bytes.
+      // If the length were an argument of endWithoutBody, the server would wait for that many bytes.
       if (length !== null) this.#res.writeHeader('Content-Length', String(length));
       this.#res.endWithoutBody();
     });

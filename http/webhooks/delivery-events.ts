@@ -2,7 +2,7 @@
 import type { Observations, PlainObservation } from '../../actors/hub/protocol.ts';
 import { type HttpProblem, type ProblemCode, problemStatus } from '../problem.ts';
 
-/** The interval of events about refusals of one endpoint and code, so that callers without the key cannot fill the ring. */
+/** Refusals of one endpoint and code cause one event per interval, so that callers without the key cannot fill the ring. */
 export const rejectedEventEveryMs = 1_000;
 
 export type DeliveryEventsOptions = {
@@ -16,7 +16,7 @@ export type DeliveryEventsOptions = {
 export class DeliveryEvents {
   readonly #options: DeliveryEventsOptions;
   /** Endpoint and code -> refusals since the last event. */
-  readonly #untold = new Map<string, number>();
+  readonly #unreported = new Map<string, number>();
 
   constructor(options: DeliveryEventsOptions) {
     this.#options = options;
@@ -30,19 +30,19 @@ export class DeliveryEvents {
   rejected(endpoint: string, refusal: HttpProblem): void {
     this.#options.onRejected(endpoint, problemStatus(refusal), refusal.code);
     const key = `${endpoint} ${refusal.code}`;
-    const untold = this.#untold.get(key);
-    if (untold === undefined) this.#tell(key, endpoint, refusal, 1);
-    else this.#untold.set(key, untold + 1);
+    const unreported = this.#unreported.get(key);
+    if (unreported === undefined) this.#publishRejected(key, endpoint, refusal, 1);
+    else this.#unreported.set(key, unreported + 1);
   }
 
-  #tell(key: string, endpoint: string, refusal: HttpProblem, count: number): void {
+  #publishRejected(key: string, endpoint: string, refusal: HttpProblem, count: number): void {
     const code: ProblemCode = refusal.code;
     this.#publish('webhook.rejected', { endpoint, status: problemStatus(refusal), code, count });
-    this.#untold.set(key, 0);
+    this.#unreported.set(key, 0);
     this.#options.later(() => {
-      const untold = this.#untold.get(key)!;
-      if (untold === 0) this.#untold.delete(key);
-      else this.#tell(key, endpoint, refusal, untold);
+      const unreported = this.#unreported.get(key)!;
+      if (unreported === 0) this.#unreported.delete(key);
+      else this.#publishRejected(key, endpoint, refusal, unreported);
     }, rejectedEventEveryMs);
   }
 

@@ -104,7 +104,7 @@ function deliveryIdOf(
   return problem('invalid_request', detail);
 }
 
-const passing = [
+const passedOn = [
   'queue_full',
   'too_many_waiting',
   'paused',
@@ -113,8 +113,8 @@ const passing = [
   'overloaded',
 ] as const satisfies readonly Refusal[];
 
-/** Every refusal of the ledger is temporary for the sender: if the plugin has just been removed, so will be the endpoint. */
+/** Every refusal of the ledger is temporary for the sender: if a reload has just removed the plugin, it removes the endpoint too. */
 function refuse(refused: RefusedWork, nowMs: number): HttpProblem {
-  const refusal = passing.find(known => known === refused.refusal) ?? 'unavailable';
+  const refusal = passedOn.find(known => known === refused.refusal) ?? 'unavailable';
   return refusalProblem({ ...refused, refusal }, refusalDetails[refusal], nowMs);
 }

@@ -25,7 +25,7 @@ const anybody: Caller = {
   expiresAtMs: null,
 };
 
-/** The routes of the configuration in force, created once for each. */
+/** The routes of the configuration in force, created once per configuration. */
 function webhookTables(deliveryEvents: DeliveryEvents): (config: Config) => RouteTable {
   let known: Config | null = null;
   let table = makeRouteTable([]);

@@ -95,7 +95,7 @@ test('an unknown type is refused by name, and so are bad ids', async () => {
     return `${status} ${body['detail']}`;
   };
   expect(await refused('types=job.*,jobs.started')).toContain(
-    '400 the query parameter "types" has "jobs.started", which stands for no type of event; did you mean "job.started"?',
+    '400 the query parameter "types" has "jobs.started", which matches no type of event; did you mean "job.started"?',
   );
   expect(await refused('types=jobs.*')).toContain('did you mean "job.*"?');
   expect(await refused('types=')).toContain('400 the query parameter "types" must be');

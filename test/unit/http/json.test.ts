@@ -41,7 +41,7 @@ const refused: readonly (readonly [text: string, message: RegExp])[] = [
   ['{}{}', /more after the JSON document at byte 2/],
   ['{} x', /more after/],
   ['1 2', /more after/],
-  ['{"a":1,"a":2}', /"a" is there twice at byte 7/],
+  ['{"a":1,"a":2}', /"a" occurs twice at byte 7/],
   ['{"a":1,"\\u0061":2}', /twice/],
   ['{"b":{"a":1,"a":2}}', /twice at byte 12/],
   ['{"a":{"b":1},"a":2}', /twice/],

@@ -77,12 +77,12 @@ export interface components {
             title: string;
             status: number;
             detail: string;
-            /** @description Stable; clients decide by it. */
+            /** @description Stable: clients can branch on it. */
             code: string;
             /** @description The same as detail. */
             error: string;
             request_id: string;
-            /** @description Present if more than one thing is wrong. */
+            /** @description Present if there is more than one error. */
             errors?: {
                 pointer: string;
                 message: string;
@@ -124,7 +124,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
-            /** @description The body or its payload is not what it should be; nothing was enqueued. */
+            /** @description The body or its payload is invalid; nothing was enqueued. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -170,7 +170,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
-            /** @description The body or its payload is not what it should be; nothing was enqueued. */
+            /** @description The body or its payload is invalid; nothing was enqueued. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -208,7 +208,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
-            /** @description The body or its payload is not what it should be; nothing was enqueued. */
+            /** @description The body or its payload is invalid; nothing was enqueued. */
             400: {
                 headers: {
                     [name: string]: unknown;
