@@ -15,7 +15,7 @@ import type { Answer, Reply } from './wire.ts';
 export type Judge = (request: Request, reply: Reply) => string | null;
 
 /** What an HTTP parser answers in words of its own. */
-const parserStatuses = can('refusals of the parser as problem documents') ? [] : [400, 404, 431, 505];
+const parserStatuses = can('a request that the parser refuses with a response') ? [] : [400, 404, 431, 505];
 
 export function makeJudge(routes: readonly Route[]): Judge {
   const router = makeRouter(routes);

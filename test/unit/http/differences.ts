@@ -12,13 +12,13 @@ const uws = [
   'a body in chunks',
   'a request line in pieces',
   'HTTP/1.0',
-  'a header name with _',
+  'a header name with `_`',
   'a target in absolute form',
-  'a response to more than 100 header lines',
-  'refusals of the parser as problem documents',
-  'requests behind one with a body, in the same packet',
-  'requests behind one that waits, without a body',
-  'immediate notice of a caller that leaves a synchronous call',
+  'a malformed head, for example with more than 100 lines',
+  'a request that the parser refuses with a response',
+  'a pipelined request behind one with a body, in the same packet',
+  'a pipelined request without a body, behind one that waits',
+  'a caller that disconnects during a synchronous call',
 ] as const;
 
 export type Feature = (typeof uws)[number];

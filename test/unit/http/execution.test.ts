@@ -139,7 +139,7 @@ describe('POST /pipeline/{pipeline}', () => {
     expect(gateway.engine.unwatched).toEqual([body['job_id']]);
   });
 
-  const isNoticed = can('immediate notice of a caller that leaves a synchronous call');
+  const isNoticed = can('a caller that disconnects during a synchronous call');
   test.runIf(isNoticed)('a caller that goes away while waiting is watched for no more', async () => {
     const started = new Promise<void>(resolve => {
       gateway.engine.onWatched = () => resolve();

@@ -174,7 +174,7 @@ describe('what one parser takes and the other does not (docs/http.md)', () => {
   const refused = async (status: number, code: string, request: string) => {
     const { text, isClosed } = await untilClosed(gateway.server.port, request);
     expect([statuses(text), isClosed]).toEqual([[status], true]);
-    if (!can('refusals of the parser as problem documents')) return;
+    if (!can('a request that the parser refuses with a response')) return;
     expect(text).toContain(`"code":"${code}"`);
     expect(text).toMatch(
       /X-Content-Type-Options: nosniff\r\nX-Request-Id: \S+\r\nContent-Type: application\/problem\+json/,
@@ -207,7 +207,7 @@ describe('what one parser takes and the other does not (docs/http.md)', () => {
     }
   });
 
-  test.runIf(can('a header name with _'))('a header name with _ or a dot', async () => {
+  test.runIf(can('a header name with `_`'))('a header name with _ or a dot', async () => {
     await healthy(get('1.1', 'X_Y: 1', 'X.Y: 1'));
   });
 
@@ -220,7 +220,7 @@ describe('what one parser takes and the other does not (docs/http.md)', () => {
 
   test('a version that is none', () => refused(505, 'http_version', get('9.9')));
 
-  describe.runIf(can('refusals of the parser as problem documents'))('in words', () => {
+  describe.runIf(can('a request that the parser refuses with a response'))('in words', () => {
     const lines = (count: number) => Array.from({ length: count }, (_, n) => `X-${n}: y`);
     test.each([
       ['a folded header', 400, 'malformed_request', get('1.1', 'X-A:', ' folded')],
@@ -281,7 +281,7 @@ describe('requests behind one another on a connection', () => {
   ])(
     '%s behind a POST, in one packet: all are answered in order, or nothing is enqueued',
     async (_name, behind, status) => {
-      const isAnswered = can('requests behind one with a body, in the same packet');
+      const isAnswered = can('a pipelined request behind one with a body, in the same packet');
       const { text } = await exchange(gateway.server.port, [post + behind], answered(2));
       if (isAnswered) expect(statuses(text)).toEqual([202, status]);
       else expect(statuses(text).filter(other => other === 202)).toEqual([]);

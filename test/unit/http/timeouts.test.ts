@@ -23,7 +23,7 @@ describe.concurrent('closed by a time-out', () => {
     expect(gateway.engine.submissions).toEqual([]);
   });
 
-  describe.runIf(!can('a header name with _'))('without an answer', () => {
+  describe.runIf(!can('a header name with `_`'))('without an answer', () => {
     test.for(['X_Y: 1', 'X.Y: 1'])('a request with the header %s', async (header, { expect }) => {
       const request = `GET /healthz HTTP/1.1\r\nHost: x\r\n${header}\r\nConnection: close\r\n\r\n`;
       const { text, isClosed } = await untilClosed(gateway.server.port, request);
@@ -32,7 +32,7 @@ describe.concurrent('closed by a time-out', () => {
     });
   });
 
-  describe.runIf(can('refusals of the parser as problem documents'))('with 408', () => {
+  describe.runIf(can('a request that the parser refuses with a response'))('with 408', () => {
     test.for([
       ['a head that does not come to its end', 'GET /healthz HTTP/1.1\r\nHo'],
       ['a body that is too slow', `${post('root-token', 'Content-Length: 100')}{"pay`],
