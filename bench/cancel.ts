@@ -2,10 +2,11 @@
 import { atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { costMetrics } from './cost.ts';
+import { fanSteps } from './fan-run.ts';
 import { momentUs, nowUs } from './moment.ts';
 import { until } from './pause.ts';
 import { percentile } from './percentile.ts';
-import { isOver, type Single, singles } from './singles.ts';
+import { isOver, singles, timesMs } from './singles.ts';
 import type { Stage } from './stage.ts';
 import { measureSync } from './sync-floor.ts';
 
@@ -26,15 +27,7 @@ const pipelines = [
     on: 'bench.outer',
     steps: [{ id: 'call', call: 'inner', foreach: 'payload.runs', with: { count: '{payload.item.count}' } }],
   },
-  {
-    name: 'inner',
-    on: 'bench.inner',
-    steps: [
-      { id: 'make', uses: 'fan.make' },
-      { id: 'work', uses: 'held.work', foreach: 'payload.items' },
-      { id: 'sum', uses: 'fan.sum', join: 'all' },
-    ],
-  },
+  { name: 'inner', on: 'bench.inner', steps: fanSteps('held') },
 ];
 
 export const cancel: Bench<Cancel> = {
@@ -98,9 +91,4 @@ export const cancel: Bench<Cancel> = {
 
 async function pausedJobs(caller: Caller): Promise<number> {
   return (await caller.queue())['paused_count']!;
-}
-
-/** From the request to the end in the job's record, in ms. */
-function timesMs(done: readonly Single[]): number[] {
-  return done.map(({ sentUs, job }) => (momentUs(job.completed_at) - sentUs) / 1000);
 }

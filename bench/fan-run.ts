@@ -6,16 +6,19 @@ import { momentUs, nowUs } from './moment.ts';
 import { until } from './pause.ts';
 import type { Service } from './service.ts';
 
+/** The steps of a fan-out. `worker`: the instance that runs the jobs of the items. */
+export const fanSteps = (worker = 'fan') => [
+  { id: 'make', uses: 'fan.make' },
+  { id: 'work', uses: `${worker}.work`, foreach: 'payload.items' },
+  { id: 'sum', uses: 'fan.sum', join: 'all' },
+];
+
 export const fanPipeline = {
   name: 'fan',
   on: 'bench.fan',
   execution_mode: 'synchronous',
   timeout_secs: 300,
-  steps: [
-    { id: 'make', uses: 'fan.make' },
-    { id: 'work', uses: 'fan.work', foreach: 'payload.items' },
-    { id: 'sum', uses: 'fan.sum', join: 'all' },
-  ],
+  steps: fanSteps(),
 };
 
 export type FanRun = {

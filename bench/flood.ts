@@ -1,9 +1,9 @@
 // Bench: how long single jobs of one plugin take while another plugin runs a fan-out over a million elements.
 import { atMost, type Bench } from './bench.ts';
 import { costMetrics } from './cost.ts';
-import { momentUs } from './moment.ts';
+import { fanSteps } from './fan-run.ts';
 import { percentile } from './percentile.ts';
-import { isOver, type Single, singles } from './singles.ts';
+import { isOver, singles, timesMs } from './singles.ts';
 import type { Stage } from './stage.ts';
 
 type Flood = {
@@ -13,15 +13,7 @@ type Flood = {
   readonly idleSamples: number;
 };
 
-const pipeline = {
-  name: 'flood',
-  on: 'bench.flood',
-  steps: [
-    { id: 'make', uses: 'fan.make' },
-    { id: 'work', uses: 'fan.work', foreach: 'payload.items' },
-    { id: 'sum', uses: 'fan.sum', join: 'all' },
-  ],
-};
+const pipeline = { name: 'flood', on: 'bench.flood', steps: fanSteps() };
 
 export const flood: Bench<Flood> = {
   name: 'flood',
@@ -60,8 +52,3 @@ export const flood: Bench<Flood> = {
     };
   },
 };
-
-/** From the request to the end in the job's record, in ms. */
-function timesMs(done: readonly Single[]): number[] {
-  return done.map(({ sentUs, job }) => (momentUs(job.completed_at) - sentUs) / 1000);
-}

@@ -1,6 +1,6 @@
 // A steady, light load: single no-op jobs, one after the other.
 import type { Caller, Job } from './caller.ts';
-import { nowUs } from './moment.ts';
+import { momentUs, nowUs } from './moment.ts';
 import { pause, until } from './pause.ts';
 
 /** A single job that has succeeded, and the time of its request in µs since the epoch. */
@@ -22,6 +22,11 @@ export async function singles(
     await pause(pauseMs);
   } while (!(await isEnough(done.length)));
   return done;
+}
+
+/** For each single job, the time from its request to the end in its record, in ms. */
+export function timesMs(done: readonly Single[]): number[] {
+  return done.map(({ sentUs, job }) => (momentUs(job.completed_at) - sentUs) / 1000);
 }
 
 /** Polls the job every `everyMs`, and resolves with it when it has ended. */

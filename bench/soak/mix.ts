@@ -1,16 +1,9 @@
 // The mixed load of the soak: single no-op jobs, jobs that wait, and runs with a fan-out.
 import type { Caller } from '../caller.ts';
+import { fanSteps } from '../fan-run.ts';
 import { pause } from '../pause.ts';
 
-export const pipeline = {
-  name: 'soak',
-  on: 'bench.soak',
-  steps: [
-    { id: 'make', uses: 'fan.make' },
-    { id: 'work', uses: 'fan.work', foreach: 'payload.items' },
-    { id: 'sum', uses: 'fan.sum', join: 'all' },
-  ],
-};
+export const pipeline = { name: 'soak', on: 'bench.soak', steps: fanSteps() };
 
 const children = 20;
 /** Calls of each kind per hundred. The jobs of a run are the run itself, its first and last step, and its children. */

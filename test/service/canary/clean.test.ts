@@ -10,6 +10,7 @@ import { openRaw } from '../../feature/events/reader.ts';
 import { ask } from '../../feature/webhooks/sender.ts';
 import { everythingToken } from '../gateway/configuration.ts';
 import { Gateway } from '../gateway/gateway.ts';
+import { opened } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 import { canary, watch } from './canary.ts';
 
@@ -41,9 +42,10 @@ export const handle = ({ secrets, event }, { log, span, emit }) => {
 };`;
 const oddWays = [...teller.matchAll(/case '(.*?)'/g)].map(([, how]) => how);
 
-/** Has the secret on stdin, says it on both outputs, and waits at a gate meanwhile: a file that it looks for, being another process. */
+/** Has the secret on stdin, writes it to both outputs, and waits at a gate meanwhile. */
 const program = `#!/usr/bin/env node
-const { appendFileSync, existsSync } = require('node:fs');
+const { appendFileSync, existsSync, watch } = require('node:fs');
+${opened}
 require('node:readline').createInterface(process.stdin).on('line', line => {
   const { id, job_id: job, secrets } = JSON.parse(line);
   const [one] = Object.values(secrets);
@@ -51,9 +53,7 @@ require('node:readline').createInterface(process.stdin).on('line', line => {
   appendFileSync('../../journal', JSON.stringify({ job, what: 'runs' }) + '\\n');
   const proof = require('node:crypto').createHash('sha256').update(one).digest('hex');
   const answer = JSON.stringify({ id, status: 'ok', result: { line, one, proof } });
-  // The gate is a file that it looks for, being another process.
-  const wait = () => (existsSync('../../gate-go') ? console.log(answer) : setTimeout(wait, 5));
-  wait();
+  opened('../..', 'gate-go').then(() => console.log(answer));
 });`;
 const process = { code: program, runtime: 'process', entrypoint: 'main', commands: { handle: {} } };
 const programs = { once: process, steady: { ...process, mode: 'persistent' } };

@@ -1,7 +1,7 @@
 // Commands with many jobs under way in one thread: how many there are, what one that misbehaves costs the others, and what a reload changes.
 import { expect, test } from 'vitest';
 import { type Note, shareGateway } from './gateway.ts';
-import { journal, worker } from './sources.ts';
+import { journal, opened, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const together = { handle: { concurrency: 4 } };
@@ -23,14 +23,12 @@ export async function handle(request) {
 }
 `;
 const served = `#!/usr/bin/env node
-const { existsSync } = require('node:fs');
-require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+const { existsSync, watch } = require('node:fs');
+${opened}
+require('node:readline').createInterface({ input: process.stdin }).on('line', async line => {
   const { id, event } = JSON.parse(line);
-  const timer = setInterval(() => {
-    if (!existsSync('../../gate-' + event.payload.gate)) return;
-    clearInterval(timer);
-    console.log(JSON.stringify({ id, status: 'ok', result: { pid: process.pid } }));
-  }, 5);
+  await opened('../..', 'gate-' + event.payload.gate);
+  console.log(JSON.stringify({ id, status: 'ok', result: { pid: process.pid } }));
 });
 `;
 const settings = {

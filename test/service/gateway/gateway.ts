@@ -143,27 +143,27 @@ export class Gateway {
     this.stderr = '';
     this.#url = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => this.#traces.said(text));
+    this.ended = new Promise(resolve => {
+      child.once('close', (status, signal) => resolve({ status, signal }));
+    });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text;
       this.#traces.said(text);
     });
-    this.ended = new Promise(resolve => {
-      child.once('close', (status, signal) => resolve({ status, signal }));
+    const ready = new Promise<null>(resolve => {
+      const look = () => {
+        if (!/"msg":"ready".*\n/.test(this.stderr)) return;
+        child.stderr.off('data', look);
+        resolve(null);
+      };
+      child.stderr.on('data', look);
     });
-    let over: Ended | null = null;
-    void this.ended.then(end => {
-      over = end;
-    });
-    await until('the service is ready, or has ended', () => over || this.#ready());
-    const ready = this.#ready();
-    if (!ready)
-      throw new Error(`the service ended (${JSON.stringify(over)}) instead of getting ready:\n${this.stderr}`);
-    this.#url = String(ready['url']);
-    this.#webhooks = String(ready['webhooks']);
-  }
-
-  #ready(): LogLine | undefined {
-    return this.log.find(line => line.msg === 'ready');
+    const end = await Promise.race([ready, this.ended]);
+    if (end !== null)
+      throw new Error(`the service ended (${JSON.stringify(end)}) instead of getting ready:\n${this.stderr}`);
+    const said = this.log.find(line => line.msg === 'ready')!;
+    this.#url = String(said['url']);
+    this.#webhooks = String(said['webhooks']);
   }
 
   /** What the service has logged since its start. */

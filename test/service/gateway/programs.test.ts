@@ -1,21 +1,21 @@
 // Threads and programs run side by side: each has places of its own, and programs have hosts that start when they are needed.
 import { expect, test } from 'vitest';
 import { shareGateway } from './gateway.ts';
-import { worker } from './sources.ts';
+import { opened, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const program = `#!/usr/bin/env node
-const { appendFileSync, existsSync, readFileSync } = require('node:fs');
+const { appendFileSync, existsSync, readFileSync, watch } = require('node:fs');
+${opened}
 const { job_id: job, attempt, event } = JSON.parse(readFileSync(0));
 const note = what => appendFileSync('../../journal', JSON.stringify({ job, attempt, what }) + '\\n');
-// It waits at a gate: a file that it looks for, being another process.
 const end = () => {
-  if (event.payload.gate && !existsSync('../../gate-' + event.payload.gate)) return setTimeout(end, 2);
   note('end');
   console.log(JSON.stringify({ status: 'ok', result: event.payload }));
 };
 note('start');
-end();
+if (event.payload.gate) opened('../..', 'gate-' + event.payload.gate).then(end);
+else end();
 `;
 const code = { code: program, entrypoint: 'main.cjs', runtime: 'process', commands: { handle: {} } };
 const gateway = shareGateway({

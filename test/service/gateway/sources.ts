@@ -1,19 +1,27 @@
 // Sources of plugins that many tests use. They write down each run, and can be held at a gate.
 
+/** Source of `opened(directory, file)`, which resolves once the file is there. It needs `existsSync` and `watch` of node:fs. */
+export const opened = `
+const opened = (directory, file) => new Promise(pass => {
+  const end = () => { watcher.close(); pass(); };
+  const watcher = watch(directory, (_, name) => name === file && end());
+  if (existsSync(directory + '/' + file)) end();
+});
+`;
+
 /**
  * What a worker plugin begins with to have `note(request, what)`, which appends a line to the journal of the test, and
  * `gate(name)`, which waits until the test opens the gate of this name.
  */
 export const journal = `
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, existsSync, watch } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 const home = resolve(import.meta.dirname, '../..');
 const note = ({ job_id: job, attempt }, what, more) =>
   appendFileSync(home + '/journal', JSON.stringify({ job, attempt, what, ...more }) + '\\n');
-const gate = async name => {
-  while (!existsSync(home + '/gate-' + name)) await pause(2);
-};
+${opened}
+const gate = name => opened(home, 'gate-' + name);
 `;
 
 /** Hands its payload back. */

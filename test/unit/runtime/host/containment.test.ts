@@ -4,6 +4,7 @@ import { encodeMessage } from '../../../../runtime/host/wire/message.ts';
 import { emptyBody } from '../../../../runtime/host/wire/outcome.ts';
 import { encodeOutcomes, outcomesMessage } from '../../../../runtime/host/wire/outcome-message.ts';
 import { pack } from '../../../../runtime/packing.ts';
+import { opened } from '../../../service/gateway/sources.ts';
 import { clearStages, Stage } from './stage.ts';
 
 afterEach(clearStages);
@@ -216,10 +217,10 @@ describe('A slow task', () => {
   const code = `export const handle = ({ payload }) =>
     payload === 'slow' ? new Promise(resolve => setTimeout(resolve, 300)) : { result: payload }`;
 
-  /** Waits for a file beside it, for which it looks: no signal of the test's process reaches it. */
-  const gated = `import { existsSync } from 'node:fs';
-    import { setTimeout } from 'node:timers/promises';
-    export async function handle() { while (!existsSync(import.meta.dirname + '/gate')) await setTimeout(2); }`;
+  /** Waits for a file beside it. */
+  const gated = `import { existsSync, watch } from 'node:fs';
+    ${opened}
+    export const handle = () => opened(import.meta.dirname, 'gate');`;
 
   it('sends back those behind it in its frame, and those before it are told at once', async () => {
     const stage = new Stage(1).plugin('p', code);
