@@ -1,8 +1,9 @@
 // Removes the oldest settled jobs, block by block, with their logs and index entries.
 import { blockKeyMs, blockOf, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { isNeeded, isTreeNeeded, pruneReused } from '../pipeline/records/reuse.ts';
+import { isNeeded, isTreeNeeded, pruneReuse } from '../pipeline/records/reuse.ts';
 import type { JobState } from './job-state.ts';
+import { LostJobs } from './lost-jobs.ts';
 import { OpenRuns } from './open-runs.ts';
 import { attemptsOf, pagesOf } from './records/attempts.ts';
 import { type Block, decodeBlock } from './records/block.ts';
@@ -45,6 +46,7 @@ type SweepContext = {
   surplus: number;
   readonly commits: Commits;
   readonly runs: OpenRuns;
+  readonly lost: LostJobs;
 };
 
 /**
@@ -83,10 +85,12 @@ export class Retention {
       surplus: completions.settledKept - gauges.get('settledInRuns') - jobsMax,
       commits: new Map(),
       runs: new OpenRuns(reader),
+      lost: new LostJobs(reader),
     };
     // The front comes first: it reaches older blocks than those behind it.
     const goesOn = this.#isAtFront ? this.#advance(step) : this.#lookBehind(step);
     this.#pruneJournal(turn, step.commits);
+    step.lost.flush(turn.batch);
     if (goesOn) return true;
     const isSwept = this.#isAtFront;
     this.#isAtFront = !isSwept;
@@ -157,6 +161,7 @@ export class Retention {
     if (isOpen || block === null) walk.open++;
     else if (this.#stays(step, key, block, acceptedUs)) walk.passed++;
     else {
+      step.lost.prune(key, block);
       this.#prune(step.turn, key, block, step.commits);
       step.surplus -= block.count;
     }
@@ -255,7 +260,7 @@ export class Retention {
     pruneNotes(reader, turn.batch, key, block.count);
     if (block.plugin === pipelinePlugin) this.#pruneNamed(turn, key, block);
     pruneReruns(reader, turn.batch, jobId(key, 0), jobId(key, block.count));
-    pruneReused(reader, turn.batch, key, block.count);
+    pruneReuse(reader, turn.batch, key, block.count);
     this.#acceptedUpToUs = Math.max(this.#acceptedUpToUs, blockKeyMs(key) * 1000);
     completions.prunedBlock(turn.batch, block.plugin, block.command, key);
     turn.batch.remove('blocks', Buffer.from(key));

@@ -1,11 +1,17 @@
 // Turns the events of a run's job into tokens of the run.
+import type { JobId } from '../../runtime/ids.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
 import type { Emitted } from './events.ts';
+import { isDropped, writeDropped } from './records/reuse.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { Packed, type Token } from './token.ts';
 
-/** Sends the token to the node with the event as its payload. False: the step has already had an event with this dedupe key. */
+/**
+ * Sends the token to the node with the event as its payload. `place`: the position of the event among the job's events. False: the event
+ * is dropped, because the step has already had one with this dedupe key. An event of a reused job is dropped if the run that made the job
+ * dropped it.
+ */
 export function enterEvent(
   table: RunTable,
   run: Run,
@@ -14,15 +20,27 @@ export function enterEvent(
   { context, event: { source }, depth, cause, result, isReused }: Token,
   path: readonly number[],
   { type, payload, dedupeKey }: Emitted,
+  place: number,
 ): boolean {
-  if (dedupeKey !== null && !isReused) {
-    const step = stepNode(run.version.compiled, node)?.step;
-    if (step && !table.dedupe.isNew(run.version.name, step.id, dedupeKey, table.turn)) return false;
+  if (dedupeKey !== null) {
+    const isKnown = isReused
+      ? isDropped(table.reader, cause!, place)
+      : drops(table, run, node, dedupeKey, cause!, place);
+    if (isKnown) return false;
   }
   const event = { type, source, dedupeKey };
   const packed = new Packed(payload, table.sight);
   const token: Token = { path, payload: packed, context, event, depth, cause, result, isStored: false, isReused };
   table.moves.push({ kind: 'enter', run, scope, node, token });
+  return true;
+}
+
+/** Whether the step has already had an event with this key. If so, a record says that this one is dropped. */
+function drops(table: RunTable, run: Run, node: number, dedupeKey: string, job: JobId, place: number): boolean {
+  const { name, compiled } = run.version;
+  const step = stepNode(compiled, node)?.step;
+  if (!step || table.dedupe.isNew(name, step.id, dedupeKey, table.turn)) return false;
+  writeDropped(table.batch, job, place);
   return true;
 }
 

@@ -205,7 +205,8 @@ export class Expansion {
       const event = readEvent(plan.list, fan.at);
       fan.at = skipValue(plan.list, fan.at);
       this.#madeInTurn++;
-      if (event && enterEvent(table, run, scope, plan.node, token, [...plan.path, fan.index], event)) scope.live++;
+      const path = [...plan.path, fan.index];
+      if (event && enterEvent(table, run, scope, plan.node, token, path, event, fan.index)) scope.live++;
     }
     if (fan.index < fan.count) return;
     table.dropFan(run, fan);

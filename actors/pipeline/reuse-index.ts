@@ -38,7 +38,8 @@ export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
   }
   if (row) writeFound(table.batch, root, row.fork, row.ordinal, row);
   const body = latestAttempt(table.reader, of)?.attempt.stored;
-  const counts = body && readTally(body);
+  if (!body) return `the run ${formatId(of)} is no longer stored: rerun it from the start`;
+  const counts = readTally(body);
   const made = counts ? tallied(counts) : 0;
   if (found >= made) return null;
   return `${made - found} of the ${made} jobs of the run ${formatId(of)} are no longer stored: rerun it from the start`;

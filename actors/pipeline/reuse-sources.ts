@@ -6,7 +6,7 @@ import { latestAttempt } from '../job/records/attempts.ts';
 import { findBlock } from '../job/records/block.ts';
 import { readDefinitionHash } from '../job/records/job.ts';
 import type { DefinitionVersions, Version } from './definition-versions.ts';
-import { indexOfRoot, removeNeed, writeNeed } from './records/reuse.ts';
+import { indexOfRoot, readLostJob, removeNeed, writeNeed } from './records/reuse.ts';
 import { neededRoots } from './reuse-roots.ts';
 
 /** One turn removes at most this many index entries of ended reruns. */
@@ -22,6 +22,8 @@ export function definitionOf(
   const attempt = latestAttempt(reader, of)?.attempt;
   const block = findBlock(reader, of);
   if (!block || indexOf(of) >= block.count || !attempt?.final) return { missing: `the run ${name}` };
+  const lost = readLostJob(reader, of);
+  if (lost) return { missing: `the job ${formatId(lost)}, which the run ${name} made or reused,` };
   const hash = readDefinitionHash(attempt.stored);
   if (!hash) return { missing: `the hash of the definition of the run ${name}` };
   return versions.find(hash, reader) ?? { missing: `the definition of the run ${name}` };

@@ -295,7 +295,7 @@ export class RunRouter {
     let seen = 0;
     events.forEach((event, i) => {
       const path = forks ? [...token.path, i] : token.path;
-      if (!enterEvent(this.#table, run, scope, node, token, path, event)) seen++;
+      if (!enterEvent(this.#table, run, scope, node, token, path, event, i)) seen++;
     });
     if (seen > 0) endTokens(this.#table, run, scope, seen, token.isReused);
   }

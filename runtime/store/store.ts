@@ -30,6 +30,8 @@ export const tables = [
   'reused', // root job id (16) + block key (12) -> the jobs of the block that runs of the root's tree reused; absent if there are none
   'reuse_index', // root job id (16) + fork (16) + ordinal (4) -> jobs that a run of the root's tree can reuse; removed after the root's end
   'reuse_needs', // root job id (16) + id of an open root that can reuse jobs of its tree (16) -> nothing
+  'lost_jobs', // run id (16) -> a job that the run made or reused and that was pruned before it; absent if there is none
+  'dropped_events', // job id (16) + place among its events (4) -> nothing: the event was dropped in its run because of its dedupe_key
   'run_counts', // hash of a definition -> how many runs with it are open, their records, settled jobs and bytes (actors/pipeline/definition-versions.ts)
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status

@@ -109,10 +109,43 @@ export function reusedOf(root: JobId): { readonly from: Uint8Array; readonly to:
   return { from: root, to: Buffer.concat([root, afterBlocks]) };
 }
 
-/** Removes the entries of trees whose roots are in the block. */
-export function pruneReused(reader: Reader, batch: Batch, key: BlockKey, count: number): void {
+/** A job that the run made or reused is pruned before the run. */
+export function writeLostJob(batch: Batch, run: JobId, job: JobId): void {
+  batch.put('lost_jobs', run, job);
+}
+
+/** A pruned job without which the run cannot be rerun from failed. Null: there is none. */
+export function readLostJob(reader: Reader, run: JobId): JobId | null {
+  if (reader.count('lost_jobs') === 0) return null;
+  return reader.get('lost_jobs', run) ?? null;
+}
+
+/** The event, by its place among the job's events, was dropped in its run because of its `dedupe_key`. */
+export function writeDropped(batch: Batch, job: JobId, place: number): void {
+  batch.put('dropped_events', droppedKey(job, place), nothing);
+}
+
+export function isDropped(reader: Reader, job: JobId, place: number): boolean {
+  return reader.get('dropped_events', droppedKey(job, place)) !== undefined;
+}
+
+function droppedKey(job: JobId, place: number): Uint8Array {
+  const key = Buffer.allocUnsafe(jobIdBytes + 4);
+  key.set(job);
+  key.writeUInt32BE(place, jobIdBytes);
+  return key;
+}
+
+/** The tables whose records are pruned with the block of their job. */
+const perJob = ['reused', 'lost_jobs', 'dropped_events'] as const;
+
+/** Removes the records of the block's jobs: jobs that its runs reused or lost, and events that were dropped. */
+export function pruneReuse(reader: Reader, batch: Batch, key: BlockKey, count: number): void {
   const range = { from: jobId(key, 0), to: jobId(key, count) };
-  for (const each of reader.keys('reused', range)) batch.remove('reused', Buffer.from(each));
+  for (const table of perJob) {
+    if (reader.count(table) === 0) continue;
+    for (const each of reader.keys(table, range)) batch.remove(table, Buffer.from(each));
+  }
 }
 
 const nothing = new Uint8Array(0);

@@ -43,6 +43,14 @@ const settings = {
       ],
     },
     {
+      name: 'telling',
+      steps: [
+        { id: 'tell', uses: 'step', foreach: 'payload.of' },
+        { id: 'hear', uses: 'mends', on_error: 'continue' },
+        { id: 'all', uses: 'echo', join: 'all' },
+      ],
+    },
+    {
       name: 'outer',
       steps: [
         { id: 'call', call: 'inner', foreach: 'payload.lists', with: { of: '{payload.item}' }, on_error: 'continue' },
@@ -113,6 +121,28 @@ test('of a run without failures nothing runs, and the result is the same; also o
     expect(run.result!.result).toEqual(old.result!.result);
     expect(run).toMatchObject({ counts: { succeeded: 0, reused: 8 } });
   }
+});
+
+test.each([
+  ['few', 3],
+  ['a flood of', 300],
+])('%s events that the old run had dropped by their dedupe key stay dropped; the others go on', async (_, count) => {
+  fallIll([1]);
+  // Two jobs emit the same events, each of which has one of three keys.
+  const emit = Array.from({ length: count }, (__, k) => {
+    const n = k % 3;
+    return { type: 'told', payload: { n }, dedupe_key: `${count}-${n}` };
+  });
+  const old = await gateway.ran('telling', { of: [{ emit }, { emit }] });
+  expect(old).toMatchObject({ status: 'succeeded', counts: { succeeded: 5, failed: 1 } });
+  fallIll([]);
+  const run = await again(old.job_id);
+  expect(await freshOf(run)).toEqual(['echo.handle', 'mends.handle']);
+  expect(run).toMatchObject({ counts: { succeeded: 2, reused: 4 } });
+  const { results } = run.result!.result as { results: { n: number }[] };
+  expect(results.map(({ n }) => n).sort()).toEqual([0, 1, 2]);
+  // What the rerun of the rerun takes over lies in both.
+  expect(await again(run.job_id)).toMatchObject({ counts: { succeeded: 0, reused: 6 } });
 });
 
 test('called runs that succeeded are taken over whole; into others it goes, and parents come before children', async () => {

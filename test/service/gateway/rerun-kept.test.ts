@@ -1,0 +1,71 @@
+// Retention and reruns `from: failed`: what a running one refers to is kept; a run that has lost jobs is run again from its start only.
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startGateway } from './gateway.ts';
+import { echo, journal } from './sources.ts';
+import { until } from './until.ts';
+
+/** While there is a file `sick`, an element with a gate fails; then it waits at that gate. */
+const mends = `${journal}
+export async function handle(request) {
+  const { item } = request.event.payload;
+  if (item.gate && existsSync(home + '/sick')) return { status: 'error', error: 'sick', retry: false };
+  note(request, 'start');
+  if (item.gate) await gate(item.gate);
+  return { result: item };
+}
+`;
+
+test('what a running rerun refers to is kept; afterwards a run that has lost jobs cannot be run again from what had failed', async () => {
+  const gateway = await startGateway({
+    state: { retention: { max_jobs: 100 } },
+    plugins: { echo, mends },
+    pipelines: [
+      {
+        name: 'wide',
+        steps: [
+          { id: 'each', uses: 'mends', foreach: 'payload.of', on_error: 'continue' },
+          { id: 'all', uses: 'echo', join: 'all', collect: 'counts' },
+        ],
+      },
+    ],
+  });
+  const total = async (query: string) => Number((await gateway.call('GET', `/jobs?${query}`)).body['total']);
+  const rerun = (id: string, from = 'failed') => gateway.call('POST', `/job/${id}/rerun`, { from });
+  const filled = async (count: number) => {
+    for (let n = 0; n < count; n++) await gateway.submit('echo/say');
+    await until('a sweep is over', async () => (await total('plugin=echo&command=say')) <= 100);
+  };
+  const sick = join(gateway.directory, 'sick');
+  writeFileSync(sick, '');
+  const of = Array.from({ length: 30 }, (_, n) => ({ n, ...(n === 7 && { gate: 'late' }) }));
+  const old = await gateway.ran('wide', { of });
+  const made = (await gateway.tree(old.job_id)).map(({ job_id: id }) => id);
+  rmSync(sick);
+  const { body } = await rerun(old.job_id);
+  const id = String(body['job_id']);
+  await until('the new run has come to what had failed', () => gateway.journal().length === 30);
+
+  // The old tree is the oldest of all, and is kept, also by the next start.
+  await filled(110);
+  await gateway.restart();
+  await filled(10);
+  expect((await gateway.tree(old.job_id)).length).toBe(1 + 30 + 1);
+  expect((await gateway.tree(id)).filter(job => 'reused' in job).length).toBe(29);
+  gateway.open('late');
+  const run = await gateway.settled(id);
+  expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 29 } });
+
+  // Now it goes, but for what few others leave room for. The two runs stay: the older one goes after its rerun.
+  await until('the old jobs are gone', async () => (await gateway.tree(old.job_id)).length < 30);
+  for (const again of [old.job_id, id]) {
+    const { status, body: problem } = await rerun(again);
+    expect([status, problem['code']]).toEqual([409, 'not_kept']);
+    const lost = /^the job (\S+), which the run (\S+) made or reused, is no longer stored: rerun it from the start$/;
+    const [, job, named] = lost.exec(String(problem['detail'])) ?? [];
+    expect([made.slice(1), named]).toEqual([expect.arrayContaining([job]), again]);
+    expect((await rerun(again, 'start')).status).toBe(202);
+  }
+  expect((await gateway.call('GET', '/system/selfcheck')).body['failures']).toEqual([]);
+});
