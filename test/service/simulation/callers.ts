@@ -10,6 +10,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import { holds } from './broken.ts';
 import type { AskedCancel, CancelModel } from './cancel-model.ts';
+import type { KnownJob } from './commits.ts';
 import type { Dice } from './dice.ts';
 import { called } from './setup.ts';
 import type { VaultModel } from './vault-model.ts';
@@ -31,7 +32,7 @@ const repeatableUs = 20 * 3_600_000_000;
 
 /** Jobs that there were at any time. */
 type KnownJobs = {
-  readonly has: (id: string) => boolean;
+  readonly find: (id: string) => KnownJob | undefined;
   /** Whether its tree has lost a record. */
   readonly isDamaged: (id: string) => boolean;
 };
@@ -254,7 +255,7 @@ export class Callers {
     this.fates.set(number, { kind: 'accepted', id: text });
     const block = findBlock(this.#reader, id);
     // Of a request with a key, retention may have taken the job.
-    if (!block && this.#known.has(text)) return;
+    if (!block && this.#known.find(text) !== undefined) return;
     holds(block !== undefined, () => `the job ${text} was acknowledged, and is not on disk`);
     const { n } = unpack<{ n: number }>(block!.payload(indexOf(id)));
     const isSame = n === number && block!.plugin === plugin && (command === undefined || block!.command === command);
@@ -289,11 +290,13 @@ export class Callers {
         ? group.type.slice(4).replace('completed', 'succeeded')
         : null;
       for (let at = 0; at < group.ids.length; at += jobIdBytes) {
-        const job = findJob(this.#reader, group.ids.subarray(at, at + jobIdBytes));
+        const job = this.#known.find(formatId(group.ids.subarray(at, at + jobIdBytes)));
         holds(job !== undefined, () => `${group.type} is told of a job that is not on disk`);
+        const last = job!.attempts.at(-1);
+        const status = last?.final ? last.status : 'open';
         const isRun = group.plugin === 'pipeline' && wanted === 'failed';
-        const isSo = wanted === null || job!.status === wanted || (isRun && job!.status === 'dead');
-        holds(isSo, () => `${group.type} is told of ${job!.jobId}, which is ${job!.status}`);
+        const isSo = wanted === null || status === wanted || (isRun && status === 'dead');
+        holds(isSo, () => `${group.type} is told of ${job!.id}, which is ${status}`);
       }
     }
   }

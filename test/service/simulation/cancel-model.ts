@@ -72,6 +72,7 @@ export class CancelModel {
 
   /** Nothing that was cancelled gets to a host. */
   frameHolds({ tasks }: HeldFrame): void {
+    if (this.#answered.size === 0 && this.#surelyDetached.size === 0) return;
     for (const { id, attempt } of tasks) {
       const inside = this.#around(id, other => this.#answered.has(other));
       const by = inside ?? this.#above(id, other => this.#surelyDetached.has(other));

@@ -3,9 +3,7 @@
 import type { Gauges } from '../../../actors/job/gauges.ts';
 import { attemptsOf } from '../../../actors/job/records/attempts.ts';
 import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
-import { type CommandTotals, countsKey, emptyCounts, retriedCount } from '../../../actors/job/records/counts.ts';
 import { type JobGroup, pipelinePlugin, type TerminalStatus } from '../../../actors/job/records/job.ts';
-import { isNeverStarted } from '../../../actors/job/records/journal.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { isInFlight } from '../../../actors/job/records/retry.ts';
@@ -18,6 +16,7 @@ import { partsIn, wholeOf } from '../../../runtime/parted.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
+import { Counted } from './counted.ts';
 
 export type KnownAttempt = {
   readonly number: number;
@@ -34,10 +33,12 @@ export type KnownJob = {
   readonly commit: number;
   readonly createdUs: number;
   readonly group: JobGroup;
+  /** Where it stands in its run; null: it is in none. */
+  readonly place: string | null;
   readonly payload: Json;
   readonly attempts: readonly KnownAttempt[];
 };
-type KnownBlock = { jobs: KnownJob[]; next: number; isPruned: boolean };
+type KnownBlock = { jobs: KnownJob[]; next: number /** The commit that pruned it. */; prunedAt: number | null };
 
 /** Where the key of a block lies in the keys of these tables. */
 const blockAt: { readonly [T in Table]?: number } = {
@@ -74,9 +75,7 @@ type PoisonedRecords = {
 export class Commits {
   readonly #reader: Reader;
   readonly #blocks = new Map<string, KnownBlock>();
-  readonly #counts = new Map<string, CommandTotals>();
-  /** Keys of those that changed in the commit under way. */
-  readonly #counted = new Set<string>();
+  readonly #counted: Counted;
   /** Unsettled jobs of each open block; of runs by themselves. */
   readonly #open = new Map<string, { readonly jobs: number; readonly isOfRuns: boolean }>();
   /** Jobs of each block that hosts hold. */
@@ -93,6 +92,7 @@ export class Commits {
     this.#reader = reader;
     this.#poison = poison;
     this.#invariants = byTable(reader);
+    this.#counted = new Counted(reader);
   }
 
   /** Every job that there ever was, by its id. */
@@ -103,6 +103,19 @@ export class Commits {
   find(id: string): KnownJob | undefined {
     const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
     return this.#blocks.get(bytes.toString('hex', 0, 12))?.jobs[bytes.readUInt32BE(12)];
+  }
+
+  /** How often the tree of the job has been run again. */
+  againOf(id: string): number {
+    const root = this.find(id)?.group.root;
+    const rerun = this.find(root ? formatId(root) : id)?.group.rerun;
+    return rerun ? 1 + this.againOf(formatId(rerun.of)) : 0;
+  }
+
+  /** The commit in which retention took the job; null: it is kept. */
+  prunedAt(id: string): number | null {
+    const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
+    return this.#blocks.get(bytes.toString('hex', 0, 12))?.prunedAt ?? null;
   }
 
   /** Before the batch is in the store. */
@@ -116,9 +129,9 @@ export class Commits {
       if (values[place] !== undefined) continue;
       holds(!this.#reader.get('open', key), () => `the block ${name} is pruned while jobs of it are open`);
       const known = this.#blocks.get(name);
-      holds(known !== undefined && !known.isPruned, () => `the block ${name} is pruned and does not exist`);
-      known!.isPruned = true;
-      for (const job of known!.jobs) this.#count(job, -1);
+      holds(known?.prunedAt === null, () => `the block ${name} is pruned and does not exist`);
+      known!.prunedAt = this.count + 1;
+      for (const job of known!.jobs) this.#counted.add(job, -1);
     }
   }
 
@@ -132,7 +145,7 @@ export class Commits {
     for (const [place, table] of tables.entries()) {
       const at = blockAt[table];
       const key = keys[place]!;
-      if (table === 'counters') this.#counted.add(Buffer.from(key).toString());
+      if (table === 'counters') this.#counted.written(key);
       if (at !== undefined) {
         const name = hex(key.subarray(at, at + 12));
         const changed = touched.get(name);
@@ -147,7 +160,7 @@ export class Commits {
       this.#ask('blocks', key, changed);
       this.#follow(name, key, changed);
     }
-    this.#compareCounters();
+    this.#counted.compare();
   }
 
   /** Every invariant of every record. */
@@ -184,7 +197,7 @@ export class Commits {
 
   /** What memory counts is what is on disk. */
   compareGauges(gauges: Gauges): void {
-    this.#compareRunning();
+    this.#counted.compareRunning();
     let jobs = 0;
     for (const [name, open] of this.#open) {
       if (!open.isOfRuns && !this.#poison.has('open', Buffer.from(name, 'hex'))) jobs += open.jobs;
@@ -192,7 +205,7 @@ export class Commits {
     const counted = gauges.get('queued') + gauges.get('running') + gauges.get('delayed');
     holds(counted === jobs, () => `the ledger counts ${counted} unsettled jobs, and ${jobs} are on disk`);
     let runs = 0;
-    for (const { key } of this.#reader.scan('runs', {})) if (key.length === 16) runs++;
+    for (const key of this.#reader.keys('runs', {})) if (key.length === 16) runs++;
     holds(gauges.get('runs') === runs, () => `the ledger has ${gauges.get('runs')} open runs, and ${runs} are on disk`);
   }
 
@@ -263,21 +276,23 @@ export class Commits {
     let known = this.#blocks.get(name);
     if (!known) {
       const block = decodeBlock(bytes);
-      known = { jobs: [], next: 0, isPruned: false };
+      known = { jobs: [], next: 0, prunedAt: null };
       for (let index = 0; index < block.count; index++) {
+        const { group, offset } = groupOf(block, index);
         known.jobs.push({
           id: formatId(jobId(key, index)),
           plugin: block.plugin,
           command: block.command,
           commit: this.count,
           createdUs: block.createdUs,
-          group: groupOf(block, index).group,
+          group,
+          place: placeOf(group, offset),
           payload: unpack<Json>(wholeOf(partsIn(this.#reader), block.payload(index))),
           attempts: [],
         });
       }
       this.#blocks.set(name, known);
-      this.#countsOf(block).accepted += block.count;
+      this.#counted.of(block).accepted += block.count;
     }
     if (open) {
       holds(
@@ -305,7 +320,7 @@ export class Commits {
     if (running === (before?.running ?? 0)) return;
     const { plugin, command } = open ?? before!;
     this.#running.set(name, { plugin, command, running });
-    this.#countsOf({ plugin, command }).running += running - (before?.running ?? 0);
+    this.#counted.of({ plugin, command }).running += running - (before?.running ?? 0);
   }
 
   #grow(jobs: KnownJob[], index: number, attempts: readonly KnownAttempt[]): void {
@@ -331,50 +346,7 @@ export class Commits {
       last = number;
     }
     jobs[index] = { ...job, attempts };
-    this.#count({ ...job, attempts: fresh }, 1, false);
-  }
-
-  #count({ plugin, command, attempts }: KnownJob, sign: 1 | -1, isWhole = true): void {
-    const counts = this.#countsOf({ plugin, command });
-    if (isWhole) counts.accepted += sign;
-    for (const { status, final, number } of attempts) {
-      counts[final ? status : retriedCount(status)] += sign;
-      if (final && isNeverStarted(status, number)) counts.never_started += sign;
-    }
-  }
-
-  #countsOf({ plugin, command }: { readonly plugin: string; readonly command: string }): CommandTotals {
-    const key = countsKey(plugin, command);
-    const counts = this.#counts.get(key) ?? emptyCounts();
-    this.#counts.set(key, counts);
-    this.#counted.add(key);
-    return counts;
-  }
-
-  /** Of what changed in this commit. */
-  #compareCounters(): void {
-    for (const key of this.#counted) {
-      const own = this.#counts.get(key) ?? emptyCounts();
-      const bytes = this.#reader.get('counters', Buffer.from(key));
-      const counts = bytes ? unpack<CommandTotals>(bytes) : emptyCounts();
-      for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
-        if (name === 'running') continue;
-        holds(
-          own[name] === counts[name],
-          () => `${key.replace('\0', '/')}: ${name} is ${counts[name]}, there are ${own[name]}`,
-        );
-      }
-    }
-    this.#counted.clear();
-  }
-
-  /** When all that is open has been read back: until then nothing is counted as running. */
-  #compareRunning(): void {
-    for (const [key, { running }] of this.#counts) {
-      const bytes = this.#reader.get('counters', Buffer.from(key));
-      const counted = bytes ? unpack<CommandTotals>(bytes).running : 0;
-      holds(running === counted, () => `${key.replace('\0', '/')}: running is ${counted}, there are ${running}`);
-    }
+    this.#counted.add({ ...job, attempts: fresh }, 1, false);
   }
 }
 
@@ -384,6 +356,13 @@ function byTable(reader: Reader): ReadonlyMap<Table, readonly Invariant[]> {
     found.set(invariant.table, [...(found.get(invariant.table) ?? []), invariant]);
   }
   return found;
+}
+
+/** Jobs of two runs by the same definition have the same place when they are about the same. */
+function placeOf({ run }: JobGroup, offset: number): string | null {
+  if (run === null) return null;
+  const { node, path, first, within = [] } = run;
+  return JSON.stringify([node, within, first === null ? path : [...path, first + offset]]);
 }
 
 /** What an attempt left behind, as values. */

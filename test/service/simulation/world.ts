@@ -89,10 +89,10 @@ export class World {
       frameHolds(held, this.#surroundings);
       this.#operators.frameHolds(held, this.#hosts.held, this.#nowUs);
     });
-    const has = (id: string) => this.#commits.find(id) !== undefined;
+    const find = (id: string) => this.#commits.find(id);
     const isDamaged = (id: string) => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!));
     this.#cancels = new CancelModel(this.#commits, isDamaged);
-    this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, { has, isDamaged }, this.#cancels);
+    this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, { find, isDamaged }, this.#cancels);
     this.#operators = new Operators(memory, new Dice(seed, 'operators'));
     this.#setup = this.#setupOf(0);
     this.#inForce.begin(this.#setup, 0);

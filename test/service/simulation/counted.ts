@@ -1,0 +1,83 @@
+// What the counters on disk must say: worked out from the jobs and attempts that the commits bring.
+import { type CommandTotals, countsKey, emptyCounts, retriedCount } from '../../../actors/job/records/counts.ts';
+import type { TerminalStatus } from '../../../actors/job/records/job.ts';
+import { isNeverStarted } from '../../../actors/job/records/journal.ts';
+import { unpack } from '../../../runtime/packing.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { holds } from './broken.ts';
+
+/** Of a job what is counted. */
+type CountedJob = {
+  readonly plugin: string;
+  readonly command: string;
+  readonly attempts: readonly { readonly number: number; readonly status: TerminalStatus; readonly final: boolean }[];
+};
+
+export class Counted {
+  readonly #reader: Reader;
+  readonly #counts = new Map<string, CommandTotals>();
+  /** Keys of those that changed in the commit under way. */
+  readonly #changed = new Set<string>();
+  /** As they were read last. A record that is written anew is another object. */
+  readonly #read = new Map<string, { readonly bytes: Uint8Array; readonly counts: CommandTotals }>();
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** A counter was written. */
+  written(key: Uint8Array): void {
+    this.#changed.add(Buffer.from(key).toString());
+  }
+
+  of({ plugin, command }: Pick<CountedJob, 'plugin' | 'command'>): CommandTotals {
+    const key = countsKey(plugin, command);
+    const counts = this.#counts.get(key) ?? emptyCounts();
+    this.#counts.set(key, counts);
+    this.#changed.add(key);
+    return counts;
+  }
+
+  add({ plugin, command, attempts }: CountedJob, sign: 1 | -1, isWhole = true): void {
+    const counts = this.of({ plugin, command });
+    if (isWhole) counts.accepted += sign;
+    for (const { status, final, number } of attempts) {
+      counts[final ? status : retriedCount(status)] += sign;
+      if (final && isNeverStarted(status, number)) counts.never_started += sign;
+    }
+  }
+
+  /** Compares what changed in this commit. */
+  compare(): void {
+    for (const key of this.#changed) {
+      const own = this.#counts.get(key) ?? emptyCounts();
+      const counts = this.#stored(key);
+      for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
+        if (name === 'running') continue;
+        holds(
+          own[name] === counts[name],
+          () => `${key.replace('\0', '/')}: ${name} is ${counts[name]}, there are ${own[name]}`,
+        );
+      }
+    }
+    this.#changed.clear();
+  }
+
+  /** When all that is open has been read back: until then nothing is counted as running. */
+  compareRunning(): void {
+    for (const [key, { running }] of this.#counts) {
+      const counted = this.#stored(key).running;
+      holds(running === counted, () => `${key.replace('\0', '/')}: running is ${counted}, there are ${running}`);
+    }
+  }
+
+  #stored(key: string): CommandTotals {
+    const bytes = this.#reader.get('counters', Buffer.from(key));
+    if (!bytes) return emptyCounts();
+    const known = this.#read.get(key);
+    if (known?.bytes === bytes) return known.counts;
+    const counts = unpack<CommandTotals>(bytes);
+    this.#read.set(key, { bytes, counts });
+    return counts;
+  }
+}
