@@ -1,4 +1,4 @@
-// The declaration of a command, from which the program, its help, its reference and its completions follow.
+// The declaration of a command. The program, its help, its reference and its completions are derived from it.
 import { type Command, Option } from 'commander';
 import type { Io } from './io.ts';
 import type { Output } from './output.ts';

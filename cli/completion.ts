@@ -1,11 +1,11 @@
-// Shell completion: the shells pass the words on the line, and `offersFor` says what can follow. The scripts only hand both over.
+// Shell completion. The script of a shell passes the words on the line to `headgate completion`, which prints the candidates.
 import type { Command, Option } from 'commander';
 import type { AddressOptions } from './client/address.ts';
 
 export type Offer = { readonly text: string; readonly description: string };
 export type Shell = 'bash' | 'zsh' | 'fish';
 
-/** Printed instead of offers where a path stands: the shell completes it. */
+/** Printed instead of candidates for a path: the shell completes paths itself. */
 const pathMark = '<path>';
 
 /** The names of a kind that begin with the current word; only the service with this address knows them. */
@@ -15,7 +15,7 @@ export type WantedNames = {
   readonly address: AddressOptions;
 };
 
-/** What can stand in place of the last word, which the cursor is at; `path`: any path. */
+/** The candidates for the last word, at which the cursor is; `path`: any path. */
 export function offersFor(program: Command, words: readonly string[]): readonly Offer[] | WantedNames | 'path' {
   let at = program;
   let expects: Option | undefined;
@@ -79,7 +79,7 @@ function isPath(name: string): boolean {
   return ['path', 'directory', 'file'].includes(name);
 }
 
-/** What can stand in place of the last word, in lines as the script of the shell reads them. `namesOf` asks the service. */
+/** The candidates for the last word, as lines for the script of the shell. `namesOf` asks the service. */
 export async function offerLines(
   program: Command,
   shell: Shell,
@@ -90,7 +90,7 @@ export async function offerLines(
   const found = offersFor(program, whole);
   if (found === 'path') return [pathMark];
   const offers = 'names' in found ? await namesOf(found) : found;
-  // What bash takes for earlier words is on the line already.
+  // bash splits words at : and =, so that the text up to there is on the line already.
   const [, onLine = ''] = shell === 'bash' ? (/^(.*[:=])/.exec(whole.at(-1) ?? '') ?? []) : [];
   return offers.map(({ text, description }) => {
     if (shell === 'bash') return text.slice(onLine.length);
@@ -98,7 +98,7 @@ export async function offerLines(
   });
 }
 
-/** bash ends a word at each colon and equals sign, which become words themselves. An option and its value stay apart. */
+/** Rejoins the words of bash, which makes each colon and equals sign a word of its own. An option and its value stay apart. */
 function joinedWords(words: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of words) {
@@ -114,7 +114,7 @@ export const scripts: { readonly [S in Shell]: string } = {
   bash: `# bash completion for headgate: source it, or put it where bash-completion looks.
 _headgate() {
   local word after="\${COMP_LINE:COMP_POINT}" words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
-  # What is behind the cursor does not count.
+  # Drop the text after the cursor.
   words[COMP_CWORD-1]="\${COMP_WORDS[COMP_CWORD]%"\${after%%[[:space:]]*}"}"
   COMPREPLY=()
   while IFS= read -r word; do

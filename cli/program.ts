@@ -11,15 +11,15 @@ const groups: { readonly [words: string]: readonly [description: string, example
   config: ['check, show and seal the configuration, without starting anything', 'headgate config check'],
   plugin: ['list, run, create and test plugins', 'headgate plugin run greet handle --payload \'{"name":"Ada"}\''],
   pipeline: ['list, run and draw pipelines', 'headgate pipeline run greet-all --payload \'{"people":["Ada"]}\''],
-  action: ['show what is done to many jobs at once', 'headgate action list'],
+  action: ['list and show actions over many jobs', 'headgate action list'],
   job: ['list, show, follow and cancel jobs', 'headgate job list --status failed --limit 20'],
-  pause: ['start nothing new of a plugin, a pipeline or the service', 'headgate pause plugin mailer --for 30m'],
+  pause: ['pause a plugin, a pipeline or the whole service', 'headgate pause plugin mailer --for 30m'],
   resume: ['end a pause', 'headgate resume plugin mailer'],
   vault: [
     'manage secrets, and the principals that receive them',
     'headgate vault secret set smtp-password < password.txt',
   ],
-  'vault principal': ['manage principals: who receives secrets', 'headgate vault principal add greet --kind plugin'],
+  'vault principal': ['manage the principals that receive secrets', 'headgate vault principal add greet --kind plugin'],
   'vault secret': [
     'set, roll and revoke secrets; values come from stdin or a prompt, never from arguments',
     'headgate vault secret set smtp-password --grant mailer < password.txt',

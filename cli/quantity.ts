@@ -31,7 +31,7 @@ export function countUpTo(most: number): (text: string) => number {
 
 export const parseCount = countUpTo(999_999_999);
 
-/** Takes text of this form only. */
+/** Accepts only text of this form. */
 export function matching(form: RegExp, expected: string): (text: string) => string {
   return text => {
     if (form.test(text)) return text;

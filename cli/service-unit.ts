@@ -11,8 +11,8 @@ export type UnitOptions = {
   readonly hasBubblewrap: boolean;
 };
 
-/** Restrictions of the unit, without those that would prevent bubblewrap from creating its sandbox. */
-const bubblewrapNeeds = ['ProtectKernelTunables', 'ProtectKernelLogs', 'RestrictNamespaces'];
+/** Restrictions that would prevent bubblewrap from creating its sandbox. */
+const bubblewrapConflicts = ['ProtectKernelTunables', 'ProtectKernelLogs', 'RestrictNamespaces'];
 
 export function serviceUnit({ node, main, config, state, user, hasBubblewrap }: UnitOptions): string {
   const hardening: readonly (readonly [name: string, value: string])[] = [
@@ -42,8 +42,8 @@ export function serviceUnit({ node, main, config, state, user, hasBubblewrap }: 
     ['UMask', '0077'],
     ['LimitCORE', '0'],
   ];
-  const kept = hardening.filter(([name]) => !hasBubblewrap || !bubblewrapNeeds.includes(name));
-  const bubblewrap = `# A plugin runs in bubblewrap, which makes namespaces and mounts: ${bubblewrapNeeds.join(', ')}\n# are left out, and @mount is allowed.\n`;
+  const kept = hardening.filter(([name]) => !hasBubblewrap || !bubblewrapConflicts.includes(name));
+  const bubblewrap = `# A plugin runs in bubblewrap, which creates namespaces and mounts: ${bubblewrapConflicts.join(', ')}\n# are left out, and @mount is allowed.\n`;
   return `[Unit]
 Description=headgate job-execution gateway
 After=network.target
@@ -55,7 +55,7 @@ Type=exec
 User=${user}
 ExecStart=${quoted(node)} ${quoted(main)} start --config ${quoted(config)} --grace 30s
 ExecReload=/bin/kill -HUP $MAINPID
-# After SIGTERM, running jobs have 30 s to finish; those that still run then are queued again.
+# After SIGTERM, running jobs have 30 s to finish; those that are still running then are queued again.
 TimeoutStopSec=45
 KillMode=mixed
 Restart=on-failure

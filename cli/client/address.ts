@@ -31,7 +31,7 @@ const tokensMax = 8;
 
 /**
  * `--url`, `HEADGATE_URL`, else where the service of the configuration listens. The token is `HEADGATE_TOKEN`, else those of the same
- * configuration; they go only to the address of that configuration, never to one that was named otherwise.
+ * configuration; they are sent only to the address of that configuration, never to an address from another source.
  */
 export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);
@@ -52,7 +52,7 @@ export async function findAddress({ url, config: path }: AddressOptions, io: Io)
     throw failure(exitStatus.config, 'invalid_configuration', 'There is no configuration', detail);
   }
   const isOthers = path === undefined && isForeign(access.mainFile, io);
-  return { ...whereabouts(access), ...(token === null ? tokensOf(access, isOthers) : given(token)) };
+  return { ...locate(access), ...(token === null ? tokensOf(access, isOthers) : given(token)) };
 }
 
 type Tokens = Pick<Address, 'tokens' | 'tokenHint'>;
@@ -69,7 +69,7 @@ function checkedUrl(text: string, source: string): string {
 }
 
 /** The address that the running service has written to its state directory, else `api.listen`. */
-function whereabouts({
+function locate({
   mainFile,
   enabled,
   listen,
@@ -85,12 +85,12 @@ function whereabouts({
   const guess = `cannot read api.listen, assuming ${formatListen(listen.value)}`;
   const notes = listen.doubts.length === 0 ? [] : [`${guess}: ${summary(listen.doubts)}`];
   if (listen.value.port > 0) return { url: ownUrl({ ...listen.value, ...(hasTls && { tls: {} }) }, mainFile), notes };
-  const detail = `no service is running on ${statePath.value}, and ${mainFile} does not fix its port; run "headgate start", or name another service with --url`;
+  const detail = `no service is running on ${statePath.value}, and ${mainFile} sets no fixed port; run "headgate start", or name another service with --url`;
   throw failure(exitStatus.unavailable, 'unreachable', 'The service cannot be reached', detail);
 }
 
 /**
- * A wildcard address is called at loopback. A configuration in the working directory may come from another user, so it cannot make
+ * A wildcard address is replaced by loopback. A configuration in the working directory may come from another user, so it cannot make
  * the command send tokens to another machine.
  */
 function ownUrl(listen: ServiceAddress, source: string): string {

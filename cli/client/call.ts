@@ -19,7 +19,7 @@ export type CallOptions = SubmitOptions & { readonly async?: true };
 
 const submitOptions = {
   payload: ['--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'],
-  timeout: ['--timeout <duration>', 'how long to wait; past it the exit status is 5, and the job keeps running'],
+  timeout: ['--timeout <duration>', 'how long to wait; after that the exit status is 5, and the job keeps running'],
   key: ['--idempotency-key <key>', 'calls with the same key run once'],
 } as const;
 
@@ -40,7 +40,10 @@ export type RerunOptions = SubmitOptions & {
 
 export function rerunOptions(): Option[] {
   return [
-    new Option('--payload <json>', 'another payload, a JSON object; @FILE reads it from a file, - from stdin'),
+    new Option(
+      '--payload <json>',
+      'a new payload, a JSON object; @FILE reads it from a file, - from stdin (default: the old payload)',
+    ),
     new Option('--reason <text>', 'why; shown with the new job'),
     new Option('--wait', 'wait for the new job, and print its result'),
     new Option(...submitOptions.timeout).argParser(parseMs),

@@ -8,7 +8,7 @@ const answerMsMax = 75_000;
 
 export type ClientQuery = { readonly [name: string]: string | number | boolean | undefined };
 
-/** How an answer is recognized as one of headgate: some of its members, and for a list some members of its elements. */
+/** The members by which an answer of headgate is recognized. For a list: members of each element. */
 export type AnswerShape<Answer> = { readonly [Member in keyof Answer]?: true | readonly string[] };
 
 export class Client {
@@ -130,7 +130,7 @@ async function readJson<Answer>(response: Response, form: AnswerShape<Answer>): 
         ? value !== undefined
         : Array.isArray(value) && value.every(element => elements!.every(name => hasMember(element, name)));
     if (!fits)
-      throw brokenAnswer(`the service at ${response.url} is not a headgate: its answer has no valid "${member}"`);
+      throw brokenAnswer(`the service at ${response.url} is not headgate: its answer has no valid "${member}"`);
   }
   return answer as Answer;
 }
@@ -203,7 +203,7 @@ const untrusted: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** `fetch` puts the reason into the causes of its error. */
+/** The reason is in the cause of the error that `fetch` throws. */
 function reasonOf(error: unknown): string {
   if (error instanceof TooLate) return `no answer within ${answerMsMax / 1000} s`;
   const { cause } = error as { cause?: { code?: string; message?: string } };

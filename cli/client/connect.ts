@@ -18,10 +18,10 @@ export async function connect({ options, io, out }: CommandCall<AddressOptions>)
   return new Client(address);
 }
 
-/** The call of a command that gets a client of the service that `--url` or `--config` names. */
+/** The call of a command, with a client of the service that `--url` or `--config` names. */
 export type ClientCall<Options extends object = object> = CommandCall<Options> & { readonly client: Client };
 
-/** Declares a command that calls the service: it has the options of an address, in place of which `run` gets a client. */
+/** Declares a command that calls the service. It has the address options; `run` gets a client in their place. */
 export function clientCommand<Options extends object = object>(
   { options = [], run, ...declaration }: Declaration<ClientCall<Options>>,
   connectTo = connect,

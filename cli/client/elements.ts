@@ -6,7 +6,7 @@ const comma = 0x2c;
 const opening: readonly number[] = [0x5b, 0x7b];
 const closing: readonly number[] = [0x5d, 0x7d];
 
-/** Holds one element at a time. Throws a SyntaxError if the text is not a complete array. */
+/** Keeps only one element in memory. Throws a SyntaxError if the text is not a complete array. */
 export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
   const scan = new Scan();
   for await (const chunk of body) yield* scan.take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));

@@ -1,4 +1,4 @@
-// Follows the event stream. After a lost connection it continues behind the last event that was seen.
+// Follows the event stream. After a lost connection it resumes after the last event that was seen.
 import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { exitStatus } from '../exit-status.ts';
@@ -18,8 +18,8 @@ export type StreamEvent = {
   readonly fields: { readonly at?: string; readonly [name: string]: unknown };
 };
 /**
- * `opened`: events from now on will be received; if it `continues`, also all events since the last one, or a `gap`. `events`: events that
- * arrived together. `lost`: the connection is lost, and is opened again behind the last event.
+ * `opened`: the stream delivers new events; if it `continues`, also all events since the last one, or a `gap`. `events`: events that
+ * arrived together. `lost`: the connection is lost, and is opened again after the last event.
  */
 export type StreamNews =
   | { readonly kind: 'opened'; readonly continues: boolean }
@@ -27,8 +27,8 @@ export type StreamNews =
   | { readonly kind: 'lost'; readonly why: string };
 
 /**
- * Ends only by its caller or by a `CommandFailure`: if the first connection fails, or the service later refuses the stream for another
- * reason than being unavailable. `path` includes its query; `lastId` continues behind an event of an earlier stream.
+ * Ends only when its caller stops it, or with a `CommandFailure`: if the first connection fails, or if the service is available later
+ * but refuses the stream. `path` includes its query; with `lastId` the stream resumes after that event.
  */
 export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamNews, never> {
   let id = lastId;
@@ -63,9 +63,7 @@ async function* connection(client: Client, path: string, id: string | undefined)
     const response = await client.open('GET', path, undefined, { headers, signal: silence.signal });
     const type = response.headers.get('content-type') ?? 'nothing';
     if (!type.startsWith('text/event-stream'))
-      throw brokenAnswer(
-        `the service at ${response.url} is not a headgate: its answer is ${type}, not an event stream`,
-      );
+      throw brokenAnswer(`the service at ${response.url} is not headgate: its answer is ${type}, not an event stream`);
     yield { kind: 'opened', continues: id !== undefined };
     let parsed: StreamEvent[] = [];
     const parser = createParser({ onEvent: message => parsed.push(eventOf(message)), maxBufferSize: eventCharsMax });

@@ -23,9 +23,9 @@ export type JobDocument = {
   /** Newest first. */
   readonly reruns?: readonly string[];
   readonly rerun_count?: number;
-  /** Absent unless the job was cancelled, or a run around it was. */
+  /** Present if the job or its run was cancelled. */
   readonly cancel?: { readonly by: string; readonly at: string; readonly reason?: string };
-  /** True while it is being stopped; of a run: how many of its jobs have not ended. */
+  /** True while the job is being stopped; for a run: how many of its jobs have not ended. */
   readonly cancelling?: true | number;
   /** Absent if the job is running or has settled. */
   readonly waits_for?: {
@@ -41,7 +41,7 @@ export type JobDocument = {
     readonly logs?: readonly LogLineDocument[];
   } | null;
   readonly last_error?: string;
-  /** These are absent if the token lacks the scope for results. */
+  /** This and the following members are absent if the token lacks the scope for results. */
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;
@@ -58,7 +58,7 @@ export type JobDocument = {
 };
 export type LogLineDocument = { readonly level: string; readonly message: string };
 export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'> & {
-  /** The root took its result over from the run that it runs again. */
+  /** The job belongs to the original run; the rerun at the root reuses its result. */
   readonly reused?: true;
 };
 
@@ -75,7 +75,7 @@ export function fetchJob(
   });
 }
 
-/** The unsuccessful jobs inside a run, for people; null: there are none. */
+/** The unsuccessful jobs inside a run, as text for people; null: there are none. */
 export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): string | null {
   if (counts === undefined) return null;
   const worse = ['failed', 'timed_out', 'dead', 'cancelled'].filter(status => (counts[status] ?? 0) > 0);
@@ -84,7 +84,7 @@ export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): strin
   return `${worse.map(status => `${counts[status]} ${status}`).join(', ')} of ${all} inside`;
 }
 
-/** The counts of a run, for people. */
+/** The counts of a run, as text for people. */
 export function countsText(counts: Counts): string {
   const all = Object.entries(counts).filter(([, count]) => count > 0);
   return all.length === 0 ? 'none' : all.map(([status, count]) => `${count} ${status}`).join(', ');

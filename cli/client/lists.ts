@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { countUpTo } from '../quantity.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
-/** The API takes them too. */
+/** The API accepts them too. */
 const aliases = ['pending', 'ok', 'error'];
 
 export type Filters = {
@@ -14,7 +14,7 @@ export type Filters = {
   readonly cursor?: string;
 };
 
-/** The part of a page that tells how much there is. */
+/** The total of a list, and the start of its next page. */
 export type Page = { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string };
 
 export function filterOptions(): Option[] {

@@ -14,7 +14,7 @@ export function fetchNamed(url: string, init: RequestInit, serverName: string): 
       agent: false,
       ...(signal && { signal }),
     });
-    // Like the errors of `fetch`, which have the reason as their cause.
+    // As `fetch` does: its errors have the reason as their cause.
     request.on('error', cause => reject(signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause })));
     request.on('response', answer => {
       const { statusCode = 0, statusMessage = '' } = answer;
@@ -22,7 +22,7 @@ export function fetchNamed(url: string, init: RequestInit, serverName: string): 
       const fields = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as [string, string]);
       const stream = hasBody ? (Readable.toWeb(answer) as ReadableStream) : null;
       const response = new Response(stream, { status: statusCode, statusText: statusMessage, headers: fields });
-      // It is empty for a response made by hand.
+      // A response that is constructed has an empty URL.
       resolve(Object.defineProperty(response, 'url', { value: url }));
     });
     request.end(body as string | undefined);

@@ -4,7 +4,7 @@ import type { Io } from '../io.ts';
 import { findAddress } from './address.ts';
 import { Client } from './client.ts';
 
-/** The time limit of an answer, while somebody has pressed a key. */
+/** The time limit of an answer: somebody has pressed a key, and waits. */
 const answerMsMax = 1_000;
 
 type Named = { readonly description?: string };

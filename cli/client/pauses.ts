@@ -28,7 +28,7 @@ export function pausedUntil({ until, reject }: PauseDocument): string {
   return reject ? `${end}; new calls are refused` : end;
 }
 
-/** One line each, marked as what to look at first. */
+/** One line for each pause, with a highlighted label. */
 export function pauseLines(pauses: readonly PauseDocument[]): TerminalLine[] {
   return pauses.map(pause => {
     const { target, by, since, reason } = pause;

@@ -8,9 +8,9 @@ export const jobsShownMax = 100;
 /** Failed jobs that are shown of a larger run. */
 export const failuresShownMax = 100;
 /** The interval of requests for the counts. */
-const lookMs = 1_000;
+const fetchEveryMs = 1_000;
 /** The interval of lines with counts if stderr is not a terminal. */
-const lineMs = 10_000;
+const lineEveryMs = 10_000;
 
 const failures = new Set(['job.failed', 'job.timed_out', 'job.dead']);
 
@@ -20,8 +20,8 @@ export class RunProgress {
   readonly #jobs = new Set<string>();
   #isLarge = false;
   #failuresShown = 0;
-  #lookedMs = 0;
-  #toldMs = 0;
+  #fetchedMs = 0;
+  #printedMs = 0;
 
   constructor(id: string, out: Output) {
     this.#id = id;
@@ -36,7 +36,7 @@ export class RunProgress {
       if (this.#jobs.size <= jobsShownMax) return true;
       this.#isLarge = true;
       this.#jobs.clear();
-      this.#out.note(`more than ${jobsShownMax} jobs: from now on those that fail are shown, and how many have ended`);
+      this.#out.note(`more than ${jobsShownMax} jobs: from now on only failed jobs and counts are shown`);
     }
     if (!failures.has(type) || this.#failuresShown > failuresShownMax) return false;
     if (++this.#failuresShown <= failuresShownMax) return true;
@@ -46,16 +46,16 @@ export class RunProgress {
 
   /** Whether the counts are due. */
   get isDue(): boolean {
-    return this.#isLarge && performance.now() - this.#lookedMs >= lookMs;
+    return this.#isLarge && performance.now() - this.#fetchedMs >= fetchEveryMs;
   }
 
   /** Prints how many jobs have ended. */
-  tell({ counts }: JobDocument): void {
+  printCounts({ counts }: JobDocument): void {
     if (!this.#isLarge || counts === undefined) return;
-    this.#lookedMs = performance.now();
+    this.#fetchedMs = performance.now();
     if (this.#out.isWatched) this.#out.progress(countsText(counts));
-    else if (this.#lookedMs - this.#toldMs >= lineMs) {
-      this.#toldMs = this.#lookedMs;
+    else if (this.#fetchedMs - this.#printedMs >= lineEveryMs) {
+      this.#printedMs = this.#fetchedMs;
       this.#out.note(countsText(counts));
     }
   }

@@ -24,7 +24,7 @@ export function vaultCommand(declaration: Declaration<ClientCall>): CommandDecla
 }
 
 type Change<Options extends object> = Omit<Declaration<ClientCall<Options>>, 'run'> & {
-  /** What the request has besides the name. Read once the address and the token are known. */
+  /** The other fields of the request besides the name. Read once the address and the token are known. */
   readonly body?: (call: ClientCall<Options>) => object | Promise<object>;
 };
 

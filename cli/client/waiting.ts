@@ -10,8 +10,8 @@ import { fetchJob, isSettled, type JobDocument } from './jobs.ts';
 
 /** The delay before progress is shown: for shorter jobs it would only flicker. */
 const quietMs = 500;
-/** Between two looks at the progress. */
-const lookMs = 1_000;
+/** The interval of progress updates. */
+const updateEveryMs = 1_000;
 
 /** Waits at the service until the job has ended. Throws a `CommandFailure` with exit status 5 after `limitMs`. */
 export async function settledJob(
@@ -22,7 +22,7 @@ export async function settledJob(
 ): Promise<JobDocument> {
   const beganMs = performance.now();
   const waitedMs = (): number => performance.now() - beganMs;
-  for (let waitMs = quietMs; ; waitMs = lookMs) {
+  for (let waitMs = quietMs; ; waitMs = updateEveryMs) {
     const leftMs = limitMs === null ? Number.POSITIVE_INFINITY : Math.max(0, limitMs - waitedMs());
     const sentMs = waitedMs();
     const job = await fetchJob(client, id, { waitMs: Math.min(leftMs, waitMs) });

@@ -1,4 +1,4 @@
-// `headgate completion …`: the scripts that complete commands, options and their values in a shell, and what the scripts ask for.
+// `headgate completion …`: prints the completion script of a shell, and the candidates that the script asks for.
 import { type CommandDeclaration, command } from '../command.ts';
 import type { Shell } from '../completion.ts';
 
@@ -13,7 +13,7 @@ export const completionCommands = (Object.keys(examples) as Shell[]).map(complet
 function completion(shell: Shell): CommandDeclaration {
   return command({
     usage: `completion ${shell} [words...]`,
-    description: `print the completion script for ${shell}; with the words of a command line, print what can be the last one (names of plugins and pipelines are those of the service)`,
+    description: `print the completion script for ${shell}; with the words of a command line, print the candidates for the last one (the service provides names of plugins and pipelines)`,
     examples: [examples[shell]],
     async run({ args, program, io, out }) {
       const { offerLines, scripts } = await import('../completion.ts');

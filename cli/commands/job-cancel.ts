@@ -14,15 +14,15 @@ type Cancelled = { readonly job_id: string; readonly status: string; readonly ca
 
 export const jobCancel = clientCommand<Options>({
   usage: 'job cancel [job_id...]',
-  description: 'cancel jobs, by id or all that match filters; for a run also all that is inside',
+  description: 'cancel jobs by id, or all jobs that match filters; a run is cancelled with everything in it',
   examples: [
     'headgate job cancel 0198c0de-0000-7000-8000-000000000000',
     'headgate job cancel 0198c0de-0000-7000-8000-000000000000 --reason "wrong input" --wait',
     'headgate job cancel --plugin mailer --status queued --dry-run',
   ],
   options: [
-    new Option('--reason <text>', 'is shown with the jobs'),
-    new Option('--detached', 'for a run: also the runs that events of its jobs have started, and so on'),
+    new Option('--reason <text>', 'why; shown with the jobs'),
+    new Option('--detached', 'for a run: also cancel the runs that events of its jobs have started, and so on'),
     new Option('--wait', 'wait until jobs that were running have ended'),
     ...actOptions(),
   ],
@@ -46,7 +46,7 @@ export const jobCancel = clientCommand<Options>({
   },
 });
 
-/** A job that has ended otherwise is an answer, too: the other jobs are still to be cancelled. */
+/** A job that has already ended is not a failure: the other jobs must still be cancelled. */
 async function cancel(client: Client, id: string, { reason, detached }: Options): Promise<Cancelled> {
   try {
     const body = { ...(reason !== undefined && { reason }), ...(detached && { detached }) };

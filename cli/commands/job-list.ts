@@ -23,7 +23,7 @@ export const jobList = clientCommand<Filters & Own>({
     ...filterOptions(),
     new Option('--run <job_id>', 'only jobs inside this run, including those of called pipelines'),
     new Option('--root <job_id>', 'only this job and all its descendants'),
-    new Option('--parent <job_id>', 'only jobs that this job caused'),
+    new Option('--parent <job_id>', 'only children of this job'),
     new Option(
       '--error <words>',
       'only jobs whose last error has all these words; docs/search.md describes the query language',

@@ -65,12 +65,12 @@ function lines(log: Log): TerminalLine[] {
     ` attempt ${log.attempt} `,
     { text: log.job_id, style: 'dim' },
   ];
-  const told = (log.result?.logs ?? []).map(({ level, message }) => `${level}: ${message}`);
+  const logLines = (log.result?.logs ?? []).map(({ level, message }) => `${level}: ${message}`);
   return [
     head,
     ...indented('error', log.last_error),
     ...indented('stderr', log.stderr),
-    ...told.map(text => `  ${text}`),
+    ...logLines.map(text => `  ${text}`),
   ];
 }
 

@@ -8,7 +8,7 @@ type Answer = { readonly job_id: string; readonly status: string; readonly resch
 
 export const jobRunNow = clientCommand<ActOptions>({
   usage: 'job run-now [job_id]',
-  description: 'let a job that waits for its next attempt run at once, or all that match filters',
+  description: 'make a job that waits for its next attempt run at once, or all such jobs that match filters',
   examples: [
     'headgate job run-now 0198c0de-0000-7000-8000-000000000000',
     'headgate job run-now --plugin mailer --status queued --limit 100',
@@ -20,9 +20,7 @@ export const jobRunNow = clientCommand<ActOptions>({
     const shape = { job_id: true, status: true, rescheduled: true } as const;
     const answer = await client.post<Answer>(`/job/${segment(args[0]!)}/run-now`, shape);
     await out.answer(answer, () => [
-      answer.rescheduled
-        ? `${answer.job_id} is due now`
-        : `${answer.job_id} is ${answer.status}, and waited for no time`,
+      answer.rescheduled ? `${answer.job_id} is due now` : `${answer.job_id} was due already: it is ${answer.status}`,
     ]);
   },
 });

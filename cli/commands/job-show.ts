@@ -19,7 +19,7 @@ export const jobShow = clientCommand<Options>({
     'headgate job show 0198c0de-0000-7000-8000-000000000000 --wait 30s',
   ],
   options: [
-    new Option('--full', 'include a payload and a context of more than 64 KiB'),
+    new Option('--full', 'include payload and context even if they exceed 64 KiB'),
     new Option('--wait <duration>', 'wait until the job has ended, for at most 60s').argParser(parseMs),
   ],
   async run({ options, args, client, out }) {
@@ -72,7 +72,7 @@ function rerunLines({
 }: JobDocument): TerminalLine[] {
   const again = count === 0 ? [] : [field('reruns', `${count}, the newest: ${reruns[0]}`)];
   if (of === undefined) return again;
-  const what = from === 'failed' ? `${of}, from what had failed` : of;
+  const what = from === 'failed' ? `${of}, from its failed jobs` : of;
   return [field('rerun of', `${what}${reason === undefined ? '' : ` (${reason})`}`), ...again];
 }
 
@@ -106,7 +106,7 @@ function field(name: string, value: string): TerminalLine {
   return [...label(name), value];
 }
 
-/** Text of several lines goes below its name. */
+/** Text of several lines starts on the line below its name. */
 function block(name: string, text: string): TerminalLine[] {
   const [first = '', ...rest] = text.split('\n');
   return rest.length === 0 ? [field(name, first)] : [label(name), ...text.split('\n').map(line => `  ${line}`)];

@@ -26,7 +26,7 @@ export const jobWatch = clientCommand({
   async run({ args, client, out }) {
     const id = args[0]!;
     const { follow } = await import('../client/event-stream.ts');
-    const crowd = new RunProgress(id, out);
+    const progress = new RunProgress(id, out);
     const show = (event: StreamEvent) => out.item(eventDocument(event), () => eventLine(event));
     const watched = await fetchJob(client, id);
     if (isSettled(watched.status)) {
@@ -44,17 +44,17 @@ export const jobWatch = clientCommand({
       const events = news.kind === 'events' ? news.events : [];
       for (const event of events) {
         if (standing !== null && isWithin(standing, event)) continue;
-        if (crowd.shows(event)) await show(event);
+        if (progress.shows(event)) await show(event);
         const status = event.fields['job_id'] === id ? ends[event.type] : undefined;
         if (status !== undefined) return exitStatusOfJob(status);
       }
       if (news.kind === 'opened' ? !news.continues : events.some(({ type }) => type === 'gap')) isUnsure = true;
       if (news.kind === 'opened' && !isUnsure) noteOpened();
-      if (news.kind === 'lost' || !(isUnsure || crowd.isDue)) continue;
+      if (news.kind === 'lost' || !(isUnsure || progress.isDue)) continue;
       const job = await fetchJob(client, id).catch(unlessAway);
       if (job === null) continue;
       isUnsure = false;
-      crowd.tell(job);
+      progress.printCounts(job);
       if (isSettled(job.status)) {
         await show(endOf(job));
         return exitStatusOfJob(job.status);
@@ -68,7 +68,7 @@ export const jobWatch = clientCommand({
   },
 });
 
-/** The filter for its events. Jobs that a job other than a run causes start after its end. */
+/** The filter for the events of the job. Only a run has children before it ends. */
 function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { readonly [filter: string]: string } {
   if (plugin !== 'pipeline') return { job_id: id };
   return parent == null ? { root: id } : { run: id };
@@ -96,7 +96,7 @@ function isWithin(
   return isBeginning && fields['job_id'] === id && (fields.at ?? '') <= standingAt;
 }
 
-/** The event of its end. */
+/** The event that ended the job. */
 function endOf(job: JobDocument): StreamEvent {
   const [type = ''] = Object.entries(ends).find(([, status]) => status === job.status) ?? [];
   return eventOf(type, job, job.completed_at);

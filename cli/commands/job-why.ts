@@ -5,7 +5,7 @@ import { formatAt } from '../terminal/time.ts';
 
 export const jobWhy = clientCommand({
   usage: 'job why <job_id>',
-  description: 'say in a sentence why a job is not running',
+  description: 'explain in one sentence why a job is not running',
   examples: ['headgate job why 0198c0de-0000-7000-8000-000000000000'],
   async run({ args, client, out }) {
     const job = await fetchJob(client, args[0]!);
@@ -14,7 +14,7 @@ export const jobWhy = clientCommand({
   },
 });
 
-/** What each reason is, before its detail. */
+/** The text for each reason; the detail follows it. */
 const beginnings: { readonly [reason: string]: string } = {
   worker: 'waits for a free worker',
   retry: 'waits for its next attempt',
@@ -27,10 +27,10 @@ const beginnings: { readonly [reason: string]: string } = {
 
 function sentenceOf({ plugin, command, status, waits_for: waits, completed_at }: JobDocument): string {
   const name = `${plugin}.${command}`;
-  if (isSettled(status)) return `${name} has ended at ${formatAt(completed_at)}: ${status}`;
+  if (isSettled(status)) return `${name} ended at ${formatAt(completed_at)}: ${status}`;
   if (waits === undefined) return status === 'running' ? `${name} is running` : `${name} is about to run`;
   const { reason, detail, since, until } = waits;
   const beginning = beginnings[reason] ?? `waits for ${reason}`;
   const end = until === undefined ? '' : `, until ${formatAt(until)}`;
-  return `${name} ${beginning} since ${formatAt(since)}${end}: ${detail}`;
+  return `${name} ${beginning}: ${detail} (since ${formatAt(since)}${end})`;
 }

@@ -15,8 +15,8 @@ type PauseOptions = {
 };
 
 const what: { readonly [K in Kind]: string } = {
-  plugin: 'start no more jobs of a plugin, and of instances that build on it; calls are accepted and wait',
-  pipeline: 'begin no more steps in the runs of a pipeline; calls are accepted and wait',
+  plugin: 'start no more jobs of a plugin or of instances that build on it; calls are accepted and wait',
+  pipeline: 'start no more steps in the runs of a pipeline; calls are accepted and wait',
   system: 'start no more jobs at all; calls are accepted and wait',
 };
 const pauseExamples: { readonly [K in Kind]: readonly [string, ...string[]] } = {
@@ -35,8 +35,8 @@ function pauseCommand(kind: Kind): CommandDeclaration {
     examples: pauseExamples[kind],
     options: [
       ...(kind === 'plugin' ? [new Option('--command <name>', 'only this command of the plugin')] : []),
-      new Option('--for <duration>', 'resume by itself after this time, such as 30m or 2h').conflicts('until'),
-      new Option('--until <time>', 'resume by itself at this time (RFC 3339)'),
+      new Option('--for <duration>', 'resume automatically after this time, such as 30m or 2h').conflicts('until'),
+      new Option('--until <time>', 'resume automatically at this time (RFC 3339)'),
       new Option('--reason <text>', 'why; every waiting job shows it'),
       new Option('--reject', 'refuse new calls and webhook deliveries with 503 meanwhile'),
     ],

@@ -35,7 +35,7 @@ export const pluginNew = command<{ readonly runtime: ScaffoldRuntime; readonly i
     writeFiles(directory, files);
     await out.answer({ directory, files: files.map(({ path }) => path), test }, () => [directory]);
     out.note(
-      `to test it, run there: ${test}`,
+      `to test it, run in that directory: ${test}`,
       `if ${into} is one of plugin_roots, run "headgate reload", then:`,
       `  headgate plugin run ${name} handle --payload '{"name":"Ada"}'`,
     );

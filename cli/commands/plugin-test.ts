@@ -1,4 +1,4 @@
-// `headgate plugin test`: runs a plugin against the protocol, by the host that would run it, without a gateway.
+// `headgate plugin test`: tests a plugin against the protocol, in the host that would run it, without a gateway.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
@@ -63,20 +63,20 @@ export const pluginTest = command<Options>({
     const commands = options.command === undefined ? all : [options.command];
     const payloads = Object.fromEntries(
       await Promise.all(
-        commands.map(async name => [name, payload ?? (await keptPayload(directory, name, io))] as const),
+        commands.map(async name => [name, payload ?? (await storedPayload(directory, name, io))] as const),
       ),
     );
-    const stand = new PluginHarness([plugin, bare]);
+    const harness = new PluginHarness([plugin, bare]);
     const checks: CheckFinding[] = [];
     try {
       const plan = { plugin, bare, commands, payloads, deadlineMs: options.deadlineMs };
-      for await (const finding of runChecks(stand, plan)) {
+      for await (const finding of runChecks(harness, plan)) {
         checks.push(finding);
         out.progress(`${finding.command} ${finding.check}`);
       }
     } finally {
       out.progress('');
-      await stand.close();
+      await harness.close();
     }
     const ok = checks.every(({ passed }) => passed);
     await out.answer({ ok, plugin: plugin.plugin, runtime: plugin.runtime, checks }, () => checks.map(lineOf));
@@ -89,8 +89,8 @@ function lineOf({ command: name, check, passed, detail }: CheckFinding): Termina
   return [mark, ` ${name === '' ? '' : `${name}: `}${check}: ${detail}`];
 }
 
-/** The payload that the author has put beside the manifest for a command. */
-async function keptPayload(directory: string, name: string, io: Io): Promise<JsonObject | undefined> {
+/** The payload for a command that is stored beside the manifest. */
+async function storedPayload(directory: string, name: string, io: Io): Promise<JsonObject | undefined> {
   const file = join(directory, 'payloads', `${name}.json`);
   return existsSync(file) ? readObject(file, `@${file}`, io) : undefined;
 }

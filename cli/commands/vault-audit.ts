@@ -56,7 +56,7 @@ export const vaultAudit = command<Options>({
     ...addressOptions(),
   ],
   statuses:
-    '0 verified, 1 a record was changed, removed, moved or added, or there is no vault, 69 the service that is to prune cannot be reached, 74 a file cannot be read or written, 78 configuration',
+    '0 verified, 1 a record was changed, removed, moved or added, or there is no vault, 69 the service cannot be reached to prune, 74 a file cannot be read or written, 78 configuration',
   async run(call) {
     const { io, out, options } = call;
     const { config, op, actor, principal, secret, outcome, file: files } = options;

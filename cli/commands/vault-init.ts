@@ -15,10 +15,10 @@ export const vaultInit = command<{ readonly config?: string }>({
       showAndInit(place, made => {
         out.note('this is the admin token; it is not shown again, and clients read it from SERVICE_VAULT_TOKEN:');
         const document = { admin_token: made.adminToken, key_file: made.keyFile };
-        return showToken(out, document, made.adminToken, 'no vault was made');
+        return showToken(out, document, made.adminToken, 'no vault was created');
       }),
     );
     out.note(keyFile === null ? 'the unlock key is in HEADGATE_VAULT_KEY' : `unlock key: ${keyFile}`);
-    out.note('a lost admin token is replaced by headgate vault reset-admin-token');
+    out.note('"headgate vault reset-admin-token" replaces a lost admin token');
   },
 });

@@ -27,7 +27,7 @@ const secretSet = vaultChange<SetOptions>('/vault/secret', {
       'deliver it to this principal; can be repeated; replaces all existing grants',
     ).argParser(gather),
     new Option('--no-grants', 'deliver it to nobody'),
-    new Option('--pattern <pattern>', 'who makes its values: you (manual) or the service (auto)').choices([
+    new Option('--pattern <pattern>', 'who generates its values: you (manual) or the service (auto)').choices([
       'manual',
       'auto',
     ]),

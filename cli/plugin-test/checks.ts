@@ -12,7 +12,7 @@ export type CheckFinding = {
   readonly command: string;
   readonly check: 'good request' | 'bad request' | 'large request' | 'deadline' | 'garbage on stdin';
   readonly passed: boolean;
-  /** In plain words. */
+  /** A text for people. */
   readonly detail: string;
 };
 
@@ -27,13 +27,13 @@ export type Plan = {
 };
 
 const largeChars = 2 ** 20;
-/** Long enough for a start, and short for any work. */
+/** Long enough for a start, and too short for most work. */
 const shortDeadlineMs = 250;
 /** The host's messages for attempts without an answer. */
 const noAnswer =
   /^(no response on stdout|the response is not JSON|invalid response|stdout has more|cannot start|the process )/;
 
-export async function* runChecks(stand: PluginHarness, plan: Plan): AsyncGenerator<CheckFinding> {
+export async function* runChecks(harness: PluginHarness, plan: Plan): AsyncGenerator<CheckFinding> {
   for (const command of plan.commands) {
     const finding = (check: CheckFinding['check'], [passed, detail]: readonly [boolean, string]): CheckFinding => ({
       command,
@@ -41,16 +41,16 @@ export async function* runChecks(stand: PluginHarness, plan: Plan): AsyncGenerat
       passed,
       detail,
     });
-    const answer = await stand.ask(plan.plugin.instance, command, payloadOf(plan, command), plan.deadlineMs);
+    const answer = await harness.ask(plan.plugin.instance, command, payloadOf(plan, command), plan.deadlineMs);
     yield finding('good request', goodRequest(plan, command, answer));
     // A plugin that does not load would fail the other checks for the same reason.
     if (isUnloaded(plan, answer)) continue;
-    yield finding('bad request', await badRequest(stand, plan, command));
-    yield finding('large request', await largeRequest(stand, plan, command));
-    yield finding('deadline', await deadline(stand, plan, command));
+    yield finding('bad request', await badRequest(harness, plan, command));
+    yield finding('large request', await largeRequest(harness, plan, command));
+    yield finding('deadline', await deadline(harness, plan, command));
   }
   if (plan.plugin.runtime === 'process') {
-    const [passed, detail] = await garbage(stand, plan);
+    const [passed, detail] = await garbage(harness, plan);
     yield { command: '', check: 'garbage on stdin', passed, detail };
   }
 }
@@ -62,14 +62,14 @@ function goodRequest(plan: Plan, command: string, answer: HarnessAnswer): Judgem
   if (answer.verdict === 'ok') return [true, `answered ok${shown(answer)}`];
   const hint =
     payloads[command] === undefined && !isUnloaded(plan, answer)
-      ? `; the payload was generated (${JSON.stringify(madeUp(plugin, command))}): keep a real one in payloads/${command}.json, or pass it with --payload`
+      ? `; the payload was generated (${JSON.stringify(generated(plugin, command))}): keep a real one in payloads/${command}.json, or pass it with --payload`
       : '';
   return [false, `${failed(answer)}${stderrOf(answer)}${hint}`];
 }
 
 /** An empty payload. A schema with required fields refuses it; the plugin must handle it without the schema too. */
 async function badRequest(
-  stand: PluginHarness,
+  harness: PluginHarness,
   { plugin, bare, deadlineMs }: Plan,
   command: string,
 ): Promise<Judgement> {
@@ -79,23 +79,23 @@ async function badRequest(
     refusal === null
       ? 'its input_schema accepts an empty payload'
       : `its input_schema refuses an empty payload (${refusal})`;
-  const answer = await stand.ask(bare.instance, command, {}, deadlineMs);
+  const answer = await harness.ask(bare.instance, command, {}, deadlineMs);
   return [
     isAnswer(answer),
     `${said}; the plugin itself ${reaction(answer)}${isAnswer(answer) ? '' : stderrOf(answer)}`,
   ];
 }
 
-async function largeRequest(stand: PluginHarness, plan: Plan, command: string): Promise<Judgement> {
+async function largeRequest(harness: PluginHarness, plan: Plan, command: string): Promise<Judgement> {
   const { bare, deadlineMs } = plan;
   const base = payloadOf(plan, command);
   const large = { ...(isObject(base) ? base : {}), padding: 'x'.repeat(largeChars) };
-  const answer = await stand.ask(bare.instance, command, large, deadlineMs);
+  const answer = await harness.ask(bare.instance, command, large, deadlineMs);
   return [isAnswer(answer), `given 1 MiB of extra text, it ${reaction(answer)}`];
 }
 
-async function deadline(stand: PluginHarness, plan: Plan, command: string): Promise<Judgement> {
-  const answer = await stand.ask(plan.plugin.instance, command, payloadOf(plan, command), shortDeadlineMs);
+async function deadline(harness: PluginHarness, plan: Plan, command: string): Promise<Judgement> {
+  const answer = await harness.ask(plan.plugin.instance, command, payloadOf(plan, command), shortDeadlineMs);
   if (answer.verdict === 'lost') return [false, failed(answer)];
   if (answer.isReplaced)
     return [
@@ -112,8 +112,8 @@ async function deadline(stand: PluginHarness, plan: Plan, command: string): Prom
   ];
 }
 
-async function garbage(stand: PluginHarness, { plugin }: Plan): Promise<Judgement> {
-  const { end, stdout } = await stand.tell(plugin, '{"this is": no request\n');
+async function garbage(harness: PluginHarness, { plugin }: Plan): Promise<Judgement> {
+  const { end, stdout } = await harness.feed(plugin, '{"this is": no request\n');
   if (end.kind === 'refused') return [false, end.reason];
   if (end.signal === 'SIGKILL') return [false, 'it did not exit within 5 s of the end of its stdin, and was killed'];
   if (isOk(stdout)) return [false, 'it answered ok to something that is not a request'];
@@ -121,10 +121,10 @@ async function garbage(stand: PluginHarness, { plugin }: Plan): Promise<Judgemen
 }
 
 function payloadOf({ plugin, payloads }: Plan, command: string): Json {
-  return payloads[command] ?? madeUp(plugin, command);
+  return payloads[command] ?? generated(plugin, command);
 }
 
-function madeUp({ commands }: HostedPlugin, command: string): Json {
+function generated({ commands }: HostedPlugin, command: string): Json {
   const schema = commands[command]?.inputSchema;
   return schema ? sampleOf(schema) : {};
 }

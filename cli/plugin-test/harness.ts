@@ -44,7 +44,7 @@ export class PluginHarness {
       clock: systemClock(),
       listener: {
         onOutcomes: (_, [outcome]) => this.#over(outcome!),
-        onReturned: () => this.#over('the host gave it back unstarted'),
+        onReturned: () => this.#over('the host returned the job without starting it'),
         onLost: reason => this.#over(reason),
         onCancelling: () => {},
         onThreadReplaced: () => {
@@ -56,7 +56,7 @@ export class PluginHarness {
     this.#host.configure(1, plugins);
   }
 
-  /** Runs one job; one at a time. */
+  /** Runs one job. Calls must not overlap. */
   async ask(instance: string, command: string, payload: Json, deadlineMs: number): Promise<HarnessAnswer> {
     this.#isReplaced = false;
     const nowMs = Date.now();
@@ -84,8 +84,8 @@ export class PluginHarness {
     return { verdict: outcome.verdict, error, parts, runMs: outcome.runUs / 1000, isReplaced: this.#isReplaced };
   }
 
-  /** Starts a process plugin, writes this to its stdin, and closes it. Resolves with its end and its stdout. */
-  async tell(plugin: HostedPlugin, input: string): Promise<{ readonly end: ProgramEnd; readonly stdout: string }> {
+  /** Starts a process plugin, writes `input` to its stdin, and closes stdin. Resolves with its end and its stdout. */
+  async feed(plugin: HostedPlugin, input: string): Promise<{ readonly end: ProgramEnd; readonly stdout: string }> {
     const words = commandLine(plugin, this.#directory);
     const marks = new ProgramPids(this.#directory, 'stand', 'garbage');
     const program = new Program(plugin, words, marks, pluginEnvironment(process.env, []));

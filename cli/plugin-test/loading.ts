@@ -20,18 +20,18 @@ export async function loadProblems(config: Config): Promise<string[]> {
   if (plugins.length === 0) return [];
   const refusal = (await new PayloadChecks().of(nothing))({});
   const problems: string[] = [];
-  const stand = new PluginHarness(plugins, config.service.pluginEnvPassthrough);
+  const harness = new PluginHarness(plugins, config.service.pluginEnvPassthrough);
   try {
     for (const plugin of plugins)
       for (const command of Object.keys(plugin.commands)) {
-        const { error } = await stand.ask(plugin.instance, command, {}, deadlineMs);
+        const { error } = await harness.ask(plugin.instance, command, {}, deadlineMs);
         if (error === refusal) continue;
         problems.push(`${placeIn(join(plugin.directory, plugin.entrypoint))}: plugins.${plugin.instance}: ${error}`);
         // One command is enough: all load the same file.
         if (!error.includes('exports no function')) break;
       }
   } finally {
-    await stand.close();
+    await harness.close();
   }
   return problems;
 }
@@ -41,7 +41,7 @@ function refusingAll(plugin: HostedPlugin): HostedPlugin {
   return { ...plugin, commands: Object.fromEntries(commands) };
 }
 
-/** With the line of a syntax error, if Node reports it. */
+/** `file:line:column`, with the line of a syntax error if Node reports one. */
 function placeIn(file: string): string {
   const { stderr } = spawnSync(process.execPath, ['--check', file], { encoding: 'utf8', timeout: deadlineMs });
   const line = stderr?.startsWith(`${file}:`) ? /^\d+/.exec(stderr.slice(file.length + 1)) : null;

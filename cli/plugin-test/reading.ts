@@ -11,7 +11,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 export type PluginRead =
   /** `bare`: a second instance without input schemas. */
   | { readonly ok: true; readonly plugin: HostedPlugin; readonly bare: HostedPlugin }
-  /** A line each. */
+  /** One line for each problem. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
 export function readPlugin(file: string, config: JsonObject): PluginRead {
@@ -21,7 +21,7 @@ export function readPlugin(file: string, config: JsonObject): PluginRead {
   if (missing.length > 0)
     return {
       ok: false,
-      problems: [`${file}:1:1: config_keys.required: needs ${missing.join(', ')}; give them with --plugin-config`],
+      problems: [`${file}:1:1: config_keys.required: missing ${missing.join(', ')}; pass them with --plugin-config`],
     };
   const plugin = hostPlugin({ ...composeInstance(name, manifest, undefined), config });
   const commands = Object.fromEntries(Object.keys(plugin.commands).map(command => [command, { inputSchema: null }]));

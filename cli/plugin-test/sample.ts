@@ -2,12 +2,12 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** The depth limit: a deeper schema refers to itself. */
+/** The depth limit, for schemas that refer to themselves. */
 const depthMax = 20;
-/** Below this depth only required fields are generated: a schema with many references to itself would take hours. */
+/** Deeper than this only required fields are generated: a schema with many references to itself would take hours. */
 const optionalDepthMax = 5;
 
-/** The schema's example if it has one. The result need not fit: patterns, for one, are ignored. */
+/** The schema's example if it has one. The result may not fit the schema: patterns, for example, are ignored. */
 export function sampleOf(schema: JsonObject): Json {
   return sample(schema, schema, 0);
 }
@@ -27,7 +27,7 @@ function sample(schema: Json, root: JsonObject, depth: number): Json {
   return others.every(isObject) && isObject(own) ? Object.assign({}, own, ...others) : (others[0] ?? own);
 }
 
-/** The parts of a schema share the properties of the whole. */
+/** A part of a schema, with the properties of the whole schema added. */
 function merge(schema: JsonObject, part: Json): JsonObject {
   if (!isObject(part)) return {};
   const { allOf: _a, anyOf: _b, oneOf: _c, required: _r, ...rest } = schema;

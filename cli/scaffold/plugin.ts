@@ -11,14 +11,14 @@ export type NewPlugin = { readonly files: readonly NewFile[]; readonly test: str
 
 export function newPlugin(name: string, runtime: ScaffoldRuntime): NewPlugin {
   const payload = { path: 'payloads/handle.json', text: '{ "name": "Ada" }\n' };
-  const { head, files, test } = made(name, runtime);
+  const { head, files, test } = partsOf(name, runtime);
   return { files: [manifest(name, head), ...files, payload], test };
 }
 
 /** `head`: the manifest's keys about its runtime. */
-type Made = { readonly head: string; readonly files: readonly NewFile[]; readonly test: string };
+type Parts = { readonly head: string; readonly files: readonly NewFile[]; readonly test: string };
 
-function made(name: string, runtime: ScaffoldRuntime): Made {
+function partsOf(name: string, runtime: ScaffoldRuntime): Parts {
   switch (runtime) {
     case 'worker':
       return { head: 'runtime: worker\nentrypoint: index.mjs', files: workerFiles(name), test: 'node --test' };

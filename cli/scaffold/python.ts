@@ -27,7 +27,7 @@ commands = {"handle": handle}
 
 def main():
     answers = sys.stdout
-    # Whatever else prints writes to stderr: stdout carries answers alone.
+    # Everything else that prints writes to stderr: stdout carries only answers.
     sys.stdout = sys.stderr
     for line in sys.stdin.buffer:
         request = json.loads(line)

@@ -18,7 +18,7 @@ export const handle: Handler<Payload, Config> = ({ event, config }, { log }) => 
 };
 `;
   const settings = `// "npx -p typescript tsc -p ." checks the types. Types are removed when the plugin is loaded, and nothing else is changed:
-// erasableSyntaxOnly refuses what is more than a type, such as enum.
+// erasableSyntaxOnly refuses syntax that is more than a type, such as enum.
 {
   "compilerOptions": {
     "strict": true,

@@ -1,4 +1,4 @@
-// The certificates of the listeners. They are renewed by a reload, and by a check once a minute whether the files have changed.
+// The certificates of the listeners. A reload renews them, and so does a check of their files once a minute.
 import { statSync } from 'node:fs';
 import { type CertificateReading, dateText, isSamePair, readCertificate } from '../../config/certificate.ts';
 import type { Config, TlsFiles } from '../../config/config.ts';
@@ -11,13 +11,13 @@ import type { Logger } from '../../runtime/log.ts';
 import { type ListenerCertificate, leftBehind } from '../../service/doctor/certificates.ts';
 
 /** The interval of the check whether certificate or key files have changed. */
-export const certificateLookMs = 60_000;
+export const certificateCheckMs = 60_000;
 
 export type TlsListener = Pick<Server, 'served' | 'renew'>;
 
 export class ServedCertificates {
   readonly #log: Logger;
-  /** In force. */
+  /** The configuration in force. */
   readonly #config: () => Config;
   readonly #listeners = new Map<ListenerName, TlsListener>();
   /** Identity and times of the files last read: unchanged files are neither read nor reported again. */
@@ -31,7 +31,7 @@ export class ServedCertificates {
   /** Adds a listener whose certificate is renewed from now on. Listeners without TLS are ignored. */
   add(name: ListenerName, listener: TlsListener): void {
     if (listener.served() === null) return;
-    if (this.#listeners.size === 0) setInterval(() => this.look(), certificateLookMs).unref();
+    if (this.#listeners.size === 0) setInterval(() => this.checkFiles(), certificateCheckMs).unref();
     this.#listeners.set(name, listener);
   }
 
@@ -60,7 +60,7 @@ export class ServedCertificates {
   }
 
   /** Renews certificates whose files have changed. An invalid pair is logged as an error, and changes nothing. */
-  look(): void {
+  checkFiles(): void {
     for (const name of this.#listeners.keys()) {
       const files = this.#config()[name].tls;
       const stamp = files === undefined ? '' : stampOf(files);
@@ -68,12 +68,12 @@ export class ServedCertificates {
       this.#stamps.set(name, stamp);
       const strict = this.#config().service.strictMode || isStrictEnvironment(process.env);
       const reading = readCertificate(files, diskFiles, { nowMs: Date.now(), strict });
-      this.#tell(name, reading);
+      this.#report(name, reading);
       if (reading.certificate !== null) this.renew({ [name]: reading.certificate });
     }
   }
 
-  #tell(name: ListenerName, { problems, warnings }: CertificateReading): void {
+  #report(name: ListenerName, { problems, warnings }: CertificateReading): void {
     for (const { file, message } of warnings) this.#log.warn(`${name}.tls.${file}: ${message}`);
     for (const { file, message } of problems)
       this.#log.error(`${name}.tls.${file}: ${message}; the certificate in use stays`);

@@ -18,7 +18,7 @@ import { type Started, start } from './start.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const pipeline = 'dependency-report';
 const anyPort = { host: '127.0.0.1', port: 0 };
-/** Children of one job that are drawn; further ones are counted. */
+/** At most this many children of a job are drawn; further ones are counted. */
 const siblingsMax = 5;
 
 async function main(): Promise<number> {
@@ -75,7 +75,7 @@ function say(out: Output, ...lines: TerminalLine[]): Promise<void> {
   return out.answer(null, () => lines);
 }
 
-/** The report's own lines for people. */
+/** The report's own summary for people. */
 function resultLines({ result, last_error: error }: JobDocument): string[] {
   const { summary } = (result?.result ?? {}) as { readonly summary?: string };
   return (summary ?? error ?? '').split('\n');

@@ -17,9 +17,9 @@ import { ServedCertificates } from './certificates.ts';
 import type { WorkLog } from './work-log.ts';
 
 export type HttpListenersOptions = {
-  /** Asked after construction only: the service is created with these listeners. */
+  /** Called only after construction, because the service is created with these listeners. */
   readonly service: () => Service;
-  /** At the start. */
+  /** The certificates at the start. */
   readonly certificates: Certificates;
   readonly log: Logger;
   readonly workLog: WorkLog;
@@ -127,14 +127,14 @@ export class HttpListeners implements Listeners {
     });
   }
 
-  /** While the service drains, reads are answered and new work gets 503. Then callers that still wait are answered, and nobody else. */
+  /** While the service drains, reads are answered and new work gets 503. Then only callers that still wait are answered. */
   async #stop(): Promise<void> {
     const service = this.#options.service();
     await service.drain().catch(() => {});
     this.#api?.stopListening();
     this.#webhooks?.stopListening();
     service.engine.release();
-    // Those answers leave before another part stops.
+    // These answers are sent before another part stops.
     await new Promise(resolve => setImmediate(resolve));
   }
 

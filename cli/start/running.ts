@@ -10,7 +10,7 @@ import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes
 
 /** The address of an API, and whether it uses TLS. */
 export type ServiceAddress = ListenAddress & {
-  /** It uses HTTPS. `name`: a host name of its certificate; absent: the certificate has none. */
+  /** Present for HTTPS. `name`: a host name of the certificate; absent: the certificate has none. */
   readonly tls?: { readonly name?: string };
 };
 

@@ -35,7 +35,7 @@ export type StartOptions = {
 
 /** A running service, for programs that start it in their own process. */
 export type Started = {
-  /** In force. */
+  /** The configuration in force. */
   readonly config: () => Config;
   /** The URL of the API; null: it is disabled. */
   readonly url: string | null;
@@ -80,7 +80,7 @@ export async function start({
   const { log, applyLog } = startLog.begin(config);
   for (const warning of [...config.warnings, ...sealWarnings(seal)]) log.warn(warning);
   if (gap !== null) log.warn(sealGap(gap));
-  if (inspection !== null) log.warn(`other processes of this user can read this one: ${inspection}`);
+  if (inspection !== null) log.warn(`other processes of this user can read the memory of this one: ${inspection}`);
 
   const workLog = new WorkLog({ log, settings: () => service.config.log, later });
   const listeners = new HttpListeners({ service: () => service, certificates, log, workLog, later });
@@ -139,7 +139,7 @@ export async function start({
   }
   isUp = true;
   process.on('uncaughtException', error => {
-    log.fatal({ err: error }, 'a defect of the main thread: the service ends');
+    log.fatal({ err: error }, 'an internal error on the main thread: the service ends');
     listeners.fault(error);
   });
   if (isUnwanted) stop();

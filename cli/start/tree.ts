@@ -3,16 +3,16 @@ import type { Child } from '../../runtime/supervisor.ts';
 import type { Service } from '../../service/service.ts';
 import type { HttpListeners } from './listeners.ts';
 
-/** The ledger's own limits end running jobs after the grace; this is for what follows: the last commits, and closing the store. */
+/** The ledger itself ends running jobs after the grace. This is the time for its last commits and for closing the store. */
 const closeMsMax = 10_000;
 
 /** Started from top to bottom, stopped from bottom to top. */
 export function tree(service: Service, listeners: HttpListeners, graceMs: number): readonly Child[] {
   const drainMsMax = graceMs + closeMsMax;
   return [
-    // The main thread takes the hub with it: there is nothing to restart.
+    // The hub runs on the main thread and ends with it: there is nothing to restart.
     { name: 'hub', start: service.startHub, restarts: false, stopMsMax: 1_000 },
-    // Never terminated: a thread that ends inside a write transaction would hang the process. Job, pipeline and vault actor and the store live on it.
+    // Never terminated: a thread that ends inside a write transaction would hang the process. It runs the job, pipeline and vault actors and the store.
     { name: 'ledger', start: service.startLedger, restarts: false, stopMsMax: drainMsMax },
     // It only reads. If it dies, reads get 503 until it is up again, and everything else continues.
     { name: 'reads', start: service.startReads, restarts: true, stopMsMax: 1_000 },

@@ -41,11 +41,11 @@ export class WorkLog {
     for (const group of groups) {
       const end = group.kind === 'jobs' ? ends[group.type] : undefined;
       if (end === undefined || (end[0] === 'info' && jobs !== 'all')) continue;
-      this.#tellJobs(group as Extract<Observations, { kind: 'jobs' }>, ...end);
+      this.#logJobs(group as Extract<Observations, { kind: 'jobs' }>, ...end);
     }
   }
 
-  #tellJobs(
+  #logJobs(
     { ids, plugin, command, errors }: Extract<Observations, { kind: 'jobs' }>,
     level: 'info' | 'warn',
     message: string,
@@ -84,7 +84,10 @@ export class WorkLog {
 
   #refusedCall(line: Omit<RequestLine, 'durationUs'>): void {
     if (!this.#options.log.isLevelEnabled('warn') || this.#take('calls', 1) === 0) return;
-    this.#options.log.warn(line, line.status === 401 ? 'a call without a valid token' : 'a call beyond its scopes');
+    this.#options.log.warn(
+      line,
+      line.status === 401 ? 'a call without a valid token' : 'a call that the scopes of its token do not allow',
+    );
   }
 
   /** How many of these lines may be written now. The others are counted, and reported at the end of the minute. */

@@ -22,7 +22,7 @@ const typeWidth = 20;
 
 /** Time, type and job, then the other fields by name. */
 export function eventLine({ type, fields }: StreamEvent): TerminalLine {
-  // Tree and run of a job are for programs.
+  // The ids of tree and run are left out: they are for programs.
   const { at, plugin, command, job_id: id, error, root_id: _root, run_id: _run, counts, ...more } = fields;
   const worse = counts === undefined ? null : unsuccessfulText({ counts: counts as Counts });
   const style = Object.hasOwn(styles, type) ? styles[type]! : 'bold';

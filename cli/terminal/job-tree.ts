@@ -1,9 +1,9 @@
-// Draws the tree of a job with statuses and durations. Of many siblings it draws some, and counts the others.
+// Draws the tree of a job with statuses and durations. If a job has many children, some are drawn and the others counted.
 import { type TreeJob, unsuccessfulText } from '../client/jobs.ts';
 import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
-/** Jobs kept for drawing. Of later ones, a number of failed jobs are kept, and the others only counted. */
+/** The maximum number of jobs kept for drawing. Of later jobs some failed ones are kept too, and the others only counted. */
 const jobsMax = 100_000;
 const laterFailuresMax = 10_000;
 const linesMax = 1_000;
@@ -68,8 +68,8 @@ export class JobTree {
   }
 
   /**
-   * Draws at most `siblingsMax` children of each parent: first those that did not succeed, or have such jobs below them. `failed`: only
-   * those, and what leads to them.
+   * Draws at most `siblingsMax` children of each parent: first those that failed or have failed descendants. `failed`: only failed jobs
+   * and their ancestors.
    */
   lines(siblingsMax: number, { failed = false } = {}): TerminalLine[] {
     if (this.#top === null) return [];
@@ -128,7 +128,7 @@ function noteOf(inside: string | null): TerminalLine & readonly unknown[] {
   return inside === null ? [] : [{ text: ` (${inside})`, style: 'yellow' }];
 }
 
-/** In order; if there are too many, failed jobs come first. */
+/** The children to draw, in order; if there are too many, failed jobs come first. */
 function chosen(children: readonly TreeNode[], { siblingsMax, failed }: TreeOptions): Set<TreeNode> {
   const worse = children.filter(child => child.hasFailed);
   if (failed) return new Set(worse.slice(0, siblingsMax));

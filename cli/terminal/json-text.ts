@@ -18,7 +18,7 @@ export function jsonText(value: unknown, indent = ''): string {
   return `[\n${inner}${items.join(`,\n${inner}`)}\n${indent}]`;
 }
 
-/** Lines of as many items as fit. */
+/** The items as lines, each with as many items as fit. */
 function filled(items: readonly unknown[], width: number): string[] {
   const lines: string[] = [];
   let line = '';

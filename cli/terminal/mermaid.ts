@@ -9,10 +9,10 @@ export function mermaidOf(pipeline: PipelineDefinition): string[] {
   const drawing = new Drawing();
   const trigger = pipeline.on ?? pipeline.onHook ?? 'called by name';
   const entry = drawing.node(`([${quoted(trigger)}])`);
-  const begun = drawing.condition(pipeline.if, [{ node: entry, label: '' }]);
-  const ends = drawing.sequence(pipeline.steps, begun.passed);
+  const entered = drawing.condition(pipeline.if, [{ node: entry, label: '' }]);
+  const ends = drawing.sequence(pipeline.steps, entered.passed);
   const end = drawing.node(`([${quoted(`${pipeline.name} ends`)}])`);
-  drawing.lead([...ends, ...begun.passedOver], end);
+  drawing.connect([...ends, ...entered.skipped], end);
   return [
     `%% ${pipeline.name}, ${pipeline.executionMode}`.replaceAll(/[\r\n]/g, ' '),
     'flowchart TD',
@@ -31,7 +31,7 @@ class Drawing {
     return id;
   }
 
-  lead(from: OpenArrows, to: string): void {
+  connect(from: OpenArrows, to: string): void {
     for (const { node, label } of from)
       this.lines.push(`  ${node} -->${label === '' ? '' : `|${quoted(label)}|`} ${to}`);
   }
@@ -40,27 +40,27 @@ class Drawing {
     return steps.reduce((ends, step) => this.#step(step, ends), from);
   }
 
-  /** Where it goes on when the condition holds, and when it does not: the same, and nowhere, without one. */
+  /** The arrows to follow if the condition holds, and if it does not. Without a condition all arrows pass. */
   condition(
     condition: Condition | null,
     from: OpenArrows,
-  ): { readonly passed: OpenArrows; readonly passedOver: OpenArrows } {
-    if (condition === null) return { passed: from, passedOver: [] };
+  ): { readonly passed: OpenArrows; readonly skipped: OpenArrows } {
+    if (condition === null) return { passed: from, skipped: [] };
     const node = this.node(`{${quoted(conditionText(condition))}}`);
-    this.lead(from, node);
-    return { passed: [{ node, label: 'yes' }], passedOver: [{ node, label: 'no' }] };
+    this.connect(from, node);
+    return { passed: [{ node, label: 'yes' }], skipped: [{ node, label: 'no' }] };
   }
 
   #step(step: Step, from: OpenArrows): OpenArrows {
-    const { passed, passedOver } = this.condition(step.if, this.#joined(step, from));
-    return [...this.#body(step, passed), ...passedOver];
+    const { passed, skipped } = this.condition(step.if, this.#joined(step, from));
+    return [...this.#body(step, passed), ...skipped];
   }
 
-  /** What a join waits for comes together in one place. */
+  /** The arrows into a step; for a join, they first meet in one node. */
   #joined(step: Step, from: OpenArrows): OpenArrows {
     if (step.join === null) return from;
     const node = this.node(`[/${quoted(step.join.collect === 'counts' ? 'join all, counts only' : 'join all')}\\]`);
-    this.lead(from, node);
+    this.connect(from, node);
     return [{ node, label: '' }];
   }
 
@@ -68,13 +68,13 @@ class Drawing {
     if (step.kind === 'steps') return this.sequence(step.steps, from);
     if (step.kind === 'split') {
       const fork = this.node(`[\\${quoted(`split ${step.id}`)}/]`);
-      this.lead(from, fork);
+      this.connect(from, fork);
       return step.branches.flatMap(({ name, steps }) => this.sequence(steps, [{ node: fork, label: name ?? '' }]));
     }
     const what = step.kind === 'uses' ? `${step.instance}.${step.command}` : `call ${step.pipeline}`;
     const text = quoted([step.id, what, ...traits(step)].join('\n'));
     const node = this.node(step.kind === 'uses' ? `[${text}]` : `[[${text}]]`);
-    this.lead(
+    this.connect(
       step.foreach === null
         ? from
         : from.map(end => ({ ...end, label: [end.label, 'each'].filter(Boolean).join(', ') })),

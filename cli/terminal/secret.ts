@@ -8,7 +8,7 @@ import { decoded, readStdin } from '../payload.ts';
 /** The size limit of a value from a pipe. */
 const secretBytesMax = 1_048_576;
 
-/** From a pipe everything, without one trailing newline; from a terminal one line, without echo. */
+/** Reads a whole pipe, without one trailing newline, or one line from a terminal, without echo. */
 export async function readSecret(io: Io, what: string): Promise<string> {
   const value = io.stdin.isTTY ? await ask(io, `${what}: `) : await piped(io, `the ${what}`);
   if (value === '') throw usageFailure(`no ${what} was given: pipe it to stdin, or type it at the prompt`);

@@ -4,8 +4,8 @@ import { type Piece, type TerminalLine, textOf, widthOf } from './text.ts';
 const gap = '  ';
 
 /**
- * A heading in bold, then the rows. A column whose every cell looks like a number is aligned to the right. `widths`: how wide the
- * columns are at least; it grows with them, so that a long table can be made in parts.
+ * A heading in bold, then the rows. A column that contains only numbers is aligned to the right. `widths`: the minimum widths of the
+ * columns, which are raised as needed, so that a long table can be printed in parts.
  */
 export function table(
   heading: readonly string[],

@@ -23,7 +23,7 @@ export function formatAt(at: string | null): string {
         .replace(/Z$/, '');
 }
 
-/** Milliseconds of an RFC 3339 time with any number of fractional digits; `Date` reads three. */
+/** Milliseconds of an RFC 3339 time with any number of fractional digits; `Date` reads only three. */
 export function msOf(at: string): number {
   const digits = /\.(\d+)/.exec(at)?.[1] ?? '0';
   return Date.parse(at.replace(/\.\d+/, '')) + Number(`0.${digits}`) * 1000;

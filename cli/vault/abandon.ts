@@ -16,7 +16,7 @@ import { openStore } from '../../runtime/store/lmdb.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { type VaultPlace, VaultRefused, withStore } from './offline.ts';
 
-/** Records that one commit copies. */
+/** The maximum number of records that one commit copies. */
 const copiedMax = 10_000;
 
 /** The new paths of records and key file; null: there was none. */
@@ -33,7 +33,7 @@ export function abandonVault(place: VaultPlace): Abandoned {
   });
 }
 
-/** The same in steps. The process may be killed after each of them. */
+/** Abandons a vault in steps. The process may be killed after each of them. */
 export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): Generator<string, Abandoned, void> {
   const abandonment = planned(store, place, nowMs);
   const { records, keyFile } = abandonment;

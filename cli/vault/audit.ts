@@ -1,4 +1,4 @@
-// Reads and verifies the audit trail as committed at one moment, also beside a running service. It may be far larger than the memory.
+// Reads and verifies the audit trail as committed at one moment, also beside a running service. It may be far larger than memory.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {

@@ -1,4 +1,4 @@
-// What the commands that work on the state directory share: finding the vault, and reporting why a command failed.
+// Shared by the commands that work on the vault in the state directory: finds it, and reports why a command failed.
 import { readConfiguration } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
@@ -29,7 +29,7 @@ export async function withVault<T>(
   }
 }
 
-/** Prints an admin token that takes effect afterwards. `otherwise` says what holds if it cannot be printed. */
+/** Prints an admin token that takes effect afterwards. If that fails, `otherwise` ends the message: which state remains. */
 export async function showToken(out: Output, document: object, token: string, otherwise: string): Promise<void> {
   try {
     await out.keepAnswer(document, () => [token]);

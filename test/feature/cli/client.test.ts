@@ -46,7 +46,7 @@ test.each(
   expect([status, json.code, json.detail]).toEqual([
     69,
     'broken_answer',
-    expect.stringMatching(/not a headgate|no headgate|broke off/),
+    expect.stringMatching(/is not headgate|no headgate|broke off/),
   ]);
 });
 

@@ -261,7 +261,7 @@ test('job watch follows a large run by its counts, and shows what fails', async 
   const onNote = (text: string) => text.startsWith('listening') && gateway.open('large');
   const { status, stdout, stderr } = await callAs({ onNote, isTerminal: true }, 'job', 'watch', id);
   expect(status).toBe(0);
-  expect(stderr).toContain('more than 100 jobs: from now on those that fail are shown, and how many have ended');
+  expect(stderr).toContain('more than 100 jobs: from now on only failed jobs and counts are shown');
   const shown = stdout.trimEnd().split('\n');
   expect(shown.length).toBeLessThan(400);
   expect(shown.filter(line => line.includes('number 350'))).toHaveLength(1);

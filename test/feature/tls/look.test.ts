@@ -2,7 +2,7 @@
 import { appendFileSync, chmodSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { certificateLookMs, ServedCertificates } from '../../../cli/start/certificates.ts';
+import { certificateCheckMs, ServedCertificates } from '../../../cli/start/certificates.ts';
 import type { Certificate } from '../../../config/certificate.ts';
 import type { Config } from '../../../config/config.ts';
 import { CertificateFault } from '../../../http/transport/transport.ts';
@@ -43,28 +43,28 @@ function watching(pair: PairName) {
 
 test('other files are renewed, and the same ones are not', () => {
   const { directory, certificates, lines, chain } = watching('one');
-  certificates.look();
+  certificates.checkFiles();
   utimesSync(join(directory, 'tls.crt'), 1, 1);
-  certificates.look();
+  certificates.checkFiles();
   expect(lines()).toEqual([]);
   writePair(directory, 'two');
-  certificates.look();
+  certificates.checkFiles();
   expect([lines(), chain()]).toEqual([['info certificate renewed'], pem('two.crt')]);
-  certificates.look();
+  certificates.checkFiles();
   expect(lines()).toEqual([]);
 });
 
 test('a pair in the midst of its renewal is told once, and changes nothing', () => {
   const { directory, certificates, lines, chain } = watching('one');
   writePair(directory, 'two', 'one');
-  certificates.look();
+  certificates.checkFiles();
   const wrong =
     'error api.tls.key: ~/tls.key is not the key of the certificate in ~/tls.crt; the certificate in use stays';
   expect([lines(), chain()]).toEqual([[wrong], pem('one.crt')]);
-  certificates.look();
+  certificates.checkFiles();
   expect(lines()).toEqual([]);
   writePair(directory, 'two');
-  certificates.look();
+  certificates.checkFiles();
   expect([lines(), chain()]).toEqual([['info certificate renewed'], pem('two.crt')]);
 });
 
@@ -73,7 +73,7 @@ test('what the server refuses, and what everyone can read, is said', () => {
   refuse(new CertificateFault('no such curve'));
   writePair(directory, 'two');
   chmodSync(join(directory, 'tls.key'), 0o604);
-  certificates.look();
+  certificates.checkFiles();
   expect(lines()).toEqual([
     'warn api.tls.key: ~/tls.key can be read by everyone; remove that permission (chmod o-rw)',
     'error api.tls: no such curve; the certificate in use stays',
@@ -86,7 +86,7 @@ test('the look comes by itself', () => {
   try {
     const { directory, lines } = watching('one');
     appendFileSync(join(directory, 'tls.crt'), '\n');
-    vi.advanceTimersByTime(certificateLookMs - 1);
+    vi.advanceTimersByTime(certificateCheckMs - 1);
     expect(lines()).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(lines()).toEqual(['info certificate renewed']);

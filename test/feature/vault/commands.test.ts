@@ -116,7 +116,7 @@ async function toFullDisk(words: string): Promise<{ readonly status: number | nu
 }
 
 test.runIf(existsSync('/dev/full'))('an admin token that cannot be printed takes no effect', async () => {
-  expect(await toFullDisk('init')).toEqual({ status: 74, stderr: expect.stringContaining('no vault was made') });
+  expect(await toFullDisk('init')).toEqual({ status: 74, stderr: expect.stringContaining('no vault was created') });
   expect([existsSync(at.place.keys.file), existsSync(nextKeyFile(at.place.keys.file)), opens()]).toEqual([
     false,
     false,

@@ -78,7 +78,7 @@ test('a refused call is told with its route, status and the name of its token, a
   const log = listen();
   await gateway.call('GET', '/jobs', undefined, { token: 'no-token-of-ours' });
   await gateway.call('GET', '/jobs', undefined, { token: narrowToken });
-  const line = await until('the lines', () => log().find(said('a call beyond its scopes')));
+  const line = await until('the lines', () => log().find(said('a call that the scopes of its token do not allow')));
   expect(line).toMatchObject({ level: 40, method: 'GET', route: '/jobs', status: 403, token: 'narrow' });
   expect(log().find(said('a call without a valid token'))).toMatchObject({ route: '/jobs', status: 401, token: null });
   const body = '{"private":"content"}';

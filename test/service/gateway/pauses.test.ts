@@ -165,13 +165,13 @@ test('a retry that waits is due at once when it is told to, and a paused job say
   const id = await gateway.submit('patient/handle', { times: 1 });
   await waitsFor(id, 'retry');
   expect(await why(id)).toMatch(
-    /^patient\.handle waits for its next attempt since 20.*, until 20.*: attempt 2 of 3\n$/,
+    /^patient\.handle waits for its next attempt: attempt 2 of 3 \(since 20.*, until 20.*\)\n$/,
   );
   await pause('plugin/patient', { reason: 'provider down' });
   expect((await now(id)).body).toEqual({ job_id: id, status: 'queued', rescheduled: true });
   await waitsFor(id, 'paused');
   expect(await why(id)).toMatch(
-    /^patient\.handle is paused since 20.*: the plugin patient is paused by api:ops: provider down\n$/,
+    /^patient\.handle is paused: the plugin patient is paused by api:ops: provider down \(since 20.*\)\n$/,
   );
   expect((await now(id)).body).toMatchObject({ status: 'queued', rescheduled: false });
   // Its time is on disk.
@@ -180,7 +180,7 @@ test('a retry that waits is due at once when it is told to, and a paused job say
   await resume('plugin/patient');
   expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 2 });
   expect((await now(id)).body).toMatchObject({ status: 409, code: 'already_settled', job_status: 'succeeded' });
-  expect(await why(id)).toMatch(/^patient\.handle has ended at 20.*: succeeded\n$/);
+  expect(await why(id)).toMatch(/^patient\.handle ended at 20.*: succeeded\n$/);
 
   const again = await gateway.submit('patient/handle', { times: 1 });
   await waitsFor(again, 'retry');
