@@ -1,7 +1,7 @@
 // Keys of requests and of events, each remembered for a day, so that a repetition is recognized.
 //
-//  key: hash (16) value: until when (8, µs)
-// what belongs to the key
+//   key: hash (16)
+//   value: until when it is remembered (8, µs) | the data of the key
 import type { Reader } from '../runtime/store/store.ts';
 import type { Turn } from '../runtime/turn.ts';
 import { readUs, usKey } from './job/records/journal.ts';
@@ -11,7 +11,7 @@ import { keyText } from './job/records/open.ts';
 export const rememberedUs = 24 * 3_600_000_000;
 export const keyHashBytes = 16;
 const untilBytes = 8;
-/** Records that one turn looks at for expired ones. */
+/** One turn examines at most this many records for expired ones. */
 const sweptPerTurn = 64;
 
 export class RememberedKeys {

@@ -132,7 +132,7 @@ function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes
   return here;
 }
 
-/** As many elements or entries as fit into the limit. */
+/** Finds the next elements or entries that fit into the limit together. */
 function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolean, limit: number) {
   let end = from;
   let taken = 0;

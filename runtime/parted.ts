@@ -1,8 +1,6 @@
 // A value in parts represents packed bytes that are already in the store. It consists of references to them, which readers follow.
 //
-//  0xc1, which begins no packed value
-// length of the represented bytes (4)
-// packed list of sections
+//   0xc1, which begins no packed value | length of the represented bytes (4) | packed list of sections
 import { pack, packedNull, unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import type { Reader } from './store/store.ts';

@@ -109,7 +109,7 @@ export class JobWaiters {
     this.#waiting.clear();
   }
 
-  /** After the whole packet has been handled. */
+  /** Notifies the caller after the whole packet has been handled. */
   #tellSoon(onJobEnd: OnJobEnd): void {
     this.#count--;
     this.#due.push(onJobEnd);

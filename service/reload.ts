@@ -12,7 +12,7 @@ import type { ListenerCertificate } from './doctor/certificates.ts';
 import { heldNow, heldText, heldUnder } from './held-jobs.ts';
 import { withLocalToken } from './local-token.ts';
 
-/** What the service asks of the HTTP servers on it. */
+/** The HTTP servers as the service uses them. */
 export interface Listeners {
   /** The HTTP server in use, for the doctor. */
   readonly detail: string;

@@ -1,6 +1,6 @@
 // What the threads of the service report to the main thread.
 
-/** What a thread tells the actor `supervisor`. */
+/** A thread's report to the actor `supervisor`. */
 export type ThreadReport =
   | { readonly kind: 'ready' }
   | {

@@ -39,7 +39,7 @@ export class Stopwatch implements JournalConsumer {
   /** The newest page of each plugin. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
-  /** By command number. */
+  /** The names of steps, by command number. */
   readonly #stepNames: StepNames[] = [];
 
   constructor(stores: IndexStores) {
@@ -138,7 +138,7 @@ function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
   open.isDirty = false;
 }
 
-/** Also an attempt that was cancelled while it waited for its time has not. */
+/** Whether the attempt has run. An attempt that was cancelled before it was due has not. */
 function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
   return attempt > 0 && (ranUs > 0 || status !== 'cancelled');
 }

@@ -182,7 +182,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         actions.start(turn, message, acceptor.closed);
         break;
       case 'action_step':
-        // Before all jobs are read nobody knows what they wait for.
+        // Until all jobs have been read, it is unknown what they wait for.
         actions.step(turn, message, acceptor.closed ?? (isLoaded ? null : 'unavailable'));
         break;
       case 'pause': {

@@ -1,5 +1,5 @@
-// After a failed turn the actors are created again from the store and take over the frames that hosts still have. The store says of
-// each job whether a host has it, and which attempt.
+// After a failed turn the actors are re-created from the store, and adopt the frames that hosts still have. For each job, the store says
+// whether a host has it, and which attempt.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { HostSlot, HostSlotName } from './host-slot.ts';
@@ -11,7 +11,7 @@ import type { OutstandingFrames } from './outstanding-frames.ts';
 import { attemptOf, type KeyText, OpenBlock } from './records/open.ts';
 import { isInFlight } from './records/retry.ts';
 
-/** An open block, and which of its jobs are in frames that were taken over. */
+/** An open block, and which of its jobs are in adopted frames. */
 export type AdoptedBlock = { readonly open: OpenBlock; readonly held: ReadonlySet<number> };
 
 type Adopting = { readonly open: OpenBlock; readonly held: Set<number> };

@@ -1,4 +1,4 @@
-// Cancels jobs and runs. Waiting jobs end in the same commit, and hosts are told to stop running ones. The jobs of a cancelled run are
+// Cancels jobs and runs. Waiting jobs end in the same commit, and hosts are asked to stop running ones. The jobs of a cancelled run are
 // handled over several turns.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
@@ -36,11 +36,11 @@ export class Cancelling {
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
-  /** By root. The first one is in progress. */
+  /** The walks through trees, by root. The first one is in progress. */
   readonly #walks = new Map<string, Walk>();
   /** Callers to answer once none of the code of these jobs can start any more. */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
-  /** The same callers, as of the last commit. */
+  /** The callers of `#asked`, as of the last commit. */
   readonly #callers: Set<WaitingCancel>;
   /** The last turn that began or continued a walk. Its writes cannot be read before the commit. */
   #turn: Turn | null = null;
@@ -107,7 +107,7 @@ export class Cancelling {
 
   #cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached = false): DeedOutcome {
     const { cancels, setAside } = this.#state;
-    // If the run's record is unusable, its jobs are ended all the same.
+    // If the run's record is unusable, its jobs can still be ended.
     if (!this.#pipeline.isOpen(id) && !setAside.has('runs', id)) return 'already_settled';
     const marked = cancels.around(id);
     const detaches = isDetached && cancels.detached.of(id) === undefined;
@@ -291,7 +291,7 @@ export class Cancelling {
     }
     const run = state.cancelledRun(open, index);
     if (!run) return false;
-    // Its host was told when the run was cancelled.
+    // The host received the cancel when the run was cancelled.
     if (this.#has(open, index)) return false;
     addTo(wanted, open, index);
     return true;

@@ -133,7 +133,7 @@ export function chargeLost(state: JobState, turn: Turn, lane: Lane): void {
 }
 
 /**
- * Charges the attempt by the rules of its command. False: the command is missing, and nobody else knows whether the job may run again.
+ * Charges the attempt by the rules of its command. False: the command is missing, so it is unknown whether the job may run again.
  */
 function chargeStopped(state: JobState, turn: Turn, job: OpenAttempt): boolean {
   const command = state.commandOf(job.open);

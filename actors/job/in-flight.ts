@@ -4,7 +4,7 @@ import type { HostSlot } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 
-/** A frame is sent to a host, or was taken over from a host. */
+/** A frame is sent to a host, or was adopted after a failed turn. */
 export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): void {
   const { lane, command, unreportedCount: left, runner } = frame;
   slot.frames.set(frame.id, frame);

@@ -36,7 +36,7 @@ export type JobStateOptions = {
   readonly reader: Reader;
   readonly config: Config;
   readonly blockKeys: BlockKeys;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
   readonly gauges: Gauges;
   /** Unusable records. Default: a new list. */

@@ -113,7 +113,7 @@ export interface AwaitedJobs {
 
 /** From the edge: callers wait for this job or run. */
 export type AwaitJob = { readonly kind: 'await_job'; readonly id: JobId };
-/** From the edge: nobody waits for it any more. */
+/** From the edge: no caller waits for this job or run any more. */
 export type ForgetJob = { readonly kind: 'forget_job'; readonly id: JobId };
 
 /** Adjacent jobs of one plugin and command for a step of a run. */
@@ -225,7 +225,7 @@ export type QueueReply = {
   readonly kind: 'queue';
   readonly queued: number;
   readonly running: number;
-  /** Waiting for the time of their next attempt. */
+  /** Jobs that wait for the time of their next attempt. */
   readonly delayed: number;
   /** Held by something other than a pause. */
   readonly held: number;

@@ -20,7 +20,7 @@ export class Recovery {
   #from: Buffer | undefined;
   /** Blocks from this key on were created after the start, and are in memory. */
   readonly #to: Uint8Array;
-  /** Blocks with jobs in frames that were taken over. */
+  /** Blocks with jobs in adopted frames. */
   #adopted: ReadonlyMap<KeyText, AdoptedBlock> = new Map();
 
   constructor(state: JobState, nowMs: number) {

@@ -52,7 +52,7 @@ type SweepContext = {
 /**
  * A sweep has two walks. The first one, the front, moves from the oldest block to the first that is young enough, and waits there; it
  * passes each block once. The second walk checks the blocks behind the front again, since some have ended since, and starts over when
- * it reaches the front. So a block that stays open costs one look at its key per round, however many there are.
+ * it reaches the front. So for a block that stays open, only its key is read once per round.
  */
 export class Retention {
   readonly #state: JobState;
@@ -196,7 +196,7 @@ export class Retention {
     });
   }
 
-  /** A run that goes on takes over jobs of a tree that the block is part of. */
+  /** Whether an open rerun may reuse jobs of a tree that the block is part of. */
   #isTakenOver(key: Buffer, block: Block): boolean {
     const { reader } = this.#state;
     if (reader.count('reuse_needs') === 0) return false;

@@ -7,7 +7,7 @@ import { arrivalKey } from './records/run.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** With more stretches (very many jobs that ended in no order) the references would take as much space as the results. */
+/** With more stretches than this (very many jobs that ended in random order), references would take as much space as the results. */
 const stretchesMax = 2 ** 16;
 
 const nothing: Uint8Array = new Uint8Array(0);

@@ -120,7 +120,7 @@ export class RunRouter {
     }
   }
 
-  /** How a run ends that failed or was cancelled. */
+  /** The end of a run that failed or was cancelled. */
   #endOf(run: Run): RunEnd {
     const { cancels } = this.#table.jobs;
     const marked = cancels.haveRuns ? cancels.around(run.id) : null;

@@ -143,7 +143,7 @@ export class RunTable {
     return this.turn.batch;
   }
 
-  /** So many runs are open that events start no more. Events may fill at most half of the queue. */
+  /** Whether events must wait to start runs, because too many are open. Events may fill at most half of the queue. */
   get isCrowded(): boolean {
     const runsMax = Math.min(this.#openRunsMax, Math.ceil(this.config.service.queueDepthMax / 2));
     return this.versions.open.runs >= runsMax || this.isFullOfRuns;

@@ -192,7 +192,7 @@ const nothingAdded: PlannedWith = {
   missing: null,
 };
 
-/** What `with` adds to all children of a fan-out, as far as it does not depend on the elements. */
+/** The part of `with` that is the same for all children of a fan-out. */
 function planWith(step: WorkStep, perElement: boolean, token: Token): PlannedWith {
   const entries = step.with ?? [];
   const data = dataOf(token, null);

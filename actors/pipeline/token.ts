@@ -69,7 +69,7 @@ export function carrying(
 
 /** A packed value that is decoded on demand, and assembled if it is in parts. */
 export class Packed {
-  /** As it is stored, possibly in parts. */
+  /** The stored form, possibly in parts. */
   readonly stored: Uint8Array;
   /** The looks into it, with their results. */
   readonly looks: Looks;

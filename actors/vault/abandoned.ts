@@ -53,7 +53,7 @@ export function settleAbandoned(store: Store): void {
   for (const _ of abandonmentSteps(store));
 }
 
-/** The same in steps. The process may be killed after each of them. */
+/** The steps of `settleAbandoned`. The process may be killed after each of them. */
 export function* abandonmentSteps(store: Store): Generator<string, void, void> {
   const abandonment = readAbandonment(store);
   if (!abandonment || abandonment.isSettled) return;

@@ -49,7 +49,7 @@ type PruneJob = {
   readonly beforeUs: number;
   /** The last record that may be removed. */
   readonly through: number;
-  /** Null: nobody waits for the job. */
+  /** Null: no caller waits for the job. */
   readonly replyTo: ReplyTo | null;
 };
 

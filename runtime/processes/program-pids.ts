@@ -20,7 +20,7 @@ export type ProgramPid = { readonly pid: number; readonly ticks: number };
 type Head = { readonly bootId: string | null; readonly namespace: string | null };
 
 export class ProgramPids {
-  /** Of the host. */
+  /** The id of the host. */
   readonly id: string;
   readonly #path: string;
   #file: number | null = null;

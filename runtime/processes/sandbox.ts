@@ -100,7 +100,7 @@ function bwrap(): string[] {
   ];
 }
 
-/** The home comes first: it would hide a plugin directory that lies below it. */
+/** The home directory is mounted first, because it would hide a plugin directory below it. */
 function bwrapPlaces(directory: string, work: string): string[] {
   return [
     ...['--bind', work, workPlace, '--ro-bind', directory, directory],

@@ -10,7 +10,7 @@ export const originVariable = 'LC_HEADGATE_ORIGIN';
 const restFactor = 4;
 /** Processes left by a program that ended are searched for within this time. */
 const idleLookMs = 500;
-/** A process that forks faster than it is found is no longer searched for after this many attempts. */
+/** After this many attempts, the search gives up on processes that fork faster than they are found. */
 const looksMax = 20;
 
 /** Kills all processes with an origin that is `doomed`; returns how many it has found. Finds none outside Linux. */

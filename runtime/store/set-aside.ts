@@ -2,7 +2,7 @@
 // is in memory: each start finds them again.
 import type { Table } from './store.ts';
 
-/** In hex, since keys are bytes. */
+/** `key` is in hex, because keys are bytes. */
 export type SetAsideRecord = { readonly table: Table; readonly key: string; readonly error: string };
 
 /** The maximum length of the list. Further records are skipped in the same way. */

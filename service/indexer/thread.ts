@@ -32,7 +32,7 @@ const pollMs = 250;
 const stepsPerPrune = 4;
 /** Below the threads that answer requests and run jobs. */
 const niceness = 10;
-/** The pause after a failure: the index cannot be opened, the disk is full, or an entry cannot be indexed. Searches go on. */
+/** The pause after a failure: the index cannot be opened, the disk is full, or an entry cannot be indexed. Searches still work. */
 const failedMs = 2_000;
 
 function consumersOf(stores: IndexStores): JournalConsumer[] {

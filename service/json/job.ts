@@ -85,7 +85,7 @@ function countsPart(counts: Tally | null): string {
   return counts === null ? '' : `,"counts":${JSON.stringify(counts)}`;
 }
 
-/** Which job it runs again, and which jobs run it again. */
+/** The job of which this one is a rerun, and the reruns of this one. */
 function rerunPart({ rerun, reruns: { ids, count } }: JobView): string {
   const reason = rerun?.reason == null ? '' : `,"rerun_reason":${JSON.stringify(rerun.reason)}`;
   const of = rerun === null ? '' : `,"rerun_of":"${formatId(rerun.of)}","rerun_from":"${rerun.from}"${reason}`;

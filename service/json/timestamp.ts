@@ -15,7 +15,7 @@ export function timestamp(us: number): string {
 
 const instant = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** The µs since the epoch of an RFC 3339 time, plus a half if it lies between two; undefined: it is not a valid time. */
+/** The µs since the epoch of an RFC 3339 time, plus a half if it is between two; undefined: it is not a valid time. */
 export function parseTimestamp(text: string): number | undefined {
   const match = instant.exec(text);
   if (!match) return undefined;

@@ -85,7 +85,7 @@ export function ledgerTurns({ job, pipeline, vault }: Actors): TurnHandler {
       vault.reconfigure();
     },
     end(turn) {
-      // Jobs may end as they are created or dispatched. Then their runs go on in the same turn.
+      // Jobs may end while they are created or dispatched. Then their runs continue in the same turn.
       do pipeline.advance();
       while (job.dispatch(turn));
       pipeline.close(turn);

@@ -27,7 +27,7 @@ export type LogPage = {
   readonly unsearched: number;
 };
 
-/** What is shown of a log: see `logParts`. */
+/** How much of a log is shown: see `logParts`. */
 export type LogDetail = 'bare' | 'plain' | 'result';
 
 /** A query of the stopwatch. */

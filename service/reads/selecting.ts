@@ -79,7 +79,7 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
   return { count, next };
 }
 
-/** `ids`: of the jobs that may have the words, in ascending order; null: all jobs must be looked at. */
+/** `ids`: the jobs that may have the words, in ascending order; null: all jobs must be examined. */
 type Candidates = { readonly ids: readonly JobId[] | null; readonly searchedUs: number };
 
 function spansOf(selection: Selection, found: Candidates | null) {

@@ -79,7 +79,7 @@ export class JournalEntry {
     return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
   }
 
-  /** Whether it left text that can be searched: an error, stderr, or text in its response. */
+  /** Whether the attempt left searchable text: an error, stderr, or text in its response. */
   get telling(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
   }

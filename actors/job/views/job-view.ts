@@ -30,7 +30,7 @@ export type JobView = {
   readonly completedUs: number | null;
   /** Whether the job, or a run that contains it, was cancelled and its code is being stopped. */
   readonly cancelling: boolean;
-  /** Who cancelled it. Read on demand; null: nobody did. */
+  /** Who cancelled it. Read on demand; null: it was not cancelled. */
   readonly cancel: Cancel | null;
   /** The body of its last attempt. Null: another attempt follows. */
   readonly body: Body | null;

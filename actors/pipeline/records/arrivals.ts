@@ -1,8 +1,8 @@
-// What comes to a join, kept as bytes and spliced together in the order of the tokens.
+// The results that reach a join, stored as bytes and spliced together in the order of the tokens.
 //
 //   stretch: count of ordinals | the ordinals (numbers: 7 bits a byte) | results (4) | their bytes (4) | the results, packed
 //
-// A stretch holds tokens whose ordinals follow one another: those of its head, and from there on the last one counts up. A result
+// A stretch has tokens with consecutive ordinals: its head has the path of the first one, and the last ordinal counts up. A result
 // in parts is a stretch of its own.
 import { isParted } from '../../../runtime/parted.ts';
 import { listHead } from '../../../runtime/splice.ts';

@@ -58,7 +58,7 @@ export type Span = { readonly name: string; readonly dur_ns: number };
 type Reported = {
   readonly events?: readonly EmittedEvent[];
   readonly logs?: readonly LogLine[];
-  /** At most 32. */
+  /** At most 32 spans. */
   readonly spans?: readonly Span[];
 };
 

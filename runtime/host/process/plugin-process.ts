@@ -25,7 +25,7 @@ export type ProcessEnd = {
   readonly reason: string;
   readonly verdict: Verdict | 'cancelled';
   readonly permanent: boolean;
-  /** It ended on its own and early: it was not told to end, was not late, and did not exit with status 0 after answering everything. */
+  /** It ended unexpectedly: without a request to end, without being late, and not with status 0 after answering everything. */
   readonly isCrash: boolean;
 };
 
@@ -130,7 +130,7 @@ export class PluginProcess<Asked> {
     this.#program.endInput();
   }
 
-  /** Ends the process despite unanswered requests, for which nobody waits any more. */
+  /** Ends the process despite unanswered requests, whose answers are no longer needed. */
   terminate(): void {
     this.#failure ??= { reason: 'ended with unanswered requests', verdict: 'timed_out', permanent: false };
     this.#program.terminate();
@@ -142,7 +142,7 @@ export class PluginProcess<Asked> {
     return undefined;
   }
 
-  /** Cancels a request. A process that understands cancels is told, and has `killDelayMs` to answer; any other process is stopped. */
+  /** Cancels a request. A process that supports cancels gets a message, and has `killDelayMs` to answer; any other process is stopped. */
   cancel(id: number, reason: string): void {
     if (this.#failure !== null || this.#hasEnded) return;
     if (!this.#plugin.persistent?.hearsCancel) {

@@ -24,7 +24,7 @@ const loadMsMax = 10_000;
 export type RunnerThreadEvents = {
   /** Called when it takes no more frames. */
   onSpent(): void;
-  /** Called when it cannot be stopped. */
+  /** Called when the thread cannot be stopped. */
   onStuck(): void;
   /** Called when it has ended; null: it was retired. */
   onGone(reason: string | null): void;

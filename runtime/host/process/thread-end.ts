@@ -65,7 +65,7 @@ export function exitReason(code: number): string {
   return `the plugin ended its thread: process.exit(${code})`;
 }
 
-/** The heap limit of each thread of a host with this many. */
+/** The heap limit of each thread of a host with this many threads. */
 export function heapMb(threads: number): number {
   return Math.max(64, Math.min(threadHeapMbMax, Math.floor(totalmem() / 2 ** 21 / threads)));
 }

@@ -35,7 +35,7 @@ import {
 
 /** How long after its deadline a handler may take to react to the signal. */
 export const graceMs = 100;
-/** The same for a cancel. */
+/** How long after a cancel a handler may take to react to the signal. */
 const cancelMsMax = 1_000;
 /** How often the event loop reports that it is running, while there are tasks. */
 export const beatMs = 50;

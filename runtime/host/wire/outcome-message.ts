@@ -22,7 +22,7 @@ export function outcomeOf(
   return { task, verdict, permanent, startedUs, runUs, body };
 }
 
-/** The same for a task that ran between two times of `performance.now`. */
+/** The outcome of a task that ran between two times of `performance.now`. */
 export function outcomeOfRun(
   task: number,
   result: TaskResult,

@@ -4,7 +4,7 @@
 const encodedCharsMin = 4;
 /** A line of a value is searched for on its own if it has at least this length. */
 const lineCharsMin = 8;
-/** The same for the characters of a longer base64 text that depend only on the value. */
+/** Inside a longer base64 text, the characters that depend only on the value are searched for if there are at least this many. */
 const innerCharsMin = 8;
 
 export function spellingsOf(value: string): readonly string[] {
@@ -17,7 +17,7 @@ function encodingsOf(text: string): string[] {
   return [hex, hex.toUpperCase(), ...urlsOf(text, hex), ...base64Of(text), ...jsonOf(text), ...htmlOf(text)];
 }
 
-/** With the escapes of each encoder, in upper or lower case. */
+/** The spellings in URLs, with the escapes of each encoder in upper and lower case. */
 function urlsOf(text: string, hex: string): string[] {
   const component = encodeURIComponent(text);
   const urls = [
@@ -68,7 +68,7 @@ function unicodeEscaped(text: string, which: RegExp): string {
   return text.replaceAll(which, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** In a JSON string, and in a JSON string within another. */
+/** The spellings in a JSON string, and in a JSON string within another one. */
 function jsonOf(text: string): string[] {
   return jsonWriters.flatMap(write => [write(text), write(write(text))]);
 }
@@ -84,7 +84,7 @@ const htmlQuotes = [
   ['&#34;', '&#39;'],
 ] as const;
 
-/** In HTML, and in HTML within a JSON string. */
+/** The spellings in HTML, and in HTML within a JSON string. */
 function htmlOf(text: string): string[] {
   const marked = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return htmlQuotes.flatMap(([double, single]) => {
