@@ -8,7 +8,7 @@ export type FailedRecord =
   | { readonly kind: 'run'; readonly id: JobId }
   /** A block of jobs, or the record of which of them are open. */
   | { readonly kind: 'block'; readonly key: Uint8Array }
-  /** Events of a job that wait. */
+  /** Waiting events of a job. */
   | { readonly kind: 'emission'; readonly key: Uint8Array };
 
 export class FailedRecordError extends Error {

@@ -22,7 +22,7 @@ export type JobFrame = {
   unreportedCount: number;
   /** The runner of the command that runs the jobs concurrently; -1: none, they run one after another. */
   readonly runner: number;
-  /** Its jobs are not short. Set at dispatch. */
+  /** Whether its jobs are long. Set at dispatch. */
   slow: boolean;
   readonly sentUs: number;
   readonly ids: Uint8Array;

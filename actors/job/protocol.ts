@@ -43,9 +43,9 @@ export type NewCalls = {
   readonly event: EntryEvent | null;
   /** The callers wait: a JobSettled follows when each job has settled. */
   readonly watch?: boolean;
-  /** Only with a single job. */
+  /** Set only if there is a single job. */
   readonly idempotency?: IdempotencyKey;
-  /** Only with a single job. */
+  /** Set only if there is a single job. */
   readonly source?: RerunSource;
 };
 /** From the edge. Answered with a SubmitJobsReply. */
@@ -227,7 +227,7 @@ export type QueueReply = {
   readonly running: number;
   /** Jobs that wait for the time of their next attempt. */
   readonly delayed: number;
-  /** Held by something other than a pause. */
+  /** Jobs that are held by something other than a pause. */
   readonly held: number;
   /** Held by a pause. */
   readonly paused: number;

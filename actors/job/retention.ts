@@ -87,7 +87,7 @@ export class Retention {
       runs: new OpenRuns(reader),
       lost: new LostJobs(reader),
     };
-    // The front comes first: it reaches older blocks than those behind it.
+    // The walk behind the front comes first, because its blocks are older than those that the front reaches.
     const goesOn = this.#isAtFront ? this.#advance(step) : this.#lookBehind(step);
     this.#pruneJournal(turn, step.commits);
     step.lost.flush(turn.batch);
@@ -182,8 +182,8 @@ export class Retention {
   }
 
   /**
-   * A run that a step called goes after its caller, and one that was run again from what had failed goes after the run that did so:
-   * what these have may name parts of it.
+   * A called run is removed after its caller, and a run after its rerun `from: failed`, because their values in parts may refer to
+   * its arrivals.
    */
   #isOfKeptRun(key: Buffer, block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;

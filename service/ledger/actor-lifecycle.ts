@@ -35,7 +35,7 @@ export type ActorGeneration = {
 };
 
 export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFailure'> & {
-  /** Makes the actors from what the store holds. */
+  /** Creates the actors from the contents of the store. */
   readonly begin: (life: ActorGeneration) => TurnHandler;
   /** The records that the next generation ignores. */
   readonly setAside: SetAside;

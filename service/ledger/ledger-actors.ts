@@ -26,7 +26,7 @@ export type LedgerActorsOptions = {
 
 type Actors = { readonly job: JobActor; readonly pipeline: PipelineActor; readonly vault: VaultActor };
 
-/** Starts the actors from what the store holds. */
+/** Creates the actors from the contents of the store. */
 export function startLedgerActors(options: LedgerActorsOptions): Actors {
   const { store, config, setAside, gauges, tell } = options;
   const vault = startVaultActor({

@@ -27,7 +27,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   readonly #sender: HostSender;
   /** Resolves when ended programs have left no process behind. */
   readonly #leftovers: () => Promise<void>;
-  /** Called when it takes no more frames. */
+  /** Called when the process takes no more frames. */
   readonly #onSpent: () => void;
   readonly #runs = new Set<RunnerFrame>();
   #waiting: Waiting[] = [];
