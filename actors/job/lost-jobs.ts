@@ -1,5 +1,5 @@
-// Runs that are kept although some of their jobs are pruned: they can no longer be rerun from failed. A record for each such run names one
-// of these jobs.
+// Stored runs of which jobs were pruned, so that they can no longer be rerun `from: failed`. A record for each such run names one of these
+// jobs.
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { reusedKey, writeLostJob } from '../pipeline/records/reuse.ts';
@@ -9,12 +9,12 @@ import { keyText } from './records/open.ts';
 import { afterIds, rerunKey, takersOver } from './records/reruns.ts';
 import { BlockCache, twoBlocks } from './views/block-cache.ts';
 
-/** Valid for one turn. */
+/** An object is valid for one turn. */
 export class LostJobs {
   readonly #reader: Reader;
   readonly #blocks: BlockCache;
   readonly #pruned = new Set<string>();
-  /** By run. */
+  /** The runs, each with one of its pruned jobs. */
   readonly #lost = new Map<string, { readonly run: JobId; readonly job: JobId }>();
 
   constructor(reader: Reader) {
@@ -48,7 +48,7 @@ export class LostJobs {
     if (group.run) this.#lose(group.run.run, key, job, seen);
   }
 
-  /** Usually the run has been pruned already. */
+  /** Undefined: the run has been pruned, which is the usual case. */
   #groupOf(run: JobId): JobGroup | undefined {
     if (this.#reader.peek('blocks', blockOf(run)) === undefined) return undefined;
     return groupOf(this.#blocks.find(blockOf(run))!, indexOf(run)).group;
