@@ -184,6 +184,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'action_step':
         // Until all jobs have been read, it is unknown what they wait for.
         actions.step(turn, message, acceptor.closed ?? (isLoaded ? null : 'unavailable'));
+        areHoldsDue = true;
         break;
       case 'pause': {
         const pause = { ...message.pause, sinceUs: turn.nowUs };

@@ -3,6 +3,7 @@
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
+import { endUnstarted } from './cancelled-jobs.ts';
 import { chargeLost } from './custody.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
@@ -78,5 +79,6 @@ function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: stri
 }
 
 function endUnrun(state: JobState, turn: Turn, job: OpenAttempt, reason: string): void {
-  state.end(turn, job, 'failed', null, encodeBody({ error: Buffer.from(reason) }), 'queued');
+  if (state.isCancelled(job)) endUnstarted(state, turn, job);
+  else state.end(turn, job, 'failed', null, encodeBody({ error: Buffer.from(reason) }), 'queued');
 }

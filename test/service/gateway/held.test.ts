@@ -104,6 +104,18 @@ test('a reload says what it would hold, refuses it where it is asked to, and say
   expect([wrong.status, (wrong.body['errors'] as string[]).length]).toEqual([200, 1]);
 });
 
+test('an action that cancels the last held jobs of a plugin ends their hold', async () => {
+  await gateway.reload(whole);
+  const waiting = await gateway.submit('failing/handle', { times: 1 });
+  await until('it has failed once', async () => (await gateway.job(waiting)).last_error);
+  await gateway.reload(without);
+  await told(gateway, waiting, 'plugin');
+  const { body } = await gateway.call('POST', '/actions', { do: 'cancel', where: { plugin: 'failing' } });
+  await gateway.settled(String(body['action_id']));
+  expect(await gateway.job(waiting)).toMatchObject({ status: 'cancelled' });
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+});
+
 test('kills while plugins go and come lose nothing and run nothing twice', async () => {
   const quickly = { max_attempts: 10, backoff_base: '1ms', backoff_max: '5ms' };
   const present: Settings = { plugins: { echo, worker }, instances: { worker: { retry: quickly } } };

@@ -12,6 +12,7 @@ import { holds } from './broken.ts';
 import type { AskedCancel, CancelModel } from './cancel-model.ts';
 import type { KnownJob } from './commits.ts';
 import type { Dice } from './dice.ts';
+import type { AskedRerun, Reruns } from './reruns.ts';
 import { called } from './setup.ts';
 import type { VaultModel } from './vault-model.ts';
 
@@ -22,6 +23,7 @@ type Ask =
   | { readonly kind: 'run'; readonly pipeline: string; readonly number: number; readonly watch: boolean }
   | { readonly kind: 'vault'; readonly request: VaultRequest; readonly isAdmin: boolean }
   | { readonly kind: 'cancel'; readonly cancel: AskedCancel }
+  | { readonly kind: 'rerun'; readonly rerun: AskedRerun }
   | { readonly kind: 'look' | 'stop' };
 type Message = { readonly actor: 'job' | 'pipeline' | 'vault'; readonly message: object };
 /** A request with a key, that may be repeated. */
@@ -48,11 +50,13 @@ export class Callers {
   readonly #vault: VaultModel;
   readonly #known: KnownJobs;
   readonly #cancels: CancelModel;
+  readonly #reruns: Reruns;
   readonly #keyed: Keyed[] = [];
   #asked = 0;
   #numbers = 0;
 
-  constructor(reader: Reader, dice: Dice, vault: VaultModel, known: KnownJobs, cancels: CancelModel) {
+  constructor(reader: Reader, dice: Dice, vault: VaultModel, known: KnownJobs, cancels: CancelModel, reruns: Reruns) {
+    this.#reruns = reruns;
     this.#cancels = cancels;
     this.#reader = reader;
     this.#dice = dice;
@@ -168,6 +172,14 @@ export class Callers {
     return [this.#send({ kind: 'cancel', cancel }, 'job', message, null, 0)];
   }
 
+  /** Somebody runs an ended job or run again, if there is one. */
+  rerun(): Message[] {
+    const request = this.#reruns.next();
+    if (request === null) return [];
+    const { actor, message, rerun } = request;
+    return [this.#send({ kind: 'rerun', rerun }, actor, message, null, 0)];
+  }
+
   /** The ledger hears nothing of it. */
   #leave(): void {
     this.waiting.delete(this.#dice.pick([...this.waiting]));
@@ -216,6 +228,7 @@ export class Callers {
     if (ask!.kind === 'submit') this.#submitted(ask!, value as SubmitJobsReply);
     else if (ask!.kind === 'run') this.#began(ask!, value as SubmitReply);
     else if (ask!.kind === 'cancel') this.#cancels.answered(ask!.cancel, value as CancelReply);
+    else if (ask!.kind === 'rerun') this.#reruns.answered(ask!.rerun, value as SubmitReply | SubmitJobsReply);
     else if (ask!.kind === 'vault') this.#vault.answered(ask!.request, ask!.isAdmin, value as VaultReply);
   }
 

@@ -61,6 +61,16 @@ export class CancelModel {
       holds(stands === status, () => `the cancel of ${id} is answered ${status}, not ${stands}`);
   }
 
+  /** An action is to cancel these. */
+  asks(ids: Iterable<string>): void {
+    for (const id of ids) this.#asked.add(id);
+  }
+
+  /** An action has come to this job, and somebody was told. */
+  taken(id: string): void {
+    if (!this.#commits.find(id)!.attempts.at(-1)?.final && !this.#answered.has(id)) this.#answered.set(id, 'running');
+  }
+
   /** Whatever events have started below the run, and is open now, will be cancelled. */
   #detachedHolds(run: string): void {
     this.#surelyDetached.add(run);

@@ -3,7 +3,7 @@
 import type { Gauges } from '../../../actors/job/gauges.ts';
 import { attemptsOf } from '../../../actors/job/records/attempts.ts';
 import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
-import { type JobGroup, pipelinePlugin, type TerminalStatus } from '../../../actors/job/records/job.ts';
+import { isHosted, type JobGroup, type TerminalStatus } from '../../../actors/job/records/job.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { isInFlight } from '../../../actors/job/records/retry.ts';
@@ -76,8 +76,8 @@ export class Commits {
   readonly #reader: Reader;
   readonly #blocks = new Map<string, KnownBlock>();
   readonly #counted: Counted;
-  /** Unsettled jobs of each open block; of runs by themselves. */
-  readonly #open = new Map<string, { readonly jobs: number; readonly isOfRuns: boolean }>();
+  /** Unsettled jobs of each open block. */
+  readonly #open = new Map<string, { readonly jobs: number; readonly isHosted: boolean }>();
   /** Jobs of each block that hosts hold. */
   readonly #running = new Map<
     string,
@@ -200,7 +200,7 @@ export class Commits {
     this.#counted.compareRunning();
     let jobs = 0;
     for (const [name, open] of this.#open) {
-      if (!open.isOfRuns && !this.#poison.has('open', Buffer.from(name, 'hex'))) jobs += open.jobs;
+      if (open.isHosted && !this.#poison.has('open', Buffer.from(name, 'hex'))) jobs += open.jobs;
     }
     const counted = gauges.get('queued') + gauges.get('running') + gauges.get('delayed');
     holds(counted === jobs, () => `the ledger counts ${counted} unsettled jobs, and ${jobs} are on disk`);
@@ -213,7 +213,7 @@ export class Commits {
   *out(): Iterable<string> {
     for (const { key, value } of this.#reader.scan('open', {})) {
       const open = OpenBlock.decode(keyText(key), value);
-      if (open.plugin === pipelinePlugin) continue;
+      if (!isHosted(open.plugin)) continue;
       for (let index = 0; index < open.next; index++) {
         const id = jobId(Buffer.from(key), index);
         if (this.#isOutOf(open, id)) yield formatId(id);
@@ -269,7 +269,7 @@ export class Commits {
     const bytes = this.#reader.get('blocks', key);
     const openBytes = this.#reader.get('open', key);
     const open = openBytes && OpenBlock.decode(keyText(key), openBytes);
-    if (open) this.#open.set(name, { jobs: open.unsettled, isOfRuns: open.plugin === pipelinePlugin });
+    if (open) this.#open.set(name, { jobs: open.unsettled, isHosted: isHosted(open.plugin) });
     else this.#open.delete(name);
     if (!bytes) return;
     this.#countRunning(name, key, open);
@@ -314,7 +314,7 @@ export class Commits {
   #countRunning(name: string, key: Buffer, open: OpenBlock | undefined): void {
     const before = this.#running.get(name);
     let running = 0;
-    if (open && open.plugin !== pipelinePlugin) {
+    if (open && isHosted(open.plugin)) {
       for (let index = 0; index < open.next; index++) if (this.#isOutOf(open, jobId(key, index))) running++;
     }
     if (running === (before?.running ?? 0)) return;

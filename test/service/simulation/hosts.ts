@@ -41,8 +41,16 @@ export class Hosts {
   readonly #faults: Faults;
   readonly #code: PluginCode;
   readonly #onSubmit: (held: HeldFrame) => void;
+  readonly #againOf: (id: string) => number;
 
-  constructor(dice: Dice, faults: Faults, code: PluginCode, onSubmit: (held: HeldFrame) => void) {
+  constructor(
+    dice: Dice,
+    faults: Faults,
+    code: PluginCode,
+    againOf: (id: string) => number,
+    onSubmit: (held: HeldFrame) => void,
+  ) {
+    this.#againOf = againOf;
     this.#dice = dice;
     this.#faults = faults;
     this.#code = code;
@@ -53,7 +61,7 @@ export class Hosts {
     return {
       configure() {},
       submit: frame => {
-        const held = { slot: name, frame, tasks: tasksOf(frame), over: new Set<number>() };
+        const held = { slot: name, frame, tasks: tasksOf(frame, this.#againOf), over: new Set<number>() };
         this.#newest = frame.frameId;
         this.#onSubmit(held);
         this.held.push(held);
@@ -210,18 +218,19 @@ function left({ tasks, over }: HeldFrame): number[] {
   return [...tasks.keys()].filter(task => !over.has(task));
 }
 
-function tasksOf(frame: TaskFrame): Task[] {
+function tasksOf(frame: TaskFrame, againOf: (id: string) => number): Task[] {
   const tasks: Task[] = [];
   for (const { count, context, stepId } of frame.groups) {
     for (let k = 0; k < count; k++) {
       const task = tasks.length;
+      const id = formatId(frame.ids.subarray(task * 16, task * 16 + 16));
       const call = {
         instance: frame.instance,
         stepId,
         payload: unpack(wholeOf(frame.parts!, frame.payloads[task]!)),
         context: unpack(context),
+        again: againOf(id),
       };
-      const id = formatId(frame.ids.subarray(task * 16, task * 16 + 16));
       tasks.push({ id, attempt: frame.attempts[task]!, call });
     }
   }

@@ -1,6 +1,6 @@
 // What must have come of everything at the end: worked out from what was asked and what plugins do, by recursion over plain values,
 // without turns, records or faults. What the ledger has on disk must be the same.
-import { pipelinePlugin, readTally } from '../../../actors/job/records/job.ts';
+import { headgatePlugin, isHosted, pipelinePlugin, readTally } from '../../../actors/job/records/job.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import { type Json, unpack } from '../../../runtime/packing.ts';
 import { applies, type Made, masked, Naive, type Pipeline, type Step } from '../../unit/actors/pipeline/naive.ts';
@@ -10,6 +10,7 @@ import type { CancelModel } from './cancel-model.ts';
 import { errorOf, type KnownJob, partOf } from './commits.ts';
 import { nameOf } from './hosts.ts';
 import type { Call, PluginCode } from './plugin-code.ts';
+import { earlierOf, isSuccessfulJob, type Jobs, membersOf, runsWhatFailed, sourceOf, without } from './taken-over.ts';
 
 export type Past = {
   readonly jobs: readonly KnownJob[];
@@ -19,6 +20,10 @@ export type Past = {
   /** Roots of trees that have lost a record: they may have stopped anywhere. */
   readonly damaged: ReadonlySet<string>;
   readonly cancels: CancelModel;
+  /** How often the tree of the job has been run again. */
+  readonly againOf: (id: string) => number;
+  /** The commit in which retention took the job; null: it is kept. */
+  readonly prunedAt: (id: string) => number | null;
   readonly code: PluginCode;
   readonly jobsPerRootMax: number;
   /** Attempts that a job of the instance may have; and whether it may be retried. */
@@ -28,22 +33,29 @@ export type Past = {
 };
 
 /** How much was compared: a comparison of nothing proves nothing. */
-export type Compared = { jobs: number; runs: number; results: number; children: number; started: number };
+export type Compared = {
+  jobs: number;
+  runs: number;
+  results: number;
+  children: number;
+  taken: number;
+  started: number;
+};
 
 export function compare(whole: Past): Compared {
-  const compared: Compared = { jobs: 0, runs: 0, results: 0, children: 0, started: 0 };
+  const compared: Compared = { jobs: 0, runs: 0, results: 0, children: 0, taken: 0, started: 0 };
   answersHold(whole);
   const past = { ...whole, jobs: whole.jobs.filter(job => !whole.damaged.has(rootOf(job))) };
   for (const job of past.jobs) {
     const last = job.attempts.at(-1);
     holds(last?.final === true, () => `the job ${job.id} of ${job.plugin} has not ended`);
-    if (job.plugin === pipelinePlugin) continue;
+    if (!isHosted(job.plugin)) continue;
     jobHolds(past, job);
     compared.jobs++;
   }
   keysHold(past);
   rootsHold(past);
-  const family = familyOf(past.jobs);
+  const family = familyOf(whole.jobs);
   const full = fullRootsOf(past);
   for (const job of past.jobs) {
     if (job.plugin === pipelinePlugin) runHolds(past, family, job, compared);
@@ -55,8 +67,8 @@ export function compare(whole: Past): Compared {
 /** Whoever was answered has one job, who was refused has none, and nobody has two. */
 function answersHold({ jobs, fates }: Past): void {
   const made = new Map<number, string>();
-  for (const { id, payload, group } of jobs) {
-    if (group.parent !== null) continue;
+  for (const { id, plugin, payload, group } of jobs) {
+    if (group.parent !== null || group.rerun !== null || plugin === headgatePlugin) continue;
     const { n } = payload as { readonly n: number };
     const fate = fates.get(n);
     holds(!made.has(n), () => `request ${n} made ${made.get(n)} and ${id}`);
@@ -83,7 +95,8 @@ function keysHold({ jobs }: Past): void {
   const seen = new Map<string, number>();
   for (const { id, plugin, command, createdUs, group } of jobs) {
     const key = group.event?.dedupeKey;
-    if (plugin !== pipelinePlugin || group.run !== null || key === null || key === undefined) continue;
+    if (plugin !== pipelinePlugin || group.run !== null || group.rerun !== null || key === null || key === undefined)
+      continue;
     const name = `${command} ${key}`;
     const before = seen.get(name);
     seen.set(name, createdUs);
@@ -104,8 +117,8 @@ function rootsHold({ jobs, jobsPerRootMax }: Past): void {
   }
 }
 
-export function callOf({ plugin, group, payload }: KnownJob): Call {
-  return { instance: plugin, stepId: group.stepId, payload, context: unpack(group.context) };
+function callOf({ againOf }: Past, { id, plugin, group, payload }: KnownJob): Call {
+  return { instance: plugin, stepId: group.stepId, payload, context: unpack(group.context), again: againOf(id) };
 }
 
 /** Losses, as the ledger words them. */
@@ -116,8 +129,9 @@ const unrun = /^(?:step ".*": with: |stopped|held since |the principal )/;
 const untaken = /^the plugin's answer cannot be processed: /;
 
 /** Each attempt ended as its plugin says, or was lost where it may be charged; and the last one is where attempts end. */
-function jobHolds({ code, chargeable, untakeable, attemptsOf, cancels }: Past, job: KnownJob): void {
-  const call = callOf(job);
+function jobHolds(past: Past, job: KnownJob): void {
+  const { code, chargeable, untakeable, attemptsOf, cancels } = past;
+  const call = callOf(past, job);
   const { attemptsMax, retrySafe } = attemptsOf(job.plugin);
   for (const { number, status, final, body } of job.attempts) {
     const error = errorOf(body);
@@ -167,9 +181,7 @@ function jobHolds({ code, chargeable, untakeable, attemptsOf, cancels }: Past, j
   }
 }
 
-type Family = {
-  /** By run: what stands in it, jobs and runs that its steps called. */
-  readonly inside: ReadonlyMap<string, readonly KnownJob[]>;
+type Family = Jobs & {
   /** By job: runs that its events and its end have started. */
   readonly started: ReadonlyMap<string, readonly KnownJob[]>;
 };
@@ -187,52 +199,58 @@ function familyOf(jobs: readonly KnownJob[]): Family {
     if (run) put(inside, formatId(run.run), job);
     else if (parent) put(started, formatId(parent), job);
   }
-  return { inside, started };
-}
-
-/** All that stands in a run, and in the runs that it called. */
-function* membersOf({ inside }: Family, run: KnownJob): Iterable<KnownJob> {
-  for (const job of inside.get(run.id) ?? []) {
-    yield job;
-    if (job.plugin === pipelinePlugin) yield* membersOf({ inside } as Family, job);
-  }
+  return { all: new Map(jobs.map(job => [job.id, job])), inside, started };
 }
 
 function runHolds(past: Past, family: Family, run: KnownJob, compared: Compared): void {
   compared.runs++;
+  runsWhatFailed(family, run);
   const last = run.attempts.at(-1)!;
   const members = [...membersOf(family, run)];
+  const earlier = [...earlierOf(family, run)];
+  const error = errorOf(last.body);
+  if (/jobs of the run .* are no longer stored/.test(error)) {
+    const isSo = earlier.some(({ id }) => (past.prunedAt(id) ?? run.commit + 1) <= run.commit);
+    holds(isSo, () => `the run ${run.id} misses jobs that are kept: ${error}`);
+  }
   if (
     last.status === 'cancelled' ||
-    /stopped/.test(errorOf(last.body)) ||
+    /stopped|no longer stored/.test(error) ||
     isStillborn(run) ||
     members.some(job => isDisturbed(past, job))
   )
     return;
-  const generations = past.pipelinesAt(run.commit);
+  const generations = generationsOf(past, family, run);
   // What it called began by the definitions of its own time.
-  if (members.some(job => job.plugin === pipelinePlugin && !isSameTime(past, run, job))) return;
-  const problems = generations.map(pipelines => problemOf(past, pipelines, run, members, compared));
+  const inside = [...members, ...earlier].filter(job => job.plugin === pipelinePlugin);
+  if (inside.some(job => !isSameTime(past, family, run, job))) return;
+  const problems = generations.map(pipelines => problemOf(past, pipelines, run, { members, earlier }, compared));
   holds(
     problems.some(problem => problem === null),
     () => problems[0]!,
   );
 }
 
-function isSameTime({ pipelinesAt }: Past, run: KnownJob, called: KnownJob): boolean {
-  const then = pipelinesAt(run.commit);
-  const now = pipelinesAt(called.commit);
+/** The definitions that it may go by: those of the run that it goes on from, if there is one. */
+function generationsOf(past: Past, family: Family, run: KnownJob): readonly (readonly Pipeline[])[] {
+  const source = sourceOf(family, run);
+  return source ? generationsOf(past, family, source) : past.pipelinesAt(run.commit);
+}
+
+function isSameTime(past: Past, family: Family, run: KnownJob, called: KnownJob): boolean {
+  const then = generationsOf(past, family, run);
+  const now = generationsOf(past, family, called);
   return then.length === 1 && now.length === 1 && then[0] === now[0];
 }
 
 /** A job that did not end by its plugin alone: its attempts ran out by losses, its secrets were revoked, it was held too long. */
-function isDisturbed({ code }: Past, job: KnownJob): boolean {
+function isDisturbed(past: Past, job: KnownJob): boolean {
   const { status, body } = job.attempts.at(-1)!;
   const error = errorOf(body);
   if (status === 'cancelled') return true;
-  if (job.plugin === pipelinePlugin) return /stopped/.test(error);
+  if (job.plugin === pipelinePlugin) return /stopped|no longer stored/.test(error);
   if (isStillborn(job)) return false;
-  const end = code.end(callOf(job));
+  const end = past.code.end(callOf(past, job));
   return (
     losses.test(error) ||
     unrun.test(error) ||
@@ -250,15 +268,16 @@ function problemOf(
   past: Past,
   pipelines: readonly Pipeline[],
   run: KnownJob,
-  members: readonly KnownJob[],
+  { members, earlier }: { readonly members: readonly KnownJob[]; readonly earlier: readonly KnownJob[] },
   compared: Compared,
 ): string | null {
   const { code } = past;
+  const again = past.againOf(run.id);
   const uses = usesOf(pipelines);
   // Events of its jobs start runs of their own, each of which is looked at by itself.
   const deaf = pipelines.map(({ on, ...rest }) => rest);
   const naive = new Naive(deaf, (stepId, payload, context) => {
-    const { verdict, ...act } = code.end({ instance: uses.get(stepId)!, stepId, payload, context });
+    const { verdict, ...act } = code.end({ instance: uses.get(stepId)!, stepId, payload, context, again });
     return verdict === 'ok' ? act : { error: act.error ?? '' };
   });
   const expected = naive.run(run.command, run.payload as never, unpack(run.group.context));
@@ -276,7 +295,13 @@ function problemOf(
   compared.children += made.length;
   const there = sorted(made);
   const should = sorted(naive.made);
-  if (there.join('\n') === should.join('\n')) return null;
+  // What it has not made it has taken over.
+  const missing = without(should, there);
+  const taken = sorted(earlier.filter(isSuccessfulJob).map(madeOf));
+  if (without(there, should).length === 0 && without(missing, taken).length === 0) {
+    compared.taken += missing.length;
+    return null;
+  }
   return `the run ${run.id} of ${run.command} has ${there.length} jobs:\n${there.join('\n')}\nand should have ${should.length}:\n${should.join('\n')}`;
 }
 

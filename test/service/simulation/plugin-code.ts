@@ -1,4 +1,5 @@
-// What plugin code does in these worlds: it follows from the seed, the payload and the number of the attempt alone.
+// What plugin code does in these worlds: it follows from the seed, the payload, the number of the attempt, and how often the tree of the job
+// has been run again.
 import type { Verdict } from '../../../runtime/host/wire/plugin-host.ts';
 import type { Json } from '../../../runtime/packing.ts';
 import { masked } from '../../unit/actors/pipeline/naive.ts';
@@ -13,6 +14,8 @@ export type Call = {
   readonly stepId: string | null;
   readonly payload: Json;
   readonly context: Json;
+  /** How often its tree has been run again: what could never succeed has been mended since. */
+  readonly again: number;
 };
 export type Act = {
   readonly verdict: Verdict;
@@ -60,10 +63,10 @@ export class PluginCode {
   }
 
   #plan(call: Call): { dice: Dice; failures: number; isFatal: boolean; isTimeout: boolean } {
-    const { instance, stepId, payload, context } = call;
+    const { instance, stepId, payload, context, again } = call;
     const dice = new Dice(this.#seed, JSON.stringify([instance, stepId, masked(payload), masked(context)]));
     const fails = dice.chance(this.#faults.oddsOf('taskFails'));
-    const isFatal = dice.chance(this.#faults.oddsOf('taskFailsForGood'));
+    const isFatal = dice.chance(this.#faults.oddsOf('taskFailsForGood')) && again === 0;
     const isTimeout = dice.chance(this.#faults.oddsOf('taskTimesOut'));
     const failures = fails || isTimeout ? 1 + dice.below(3) : 0;
     return { dice, failures, isFatal, isTimeout };

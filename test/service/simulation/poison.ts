@@ -1,5 +1,6 @@
 // Records that a process finds undecodable: its reads of them give bytes that are none. What the disk should have had stays beside,
 // for the questions about it. A tree with such a record is damaged, and may stop where it is; everything else goes on.
+import { blockOf, parseId } from '../../../runtime/ids.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Commits } from './commits.ts';
@@ -14,6 +15,8 @@ const openRunsMin = 30;
 /** Packed, it would be a list of three: it has none. */
 const garbage = Buffer.of(0x93);
 const runKeyBytes = 16;
+
+type LoggedRecord = { readonly table?: Table; readonly key?: string };
 
 export class Poison {
   /** Roots of trees that may not settle. */
@@ -49,6 +52,18 @@ export class Poison {
 
   has(table: Table, key: Uint8Array): boolean {
     return this.#records.size > 0 && this.#records.has(nameOf(table, key));
+  }
+
+  isOf({ table, key = '' }: LoggedRecord): boolean {
+    return table !== undefined && this.has(table, Buffer.from(key, 'hex'));
+  }
+
+  /** Whether what was logged comes of such a record, or of a run that has one. */
+  explains({ error, ...record }: LoggedRecord & { readonly error: string }): boolean {
+    if (this.isOf(record)) return true;
+    const [, run] = /^(?:Error: )?run ([0-9a-f-]{36}): /.exec(error) ?? [];
+    const id = run && parseId(run);
+    return Boolean(id && (this.has('runs', id) || this.has('open', blockOf(id))));
   }
 
   /** A record is written: of a retry that was set aside there is a new one. Any other stays as it is. */

@@ -13,7 +13,7 @@ export type Ran = {
   readonly turns: number;
   /** What broke, and where; null: nothing. */
   readonly problem: string | null;
-  readonly compared: Compared | null;
+  readonly compared: (Compared & { readonly acted: number }) | null;
   /** How often each fault struck. */
   readonly struck: ReadonlyMap<string, number>;
 };

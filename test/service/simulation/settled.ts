@@ -1,7 +1,7 @@
 // Where no fault strikes any more, nothing stays open and nobody waits, but in trees that have lost a record.
 import { findJob } from '../../../actors/job/views/jobs.ts';
-import { parseId } from '../../../runtime/ids.ts';
-import type { Store } from '../../../runtime/store/store.ts';
+import { jobIdBytes, parseId } from '../../../runtime/ids.ts';
+import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Callers } from './callers.ts';
 import type { Commits } from './commits.ts';
@@ -16,10 +16,28 @@ type Past = {
   readonly vault: VaultModel;
 };
 
+/** Where nothing is left. */
+const tables = [
+  'open',
+  'retries',
+  'runs',
+  'lists',
+  'emissions',
+  'descendants',
+  'holds',
+  'pauses',
+  'actions',
+  'reuse_index',
+  'reuse_needs',
+] as const satisfies readonly Table[];
+
 export function isSettled({ store, commits, callers, poison, vault }: Past): void {
-  for (const table of ['open', 'retries', 'runs', 'lists', 'emissions', 'descendants', 'holds', 'pauses'] as const) {
+  for (const table of tables) {
     for (const key of store.keys(table, {})) {
-      const roots = table === 'holds' || table === 'pauses' ? [] : [...commits.rootsOf(table, Buffer.from(key))];
+      const isOfTree = table !== 'holds' && table !== 'pauses';
+      // What is needed is named before the root that needs it.
+      const id = Buffer.from(table === 'reuse_needs' ? key.subarray(jobIdBytes) : key);
+      const roots = isOfTree ? [...commits.rootsOf(table, id)] : [];
       const isDamaged = roots.length > 0 && roots.every(root => poison.roots.has(root));
       holds(isDamaged, () => `everything should have settled, and ${table} has ${Buffer.from(key).toString('hex')}`);
     }

@@ -1,7 +1,6 @@
 // One world for the whole ledger: its real actors and turns over a store in memory, with hosts, callers, clock and disk made of values.
 // Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
-
-import { blockOf, parseId } from '../../../runtime/ids.ts';
+import { parseId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import { type Batch, type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
@@ -16,12 +15,15 @@ import { frameHolds, hostsHold } from './handing-out.ts';
 import { Hosts, nameOf } from './hosts.ts';
 import { InForce } from './in-force.ts';
 import { Ledger, type RunLimits } from './ledger.ts';
+import { Many } from './many.ts';
 import { type Compared, compare } from './model.ts';
 import { Operators } from './operators.ts';
 import { PluginCode } from './plugin-code.ts';
 import { Poison } from './poison.ts';
+import { Reruns } from './reruns.ts';
 import { isSettled } from './settled.ts';
 import { auditRetentionUsOf, type Generation, setupOf, without } from './setup.ts';
+import { Stopping } from './stopping.ts';
 import { VaultModel } from './vault-model.ts';
 
 const hourUs = 3_600_000_000;
@@ -45,6 +47,8 @@ export class World {
   readonly #callers: Callers;
   readonly #operators: Operators;
   readonly #cancels: CancelModel;
+  readonly #reruns: Reruns;
+  readonly #many: Many;
   readonly #vault: VaultModel;
   readonly #code: PluginCode;
   readonly #runs: RunLimits;
@@ -57,10 +61,7 @@ export class World {
   #nowUs = 1_700_000_000_000_000;
   #isDiskLow = false;
   #isDiskFull = false;
-  /** In good order: it was asked for; its hosts have ended; it was answered. */
-  #stop: 'no' | 'asked' | 'hosts ended' | 'answered' = 'no';
-  /** Who has asked for the stop. */
-  #stopper: ReplyTo | null = null;
+  #stop = new Stopping();
   /** Effects of a turn that still get out before the process is killed. */
   #effectsLeft = Number.POSITIVE_INFINITY;
 
@@ -84,15 +85,24 @@ export class World {
     this.#store = this.#poison.over({ ...memory, commit: batch => this.#commit(memory, batch) });
     this.#vault = new VaultModel(memory, new Dice(seed, 'vault'));
     this.#code = new PluginCode(seed, this.faults);
-    this.#hosts = new Hosts(new Dice(seed, 'hosts'), this.faults, this.#code, held => {
-      holds(this.#stop !== 'hosts ended', () => 'a frame leaves for a host that was told to stop');
-      frameHolds(held, this.#surroundings);
-      this.#operators.frameHolds(held, this.#hosts.held, this.#nowUs);
-    });
+    this.#hosts = new Hosts(
+      new Dice(seed, 'hosts'),
+      this.faults,
+      this.#code,
+      id => this.#commits.againOf(id),
+      held => {
+        holds(this.#stop.state !== 'hosts ended', () => 'a frame leaves for a host that was told to stop');
+        frameHolds(held, this.#surroundings);
+        this.#operators.frameHolds(held, this.#hosts.held, this.#nowUs);
+      },
+    );
     const find = (id: string) => this.#commits.find(id);
     const isDamaged = (id: string) => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!));
     this.#cancels = new CancelModel(this.#commits, isDamaged);
-    this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, { find, isDamaged }, this.#cancels);
+    this.#reruns = new Reruns(memory, this.#commits, new Dice(seed, 'reruns'), isDamaged);
+    this.#many = new Many(memory, this.#commits, this.#cancels, new Dice(seed, 'many'), isDamaged);
+    const parts = [{ find, isDamaged }, this.#cancels, this.#reruns] as const;
+    this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, ...parts);
     this.#operators = new Operators(memory, new Dice(seed, 'operators'));
     this.#setup = this.#setupOf(0);
     this.#inForce.begin(this.#setup, 0);
@@ -104,19 +114,20 @@ export class World {
     return { store, commits: this.#commits, cancels: this.#cancels, hosts: this.#hosts, vault: this.#vault, configs };
   }
 
-  run(): Compared {
+  run(): Compared & { readonly acted: number } {
     while (this.turns < this.#scenario.turns) this.#step();
     this.faults.isCalm = true;
     this.#settle();
     isSettled({ ...this.#surroundings, callers: this.#callers, poison: this.#poison });
     this.#cancels.ends(this.#store);
-    return this.#compare();
+    this.#reruns.ends();
+    return { ...this.#compare(), acted: this.#many.ends() };
   }
 
   #start(): void {
     this.#effectsLeft = Number.POSITIVE_INFINITY;
     this.#isDiskLow = false;
-    this.#stop = 'no';
+    this.#stop = new Stopping();
     if (this.faults.strikes('clockBack')) this.#nowUs -= hourUs;
     this.#inForce.settle(this.#commits.count);
     this.#vault.isLocked = this.faults.strikes('sealed');
@@ -138,21 +149,20 @@ export class World {
   }
 
   #answered(to: ReplyTo, value: unknown): void {
-    if ((value as { readonly kind: string }).kind === 'stopped') this.#stop = 'answered';
-    if (this.#operators.answered(to, value)) return;
+    if ((value as { readonly kind: string }).kind === 'stopped') this.#stop.state = 'answered';
+    if (this.#many.answered(to, value) || this.#operators.answered(to, value)) return;
     this.#callers.answered(to, value, this.#ledger.condition === 'over');
   }
 
   /** What fails by itself, and was made to fail by nobody. */
   #logged(message: string, fields: object): void {
-    const { error = '', table, key = '' } = fields as { readonly error?: string; readonly table?: Table; key?: string };
-    if (table && this.#poison.has(table, Buffer.from(key, 'hex'))) {
-      this.faults.note('recordPoisoned');
-      return;
-    }
-    const [, run] = /^(?:Error: )?run ([0-9a-f-]{36}): /.exec(error) ?? [];
-    const id = run && parseId(run);
-    if (id && (this.#poison.has('runs', id) || this.#poison.has('open', blockOf(id)))) return;
+    const { error = '', ...record } = fields as {
+      readonly error?: string;
+      readonly table?: Table;
+      readonly key?: string;
+    };
+    if (this.#poison.isOf(record)) this.faults.note('recordPoisoned');
+    if (this.#poison.explains({ ...record, error })) return;
     const isOurs = /^(?:Error: )?poisoned/.test(error) || message === 'the disk is full';
     holds(isOurs, () => `${message}: ${error}`);
   }
@@ -164,6 +174,7 @@ export class World {
     this.#endHosts();
     this.#callers.drop();
     this.#operators.drop();
+    this.#many.drop();
     this.#vault.reread();
     if (this.#poison.isWanted && this.faults.tries('recordPoisoned')) this.#poison.strike(this.#dice);
     this.#start();
@@ -218,10 +229,12 @@ export class World {
   #step(): void {
     const dice = this.#dice;
     if (this.faults.strikes('killedBetweenTurns')) this.#restart();
-    if (this.#ledger.condition === 'up' && this.faults.strikes('stopped')) this.#end();
+    if (this.#ledger.condition === 'up' && this.faults.strikes('stopped'))
+      this.#stop.begin(this.#ledger, this.#callers);
     for (let inputs = dice.below(4); inputs > 0; inputs--) this.#input();
     if (dice.chance(0.1)) this.#isDiskFull = false;
-    if (this.#stop === 'asked' && !this.#ledger.isDue && dice.chance(0.2)) this.#endStopping();
+    if (this.#stop.state === 'asked' && !this.#ledger.isDue && dice.chance(0.2))
+      this.#stop.endHosts(this.#ledger, this.#hosts);
     if (this.#ledger.isDue || dice.chance(0.1)) this.#turn();
     else if (this.#hosts.held.length === 0 || this.#ledger.condition !== 'up') this.#wait();
   }
@@ -229,8 +242,10 @@ export class World {
   /** Something comes from outside. */
   #input(): void {
     const [ledger, dice] = [this.#ledger, this.#dice];
-    for (const { actor, message } of this.faults.strikes('cancelled') ? this.#callers.cancel() : [])
-      ledger.deliver(actor, message);
+    const cancels = this.faults.strikes('cancelled') ? this.#callers.cancel() : [];
+    const reruns = this.faults.strikes('ranAgain') ? this.#callers.rerun() : [];
+    for (const { actor, message } of [...cancels, ...reruns]) ledger.deliver(actor, message);
+    if (this.faults.strikes('actedOnMany')) ledger.deliver('job', this.#many.next());
     const kind = dice.below(10);
     if (kind < 4 && this.#unsettled < unsettledMax) {
       const { actor, message } = this.faults.strikes('callThrows')
@@ -261,23 +276,6 @@ export class World {
     this.#ledger.deliver('vault', { kind: 'prune_audit', beforeUs });
   }
 
-  /** A stop in good order: hosts have a while, then they are ended, and nothing is charged to what they still ran. */
-  #end(): void {
-    if (this.#stop !== 'no') return;
-    this.#stop = 'asked';
-    this.#stopper = this.#callers.stop();
-    this.#ledger.stop(this.#stopper);
-  }
-
-  /** The hosts have had their while. What must not run twice may be charged: nobody knows whether it has begun. */
-  #endStopping(): void {
-    this.#stop = 'hosts ended';
-    for (const { frame, tasks } of this.#hosts.held)
-      if (frame.instance === 'careful') for (const task of tasks) this.#hosts.chargeable.add(nameOf(task));
-    this.#hosts.end();
-    this.#ledger.deliver('job', { kind: 'hosts_stopped', replyTo: this.#stopper });
-  }
-
   #admit(isLow: boolean): void {
     this.#isDiskLow = isLow;
     if (this.#ledger.condition === 'up')
@@ -305,7 +303,7 @@ export class World {
     else if (condition !== 'up') {
       this.#ledger.tick();
       this.#restartIfStopped();
-    } else if (this.#stop === 'asked') this.#endStopping();
+    } else if (this.#stop.state === 'asked') this.#stop.endHosts(this.#ledger, this.#hosts);
     else if (alarmUs !== null) {
       this.#nowUs = Math.max(this.#nowUs, alarmUs);
       this.#ledger.ring();
@@ -333,7 +331,7 @@ export class World {
   }
 
   #restartIfStopped(): boolean {
-    if (this.#stop !== 'answered') return false;
+    if (this.#stop.state !== 'answered') return false;
     const [running] = this.#commits.out();
     // Where its last turn failed, nothing more was written.
     holds(
@@ -352,7 +350,7 @@ export class World {
   /** No fault strikes any more: everything goes on to its end. */
   #settle(): void {
     this.#isDiskFull = false;
-    if (this.#stop !== 'no') this.#restart();
+    if (this.#stop.state !== 'no') this.#restart();
     this.#setup = this.#setupOf(this.#drawn);
     this.#apply(this.#setup);
     this.#admit(false);
@@ -366,8 +364,9 @@ export class World {
       else if (this.#ledger.alarmUs !== null) this.#wait();
       else {
         const paused = this.#operators.first;
-        if (paused === null) return;
-        this.#ledger.deliver('job', this.#operators.resume(paused));
+        if (paused !== null) this.#ledger.deliver('job', this.#operators.resume(paused));
+        else if (this.#many.isOpen) this.#ledger.deliver('job', this.#many.step());
+        else return;
       }
     }
   }
@@ -381,6 +380,8 @@ export class World {
       untakeable: this.#hosts.untakeable,
       damaged: this.#poison.roots,
       cancels: this.#cancels,
+      againOf: id => this.#commits.againOf(id),
+      prunedAt: id => this.#commits.prunedAt(id),
       code: this.#code,
       jobsPerRootMax: config.service.jobsPerRootMax,
       attemptsOf: instance => {

@@ -1,0 +1,269 @@
+// Actions over many jobs: those who begin them, what drives them on, as the main thread does, and what therefore must be so. Each takes
+// every job that matched at its moment, once, and no others.
+import type { ActionStepReply, MomentReply } from '../../../actors/job/protocol.ts';
+import {
+  type ActionPlan,
+  type ActionResult,
+  type Deed,
+  deeds,
+  type Moment,
+  readAction,
+  type Selection,
+  takenBy,
+} from '../../../actors/job/records/action.ts';
+import { headgatePlugin, pipelinePlugin, type Status } from '../../../actors/job/records/job.ts';
+import { NameTable } from '../../../actors/job/records/name-table.ts';
+import { countMatches, nextMatches } from '../../../actors/job/views/matches.ts';
+import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
+import { pack } from '../../../runtime/packing.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { ReplyTo } from '../../../runtime/turn.ts';
+import { holds } from './broken.ts';
+import type { CancelModel } from './cancel-model.ts';
+import { type Commits, type KnownJob, partOf } from './commits.ts';
+import type { Dice } from './dice.ts';
+
+/** Beside those of callers and operators. */
+const firstAsk = 2_000_000_000;
+/** Of so many, their jobs are taken a few at a time. */
+const pageMax = 5;
+const openMax = 3;
+
+type Wanted = { readonly deed: Deed; readonly selection: Selection; readonly limit: number | null };
+type Act = {
+  /** Who has asked for it, as its job and those that it makes say. */
+  readonly by: string;
+  readonly plan: ActionPlan;
+  /** The jobs that matched at its moment. */
+  readonly matching: ReadonlySet<string>;
+  /** As was answered. */
+  id: string | null;
+};
+type Ask =
+  | { readonly kind: 'moment'; readonly wanted: Wanted }
+  | { readonly kind: 'start'; readonly act: Act }
+  | { readonly kind: 'step'; readonly by: string };
+
+export class Many {
+  readonly #reader: Reader;
+  readonly #commits: Commits;
+  readonly #cancels: CancelModel;
+  readonly #dice: Dice;
+  readonly #isDamaged: (id: string) => boolean;
+  readonly #asks = new Map<number, Ask>();
+  readonly #acts: Act[] = [];
+  /** Those whose jobs were counted, and that nobody has heard of yet. */
+  readonly #counted: Act[] = [];
+  /** Steps that were sent: they may come again. */
+  readonly #sent: object[] = [];
+  #asked = firstAsk;
+
+  constructor(reader: Reader, commits: Commits, cancels: CancelModel, dice: Dice, isDamaged: (id: string) => boolean) {
+    this.#reader = reader;
+    this.#commits = commits;
+    this.#cancels = cancels;
+    this.#dice = dice;
+    this.#isDamaged = isDamaged;
+  }
+
+  /** The process has ended: nobody is answered any more. */
+  drop(): void {
+    this.#asks.clear();
+    this.#counted.length = 0;
+    this.#sent.length = 0;
+  }
+
+  get isOpen(): boolean {
+    return this.#open().length > 0;
+  }
+
+  /** What somebody asks next, or what goes on. */
+  next(): object {
+    const counted = this.#counted.shift();
+    if (counted) return this.#start(counted);
+    const open = this.#open().length;
+    if (open === 0 || (open < openMax && this.#dice.chance(0.2))) {
+      const kind = 'ask_moment';
+      return { kind, replyTo: this.#ask({ kind: 'moment', wanted: this.#wanted() }) };
+    }
+    if (this.#sent.length > 0 && this.#dice.chance(0.1)) return this.#dice.pick(this.#sent);
+    return this.step();
+  }
+
+  /** The next jobs of one that goes on, as of the last commit. */
+  step(): object {
+    const id = this.#dice.pick(this.#open());
+    const { plan, progress } = readAction(this.#reader, id)!;
+    const { by } = plan;
+    const after = progress.cursor && Buffer.from(progress.cursor);
+    const options = { ...this.#where(plan.selection, plan.moment), after };
+    const { ids, isEnd } = done(nextMatches(options, 1 + this.#dice.below(pageMax)));
+    const step = { kind: 'action_step', id, after, ids: Buffer.concat(ids), isLast: isEnd };
+    // Nobody hears the answer of one that comes again.
+    this.#sent.push({ ...step, replyTo: this.#ask({ kind: 'step', by }) });
+    return { ...step, replyTo: this.#ask({ kind: 'step', by }) };
+  }
+
+  #open(): JobId[] {
+    return Array.from(this.#reader.keys('actions', {}), key => Buffer.from(key));
+  }
+
+  #where(selection: Selection, moment: Moment) {
+    return { reader: this.#reader, names: new NameTable(this.#reader), selection, moment };
+  }
+
+  #wanted(): Wanted {
+    const dice = this.#dice;
+    const deed = dice.pick(deeds);
+    const status = dice.pick<Status | null>(
+      deed === 'rerun'
+        ? ['failed', 'failed', 'dead', 'succeeded', 'cancelled', null]
+        : [null, null, 'queued', 'running'],
+    );
+    const plugin = dice.pick([null, null, 'a', 'tally', 'throng', 'stubborn', pipelinePlugin]);
+    const selection = {
+      plugin,
+      command: null,
+      status,
+      submittedBy: dice.pick([null, null, 'x']),
+      pipeline: plugin === null && dice.chance(0.2) ? dice.pick(['p', 'q']) : null,
+      jobId: null,
+      run: null,
+      root: null,
+      parent: null,
+      error: null,
+      query: null,
+      fromUs: null,
+      toUs: null,
+      children: dice.chance(0.5),
+    };
+    // What is run again is more to do.
+    const limit = deed === 'rerun' || dice.chance(0.2) ? 1 + dice.below(6) : null;
+    return { deed, selection, limit };
+  }
+
+  #ask(ask: Ask): ReplyTo {
+    const replyTo = { thread: 'edge', ask: ++this.#asked };
+    this.#asks.set(replyTo.ask, ask);
+    return replyTo;
+  }
+
+  /** Whether it was asked here. */
+  answered({ ask }: ReplyTo, value: unknown): boolean {
+    if (ask <= firstAsk) return false;
+    const asked = this.#asks.get(ask);
+    this.#asks.delete(ask);
+    const { kind } = value as { readonly kind: string };
+    // A step that came again is answered again.
+    if (!asked || kind === 'refused') return true;
+    if (asked.kind === 'moment') this.#count(asked.wanted, (value as MomentReply).moment);
+    else if (asked.kind === 'start') asked.act.id = formatId((value as { readonly id: JobId }).id);
+    else this.#taken(asked.by, (value as ActionStepReply).cursor);
+    return true;
+  }
+
+  /** Nothing starts any more of what an action has cancelled. */
+  #taken(name: string, cursor: JobId | null): void {
+    const { plan, matching } = this.#acts.find(({ by }) => by === name)!;
+    if (cursor === null || plan.deed !== 'cancel' || plan.selection.status !== null) return;
+    for (const id of matching) if (id <= formatId(cursor)) this.#cancels.taken(id);
+  }
+
+  /** What matches is worked out from the commits alone, and must be what is counted. */
+  #count({ deed, selection, limit }: Wanted, moment: Moment): void {
+    const known = [...this.#commits.jobs()].filter(job => this.#mayMatch(job, selection, moment));
+    const matching = new Set(known.map(({ id }) => id));
+    const { matched } = done(countMatches(this.#where(selection, moment)));
+    const isSo = isSure(selection) ? matched === matching.size : matched <= matching.size;
+    const text = JSON.stringify(selection);
+    holds(isSo, () => `${matched} jobs are said to match, not ${matching.size}: ${text}`);
+    const by = `action ${this.#acts.length + this.#counted.length + 1} ${this.#asked}`;
+    const common = { searchedUs: null, perSecond: null, reason: null };
+    const plan = { deed, selection, moment, limit, matched, by, ...common };
+    this.#counted.push({ by, plan, matching, id: null });
+  }
+
+  #start(act: Act): object {
+    this.#acts.push(act);
+    if (act.plan.deed === 'cancel') this.#cancels.asks(act.matching);
+    return { kind: 'start_action', plan: act.plan, payload: pack({}), replyTo: this.#ask({ kind: 'start', act }) };
+  }
+
+  /** Whether the job matched as of the last commit, or may have: who waits and who runs is not told apart. */
+  #mayMatch({ id, plugin, command, group, attempts }: KnownJob, selection: Selection, { block }: Moment): boolean {
+    if (plugin === headgatePlugin || this.#commits.prunedAt(id) !== null) return false;
+    if (Buffer.compare(blockOf(parseId(id)!), block) >= 0) return false;
+    if (selection.plugin !== null && plugin !== selection.plugin) return false;
+    if (selection.submittedBy !== null && group.submittedBy !== selection.submittedBy) return false;
+    if (!selection.children && group.run !== null) return false;
+    const isRun = plugin === pipelinePlugin && command === selection.pipeline;
+    const isInside = selection.children && group.pipeline === selection.pipeline;
+    if (selection.pipeline !== null && !isRun && !isInside) return false;
+    const last = attempts.at(-1);
+    const { status } = selection;
+    return status === null || (last?.final ? last.status === status : !isSure(selection));
+  }
+
+  /** At the end: each has taken what it should, once. How many jobs that were. */
+  ends(): number {
+    let acted = 0;
+    const jobs = [...this.#commits.jobs()];
+    for (const act of this.#acts) {
+      const own = jobs.filter(job => job.plugin === headgatePlugin && job.group.submittedBy === act.by);
+      const made = jobs.filter(({ plugin, group }) => isBy(act, group) && plugin !== headgatePlugin);
+      holds(own.length <= 1, () => `${act.by} has begun ${own.length} times`);
+      holds(
+        act.id === null || own[0]?.id === act.id,
+        () => `${act.by} was accepted as ${act.id}, which does not exist`,
+      );
+      holds(own.length === 1 || made.length === 0, () => `${act.by} was not accepted, and has run jobs again`);
+      if (own.length === 1) acted += this.#actHolds(act, own[0]!, made);
+    }
+    return acted;
+  }
+
+  #actHolds({ by, plan, matching }: Act, own: KnownJob, made: readonly KnownJob[]): number {
+    const { deed, limit, selection } = plan;
+    const taken = made.map(({ group }) => formatId(group.rerun!.of));
+    for (const [place, id] of taken.entries()) {
+      holds(matching.has(id), () => `${by} has run ${id} again, which did not match when it was accepted`);
+      holds(taken.indexOf(id) === place, () => `${by} has run ${id} again twice`);
+    }
+    if ([...matching, own.id].some(this.#isDamaged)) return 0;
+    const { status, body } = own.attempts.at(-1)!;
+    const result = partOf(body, 'result') as unknown as ActionResult;
+    const { matched, done, failed, skipped } = result;
+    const most = Math.min(plan.matched, limit ?? plan.matched);
+    const count = takenBy(result);
+    const isWhole = status === 'succeeded';
+    const said = JSON.stringify({ done, failed, skipped });
+    holds(matched === plan.matched, () => `${by} says that ${matched} jobs matched, not ${plan.matched}`);
+    // Who waited and who ran at its moment is not known for good.
+    const isSo = !isSure(selection) ? count <= matching.size : isWhole ? count === most : count <= most;
+    holds(isSo, () => `${by} has taken ${said}, and not ${most} jobs`);
+    if (deed !== 'rerun') return done;
+    holds(done === taken.length, () => `${by} says that it has run ${done} jobs again, not ${taken.length}`);
+    // Those that nothing kept from being taken.
+    const kept = [...matching].filter(id => this.#commits.prunedAt(id) === null).length;
+    const isAll = !isWhole || limit !== null || !isSure(selection) || selection.status === null;
+    holds(isAll || done + failed >= kept, () => `${by} has taken ${said} of ${kept} jobs that are kept`);
+    return done;
+  }
+}
+
+/** Whether the ends of jobs alone decide what matches. */
+function isSure({ status }: Selection): boolean {
+  return status !== 'queued' && status !== 'running' && status !== 'cancelled';
+}
+
+function isBy({ by }: Act, { submittedBy, rerun, run, parent }: KnownJob['group']): boolean {
+  return submittedBy === by && rerun !== null && run === null && parent === null;
+}
+
+function done<T>(work: Sliced<T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}
