@@ -20,13 +20,13 @@ export class FailedRecordError extends Error {
   }
 }
 
-/** The error, with the record that made it. The innermost record counts; an error of the store itself has none. */
+/** Adds the record that caused the error. The innermost record counts; an error of the store itself has none. */
 export function blame(record: FailedRecord, error: unknown): unknown {
   if (error instanceof FailedRecordError || error instanceof StoreFull || isStoreFault(error)) return error;
   return new FailedRecordError(record, error);
 }
 
-/** Does the work. An error of it names the record. */
+/** Does the work. If it throws, the error names the record. */
 export function blaming<T>(record: FailedRecord, work: () => T): T {
   try {
     return work();

@@ -32,7 +32,7 @@ export function wantsType({ types }: Filter, group: Observations): boolean {
   return types === null || types.has(group.type);
 }
 
-/** Whether the filter goes by type alone. */
+/** Whether the filter selects by type alone. */
 export function wantsAll({ jobId, root, run }: Filter): boolean {
   return jobId === null && root === null && run === null;
 }

@@ -355,7 +355,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       runs.seal(turn);
       acceptor.seal(turn);
       const isWalking = isLoaded && cancelling.step(turn);
-      // Held jobs may have been among those that have ended.
+      // Some of the jobs that ended may have been held.
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
       if (dispatcher.dispatch(turn) || isWalking) turn.after(() => self({ kind: 'wake' }));

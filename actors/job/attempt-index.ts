@@ -1,4 +1,4 @@
-// What is known of attempts by their jobs, so that one of very many is found without a search.
+// A map from jobs to values about their attempts, so that the value of one among very many jobs is found without a search.
 import type { OpenBlock } from './records/open.ts';
 
 export class AttemptIndex<T> {

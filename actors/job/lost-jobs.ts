@@ -9,7 +9,7 @@ import { keyText } from './records/open.ts';
 import { afterIds, rerunKey, takersOver } from './records/reruns.ts';
 import { BlockCache, twoBlocks } from './views/block-cache.ts';
 
-/** An object is valid for one turn. */
+/** Collects the runs that lose jobs in one turn. */
 export class LostJobs {
   readonly #reader: Reader;
   readonly #blocks: BlockCache;

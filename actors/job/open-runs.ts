@@ -4,7 +4,7 @@ import type { Reader } from '../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';
 import { keyText } from './records/open.ts';
 
-/** Valid for one commit. */
+/** Its answers are valid for one commit. */
 export class OpenRuns {
   readonly #reader: Reader;
   readonly #known = new Map<string, boolean>();

@@ -24,7 +24,7 @@ export interface IdempotencyStore {
 /** The event that a call or webhook delivery represents. */
 export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
 
-/** A job that is run again: what the new job takes over from it besides payload and event. */
+/** The data that a rerun takes from its original job, besides payload and event. */
 export type RerunSource = {
   readonly rerun: Rerun;
   /** Packed map: the baggage. */
@@ -208,7 +208,7 @@ export type CancelJob = {
   readonly id: JobId;
   readonly by: string;
   readonly reason: string | null;
-  /** Also the runs that events of its jobs have started, and so on. */
+  /** Whether to cancel also the runs that events of its jobs have started, and so on. */
   readonly detached?: boolean;
 };
 /** The status after the commit; null: there is no such job. An unsettled job is being stopped. */
@@ -229,7 +229,7 @@ export type QueueReply = {
   readonly delayed: number;
   /** Jobs that are held by something other than a pause. */
   readonly held: number;
-  /** Held by a pause. */
+  /** Jobs that are held by a pause. */
   readonly paused: number;
   /** The sum of held and paused. */
   readonly waiting: number;

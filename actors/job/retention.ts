@@ -38,7 +38,7 @@ type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 /** A block on the way of a walk. `block` null: it is open and was not read, because its key says when it was accepted. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
-/** What the steps of one turn share. */
+/** The data that the steps of one turn share. */
 type SweepContext = {
   readonly turn: Turn;
   readonly beforeUs: number;

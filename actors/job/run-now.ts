@@ -1,11 +1,11 @@
-// Makes a job due at once that waits for the time of its next attempt.
+// Makes the next attempt of a job due immediately.
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
 import { keyText } from './records/open.ts';
 
-/** False: the job waits for no time. */
+/** False: the job does not wait for the time of an attempt. */
 export function runNow(state: JobState, dispatcher: Dispatcher, turn: Turn, id: JobId): boolean {
   const open = state.open.get(keyText(blockOf(id)));
   const job = open && state.retries.remove(open, indexOf(id));

@@ -1,8 +1,8 @@
 // A definition as flat numbered nodes: what follows what, and which sequences have joins. Pure.
 //
-// A sequence that holds joins is a scope: a join gathers everything between the join before it (or the start of the
-// sequence) and itself. The top sequence is one always, because its end gathers the run's result. A nested sequence with
-// joins is one up to its last join; what follows that join, and every other nested sequence, is part of the scope around it.
+// A sequence with joins is a scope: a join gathers everything between the join before it (or the start of the sequence) and itself.
+// The top sequence is always a scope, because its end gathers the run's result. A nested sequence with joins is a scope up to its last
+// join; the rest of it, and every other nested sequence, belong to the scope around it.
 import type { Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import { isLateTemplate, isOfElement } from './template.ts';
 

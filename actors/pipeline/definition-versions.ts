@@ -1,8 +1,7 @@
-// The definitions in force, and those that open runs began with. A run keeps its own, whatever a reload brings.
+// The definitions in force, and those with which open runs began. A run keeps its definition across reloads.
 //
-// How many runs are open of each definition is on disk (`run_counts`), so that a start need not read the runs. The entry goes in
-// the commit that ends the last run of the definition; so there are as many as definitions with open runs, and the selfcheck
-// compares them with the runs (`open_runs_are_counted`).
+// The number of open runs of each definition is stored (`run_counts`), so that a start need not read the runs. The commit that ends the
+// last run of a definition removes its entry. The selfcheck compares the entries with the runs (`open_runs_are_counted`).
 //
 // A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has it, it is removed once all
 // runs that may have used it are pruned (`prune`). Only definitions in use are in memory.

@@ -31,9 +31,9 @@ export type VaultActorOptions = Omit<AuditPruningOptions, 'audit'> & {
 
 export type VaultActor = Actor &
   VaultDelivery & {
-    /** As last committed. */
+    /** The state as of the last commit. */
     readonly state: VaultStatus;
-    /** Tries again to open a vault that does not open: the configuration was reloaded. */
+    /** Called after a reload: tries again to open a vault that did not open. */
     reconfigure(): void;
     /** Writes the anchors of what the turn changed and delivered. */
     close(turn: Turn): void;

@@ -182,7 +182,7 @@ export class Vault {
     this.#isChanged = false;
   }
 
-  /** The same vault under other keys. The batch has every record, sealed again. */
+  /** Returns this vault under other keys, and adds every record to the batch, sealed again. */
   rekeyed(batch: Batch, unlockKey: Uint8Array, keys: Pick<Keyring, 'dataKey' | 'auditKeys'>): Vault {
     const fresh = Vault.make(unlockKey, { ...this.keyring, ...keys }, this.#random);
     for (const principal of this.principals.values()) fresh.putPrincipal(batch, principal);

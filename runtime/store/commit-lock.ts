@@ -1,13 +1,13 @@
 // Keeps commits and openings of one store apart, across processes.
 //
-// LMDB notes the number of the newest commit in `lock.mdb`. A process that opens the store reads that number from the data
-// file and writes it there, without taking any lock. Where another process commits in between, the number goes back by one,
-// and the next commit takes the place of the one before: that one is lost, and pages that are in use are taken for free.
+// LMDB keeps the number of the newest commit in `lock.mdb`. A process that opens the store reads that number from the data file and
+// writes it there, without taking any lock. If another process commits in between, the number goes back by one, and the next commit
+// overwrites the previous one: that commit is lost, and pages that are in use count as free.
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCall } from '../system-library.ts';
 
-/** Of `flock`, on Linux and macOS. */
+/** Constants of `flock`, on Linux and macOS. */
 const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_UN = 8;

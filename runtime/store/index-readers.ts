@@ -5,7 +5,7 @@ import { type IndexTable, IndexUnavailable, type Reader } from './store.ts';
 
 export class IndexReaders {
   readonly #path: string;
-  /** By the identity of the file. A running read continues with the index that it began with. */
+  /** Readers by the identity of their file. A running read continues with the index with which it began. */
   readonly #readers = new Map<string, Reader<IndexTable>>();
 
   /** `path`: the state directory. */

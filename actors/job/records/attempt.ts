@@ -1,4 +1,4 @@
-// How one attempt of a job ended, as it is stored: a short head, then the response's parts just as the host sent them.
+// The stored form of an ended attempt: a short head, then the parts of the response, unchanged as the host sent them.
 //
 //   status (1) | flags (1) | started (8, µs) | completed (8, µs) | body, or its first byte where the body is stored apart
 //

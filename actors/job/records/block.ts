@@ -223,7 +223,7 @@ function packGroup(group: JobGroup) {
     run && packPosition(run),
     group.hooked,
   ] as const;
-  // Absent if no job is run again.
+  // Absent if the group is not a rerun.
   return rerun === null ? packed : ([...packed, [rerun.of, rerun.from, rerun.reason]] as const);
 }
 

@@ -53,11 +53,11 @@ export type JobGroup = {
   readonly run: RunPosition | null;
   /** The job is inside a run that a hook started; no hooks fire there. */
   readonly hooked: boolean;
-  /** Not null: these jobs run another job again. */
+  /** Not null: these jobs are reruns of another job. */
   readonly rerun: Rerun | null;
 };
 
-/** The settled job that is run again, from where, and why. */
+/** The settled job that is rerun, from where, and why. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
 /** `start`: all jobs run again. `failed`: jobs that succeeded are reused. */
 export type RerunFrom = 'start' | 'failed';

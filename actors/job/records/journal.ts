@@ -1,13 +1,7 @@
 // The journal: for each commit, the attempts that ended in it, in order. It contains exactly the stored attempts, indexed by time of
 // completion: logs are listed and counted from these short entries alone.
 //
-//  id (16)
-// attempt (2)
-// status (1)
-// flags (1)
-// queued for, ran for (8 each, µs)
-// command (4)
-// submitter (4)
+//   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { type Body, hasPart, hasText } from '../../../runtime/host/wire/outcome.ts';

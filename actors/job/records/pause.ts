@@ -1,4 +1,4 @@
-// A pause: nothing new starts of a plugin, of one of its commands, of a pipeline or of the whole service, until the pause ends.
+// A pause keeps queued jobs of a plugin, of one of its commands, of a pipeline or of the whole service from starting until it ends.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 export const pauseKinds = ['system', 'pipeline', 'plugin'] as const;

@@ -1,4 +1,4 @@
-// The table of reruns: under each job, the jobs that run it again. Each of these refers back to the job in its group (records/job.ts).
+// The table of reruns: under each job, its reruns. Each of these refers back to the job in its group (records/job.ts).
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { Rerun } from './job.ts';
@@ -45,7 +45,7 @@ export function readReruns(reader: Reader, of: JobId): Reruns {
   return { ids, count };
 }
 
-/** Key: id of the job (16), id of the job that runs it again (16). */
+/** Key: id of the job (16), id of its rerun (16). */
 export function rerunKey(of: JobId, id: Uint8Array): Uint8Array {
   return Buffer.concat([of, id]);
 }

@@ -41,9 +41,9 @@ export type JobView = {
   readonly counts: Tally | null;
   /** Its input. Read on demand. */
   readonly input: JobInput;
-  /** Not null: the job runs another job again. */
+  /** Not null: the job is a rerun of another job. */
   readonly rerun: Rerun | null;
-  /** The jobs that run it again. Read on demand. */
+  /** Its reruns. Read on demand. */
   readonly reruns: Reruns;
 };
 

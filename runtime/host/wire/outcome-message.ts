@@ -121,12 +121,7 @@ export function readTask(body: Buffer): { frameId: number; task: number; reason:
   return { frameId: body.readDoubleLE(0), task: body.readUInt32LE(8), reason: body.subarray(12).toString() };
 }
 
-/**
- * Frame id (8)
- * first task (4)
- * end of the tasks (4)
- * `alone` (1).
- */
+/** Frame id (8) | first task (4) | end of the tasks (4) | `alone` (1). */
 const returnedBytes = 17;
 /** More tasks than a frame can have. */
 const tasksMax = 0xffff;

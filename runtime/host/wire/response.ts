@@ -55,7 +55,7 @@ function noParts(): ResponseParts {
   };
 }
 
-/** The contract, section "Response". Workers may leave out `status`. The mask is that of the frame's secrets. */
+/** The result of a plugin's answer (docs/contract.md#requests-and-responses). Workers may omit `status`. `mask`: that of the frame's secrets. */
 export function resultOfAnswer(
   answer: unknown,
   statusRequired: boolean,

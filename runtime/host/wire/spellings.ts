@@ -36,7 +36,7 @@ function urlsOf(text: string, hex: string): string[] {
   ]);
 }
 
-/** On its own, and after one or two bytes of other text; in both alphabets. */
+/** The spellings in base64: on its own, and after one or two bytes of other text, in both alphabets. */
 function base64Of(text: string): string[] {
   const whole = Buffer.from(text).toString('base64');
   const inner = [0, 1, 2].map(before => {
