@@ -67,8 +67,8 @@ export const readsDownDetail = 'the reads thread has died and is restarting';
 /** The receiver of an answer's chunks. An exception in a callback ends the answer, not the process. */
 export interface AnswerSink {
   /**
-   * False: the reader is too slow, and unsent data accumulates. After a write of less than 16 KiB only the next one may return it. A
-   * reader that takes nothing for about ten seconds is disconnected.
+   * False: the reader is too slow, and unsent data accumulates. If a write has less than 16 KiB, the false may come only with the next
+   * write. A reader that takes nothing for about ten seconds is disconnected.
    */
   write(text: string): boolean;
   /** Calls the function once, when there is room to write, and never synchronously. */

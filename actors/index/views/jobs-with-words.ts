@@ -55,7 +55,7 @@ export function* jobsWithWords(
   return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : position.atUs - 1 };
 }
 
-/** Sorts as the bytes do. */
+/** A text of the id that sorts like its bytes. */
 function textOf(id: Uint8Array): string {
   return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
 }
