@@ -4,7 +4,7 @@ import type { Observations } from './protocol.ts';
 
 /** Observations in the ring; older ones are dropped. */
 export const ringSize = 4096;
-/** The approximate size of the ring; beyond it the oldest groups are dropped. Half of a full ring with the longest error messages. */
+/** The approximate maximum size of the ring; beyond it the oldest groups are dropped. A ring of the longest error messages would take twice as much. */
 export const ringBytesMax = 8 * 2 ** 20;
 /** The approximate size of a group without ids and messages. */
 const groupBytes = 256;

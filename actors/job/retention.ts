@@ -35,7 +35,7 @@ type Commits = Map<number, Buffer>;
 /** The position of a walk through the blocks, and what it has passed in this sweep. */
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
-/** A block on the way of a walk. `block` null: it is open and was not read, because its key says when it was accepted. */
+/** A block that a walk reaches. `block` null: it is open and was not read, because its key has the time of its acceptance. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
 /** The data that the steps of one turn share. */

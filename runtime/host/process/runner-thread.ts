@@ -22,18 +22,18 @@ const graceMs = 100;
 const loadMsMax = 10_000;
 
 export type RunnerThreadEvents = {
-  /** Called when it takes no more frames. */
+  /** Called when the thread takes no more frames. */
   onSpent(): void;
   /** Called when the thread cannot be stopped. */
   onStuck(): void;
-  /** Called when it has ended; null: it was retired. */
+  /** Called when the thread has ended; null: it was retired. */
   onGone(reason: string | null): void;
 };
 
 type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 
 export class RunnerThread {
-  /** When it last became busy or idle. */
+  /** When the thread last became busy or idle. */
   sinceMs = performance.now();
   /** Its `reason` is null while it lives, and if it was retired. */
   readonly #thread: WatchedThread;
@@ -51,7 +51,7 @@ export class RunnerThread {
   #wasLoading = false;
   /** Set while it is being stopped because it blocks: the result of the blocking task, or of all its tasks. */
   #doom: { readonly settled: TaskResult; readonly isForAll: boolean } | null = null;
-  /** It has reported that no task is running: frames that it received since then have not begun. */
+  /** The thread has reported that no task is running: frames that it received since then have not begun. */
   #isOver = false;
   #isEnding = false;
   /** The cancelled task because of which it is being stopped. */
