@@ -52,8 +52,8 @@ test('the table names what is missing with its reason, and judges only by peers 
 });
 
 test('a fan-out that a peer did not do in time is a gap, and the table says why', () => {
-  const short = { ...turn(100, 1), fanoutUs: [null], shortfall: 'a fan-out of 1000 is not done within 60000 ms' };
+  const short = { ...turn(100, 1), fanoutUs: [null], shortfall: 'a fan-out of 1000 did not finish within 60000 ms' };
   const contest = { turns: { headgate: [turn(400, 1)], a: [short] }, works, synced: ['a'], missing: {} };
   expect(contestMetrics(contest).map(({ name }) => name)).not.toContain('fanout_1000.a');
-  expect(contestTable(contest)).toMatch(/a: x 1.*; a fan-out of 1000 is not done within 60000 ms/);
+  expect(contestTable(contest)).toMatch(/a: x 1.*; a fan-out of 1000 did not finish within 60000 ms/);
 });

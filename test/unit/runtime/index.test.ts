@@ -89,7 +89,7 @@ test('an index of another format is set aside, one at most, and that is said', (
     const next = openIndexStore(path, (reason, to) => void said.push({ reason, to }));
     expect(noted(next)).toBe(undefined);
     next.close();
-    expect(said).toEqual([{ reason: 'it has format 1, and this version needs 2', to: expect.any(String) }]);
+    expect(said).toEqual([{ reason: 'it has format 1; this version needs 2', to: expect.any(String) }]);
     expect(asideIn(path).map(name => join(path, name))).toEqual([said[0]!.to]);
     expect(existsSync(join(said[0]!.to, 'data.mdb'))).toBe(true);
   }

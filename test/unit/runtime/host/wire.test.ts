@@ -39,7 +39,7 @@ it('messages are read whole, however they arrive', () => {
 
 it.each([
   ['of a type that there is not', [0, 0, 0, 0, 99], /unknown message type 99/],
-  ['of more bytes than a message may have', [255, 255, 255, 255, 1], /a message has 4294967295 bytes; at most/],
+  ['of more bytes than a message may have', [255, 255, 255, 255, 1], /a message has 4294967295 bytes; the limit is/],
 ])('a message %s is refused', (_, bytes, why) => {
   const reader = new MessageReader(() => {});
   expect(() => reader.push(Buffer.from(bytes))).toThrow(why);
