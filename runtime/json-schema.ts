@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isMultiple } from './multiple-of.ts';
 import type { Json, JsonObject } from './packing.ts';
 import { allowSteps, schemaPatterns, TooManySteps } from './pattern.ts';
+import { isPlainSchema } from './plain-schema.ts';
 import { equalItems } from './unique-items.ts';
 
 export type SchemaMismatch = {
@@ -58,6 +59,11 @@ const metaEngines = new Map<boolean, Ajv>();
 
 /** What is wrong with the schema itself; null: it is valid. */
 export function schemaProblem(schema: JsonObject): string | null {
+  return isPlainSchema(schema) ? null : metaschemaProblem(schema);
+}
+
+/** The same by the metaschema of the draft. */
+export function metaschemaProblem(schema: JsonObject): string | null {
   const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
   const engine = metaEngines.get(isOld(schema)) ?? (isOld(schema) ? new Ajv(options) : new Ajv2020(options));
   metaEngines.set(isOld(schema), engine);
