@@ -7,7 +7,7 @@ import { step } from '../gateway/sources.ts';
 import { tamper } from '../gateway/tamper.ts';
 import { until } from '../gateway/until.ts';
 
-const jobs = countOf({ deep: 100_000, quick: 10_000 });
+const jobs = countOf({ deep: 100_000, quick: 4_000 });
 const kills = 3;
 /** Slow enough to be met on its way. */
 const perSecond = jobs / 4;

@@ -11,7 +11,7 @@ import { until } from '../gateway/until.ts';
 import { instances, pipelines, plugins } from './cancelled-plugins.ts';
 import { type Random, seededRandom } from './random.ts';
 
-const cycles = countOf({ deep: 200, quick: 5 });
+const cycles = countOf({ deep: 200, quick: 3 });
 const submittedPerCycle = 14;
 const cancelledPerCycleMax = 12;
 /** Bytes that plugins write before the first cancel of a cycle. */
