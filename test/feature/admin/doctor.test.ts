@@ -17,7 +17,7 @@ import type { Served } from '../../../service/doctor/certificates.ts';
 import { type DoctorOptions, examine } from '../../../service/doctor/doctor.ts';
 import { trySandboxes } from '../../../service/doctor/sandboxes.ts';
 import { writeConfiguration } from '../../service/gateway/configuration.ts';
-import { type Gateway, startGateway } from '../../service/gateway/gateway.ts';
+import { shareGateway } from '../../service/gateway/gateway.ts';
 import { echo } from '../../service/gateway/sources.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 import { makeConfig } from '../../unit/http/gateway.ts';
@@ -38,7 +38,9 @@ const names = [
 const allNames = [...names, 'vault', 'listen_exposure', 'certificates', 'clock', 'node_version'];
 type Checks = readonly { readonly name: string; readonly passed: boolean; readonly detail: string }[];
 
-async function failedOf(gateway: Gateway): Promise<readonly string[]> {
+const gateway = shareGateway({ plugins: { echo } });
+
+async function failedOf(): Promise<readonly string[]> {
   const { body } = await gateway.call('GET', '/system/doctor');
   const failed = (body['checks'] as Checks).filter(({ passed }) => !passed).map(({ name }) => name);
   expect(body['status']).toBe(failed.length === 0 ? 'ok' : 'degraded');
@@ -46,7 +48,6 @@ async function failedOf(gateway: Gateway): Promise<readonly string[]> {
 }
 
 test('a sound service passes every check', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   const { status, body } = await gateway.call('GET', '/system/doctor');
   expect(status).toBe(200);
   expect(body['status']).toBe('ok');
@@ -56,12 +57,11 @@ test('a sound service passes every check', async () => {
 });
 
 test('what has become wrong on disk shows, while the service goes on', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   const pipelines = [{ name: 'p', on: 'e', steps: [{ uses: 'ghost' }] }];
   writeConfiguration(gateway.directory, { plugins: { echo }, pipelines });
-  expect(await failedOf(gateway)).toEqual(['config', 'pipelines']);
+  expect(await failedOf()).toEqual(['config', 'pipelines']);
   writeConfiguration(gateway.directory, { plugins: { echo, broken: { code: '', runtime: 'unheard-of' } } });
-  expect(await failedOf(gateway)).toEqual(['plugins']);
+  expect(await failedOf()).toEqual(['plugins']);
   const needy = [1, 2, 3, 4, 5, 6, 7].map(number => `need${number}`);
   const source = { code: 'export const handle = () => ({});', config_keys: { required: ['root_dir'] } };
   const sources = Object.fromEntries(needy.map(name => [name, source]));
@@ -71,13 +71,14 @@ test('what has become wrong on disk shows, while the service goes on', async () 
   const { detail } = checks.find(({ name }) => name === 'plugins')!;
   for (const name of [...needy, 'ghost']) expect(detail).toContain(`"${name}"`);
   writeConfiguration(gateway.directory, { plugins: { echo } });
-  expect(await failedOf(gateway)).toEqual([]);
+  expect(await failedOf()).toEqual([]);
   rmSync(join(gateway.directory, 'plugins/echo/index.mjs'));
-  expect(await failedOf(gateway)).toContain('plugins');
+  expect(await failedOf()).toContain('plugins');
+  writeConfiguration(gateway.directory, { plugins: { echo } });
+  expect(await failedOf()).toEqual([]);
 });
 
 test('a key file without a vault, and one that others may read', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   const found = async () => {
     const checks = (await gateway.call('GET', '/system/doctor')).body['checks'] as Checks;
     return checks.find(({ name }) => name === 'vault');
@@ -89,22 +90,22 @@ test('a key file without a vault, and one that others may read', async () => {
   expect((await found())!.detail).not.toContain('mode');
   chmodSync(file, 0o640);
   expect(await found()).toMatchObject({ passed: false, detail: expect.stringContaining('(mode 0640)') });
+  rmSync(file);
 });
 
 test('files that others may read fail the check of the state, and are named', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   const state = join(gateway.directory, 'data');
   const file = join(state, 'api-token');
   writeFileSync(file, 'made by hand');
   chmodSync(file, 0o644);
-  expect(await failedOf(gateway)).toEqual([]);
+  expect(await failedOf()).toEqual([]);
   chmodSync(state, 0o755);
-  expect(await failedOf(gateway)).toEqual(['state_writable']);
+  expect(await failedOf()).toEqual(['state_writable']);
   const { body } = await gateway.call('GET', '/system/doctor');
   const detail = `users other than the owner can use ${file}: chmod -R go-rwx ${state}`;
   expect(body['checks']).toContainEqual({ name: 'state_writable', passed: false, detail });
   chmodSync(file, 0o600);
-  expect(await failedOf(gateway)).toEqual([]);
+  expect(await failedOf()).toEqual([]);
 });
 
 const noVault = {

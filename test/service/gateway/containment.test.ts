@@ -1,6 +1,6 @@
 // Plugin code that misbehaves: the service stays up, each such job gets its outcome, and all others finish.
 import { expect, test } from 'vitest';
-import { type LogLine, shareGateway, startGateway } from './gateway.ts';
+import { type LogLine, shareGateway } from './gateway.ts';
 import { journal, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -43,12 +43,31 @@ const timeouts = Object.fromEntries(commands.map(name => [name, name === 'fill' 
 const retry = (attempts: number) => ({ max_attempts: attempts, backoff_base: '1ms' });
 /** One service lives through all of it. */
 const shared = shareGateway({
-  plugins: { evil, good },
+  plugins: {
+    evil,
+    good,
+    held: worker,
+    careful: {
+      code: `${journal} export async function handle(request) { note(request, 'start'); await gate('never'); }`,
+      commands: { handle: { retry_safe: false } },
+    },
+  },
   instances: {
     evil: { timeouts, retry: retry(2) },
     evil_once: { uses: 'evil', retry: retry(1) },
     good: { retry: retry(2) },
+    patient: { uses: 'good', retry: retry(9) },
+    held: { retry: retry(9) },
   },
+});
+
+// The first: later the plugin `evil` has a host of its own.
+test('a job that may not run twice and was beside one that took the host down has failed as lost, once', async () => {
+  const careful = await shared.submit('careful/handle');
+  await shared.noted('start', careful);
+  await shared.finished('evil_once/kill');
+  expect(await shared.settled(careful)).toMatchObject({ status: 'failed', last_error: 'lost while running' });
+  expect(shared.notesOf(careful)).toHaveLength(1);
 });
 
 test.each(commands)('code that does %s costs its own job, and nobody else an attempt', async command => {
@@ -75,52 +94,32 @@ test('many that take the host down at once each get their outcome, and all other
   }
 });
 
-test('a job that may not run twice and was beside one that took the host down has failed as lost, once', async () => {
-  const gateway = await startGateway({
-    plugins: {
-      evil,
-      careful: {
-        code: `${journal} export async function handle(request) { note(request, 'start'); await gate('never'); }`,
-        commands: { handle: { retry_safe: false } },
-      },
-    },
-    instances: { evil: { retry: { max_attempts: 1 } } },
-  });
-  const careful = await gateway.submit('careful/handle');
-  await gateway.noted('start', careful);
-  await gateway.finished('evil/kill');
-  expect(await gateway.settled(careful)).toMatchObject({ status: 'failed', last_error: 'lost while running' });
-  expect(gateway.notesOf(careful)).toHaveLength(1);
-});
-
-test('a host that is killed from outside, again and again, costs no job its end', async () => {
-  const gateway = await startGateway({
-    plugins: { good, held: worker },
-    instances: Object.fromEntries(
-      ['good', 'held'].map(name => [name, { retry: { max_attempts: 9, backoff_base: '1ms' } }]),
-    ),
-  });
-  const hosts = () => mainHosts(gateway.log);
-  const ids: string[] = [];
-  for (const round of [1, 2, 3]) {
-    await until('another host is up', () => new Set(hosts()).size >= round);
-    const held = await gateway.submit('held/handle', { gate: `round-${round}` });
-    ids.push(held, ...(await Promise.all(Array.from({ length: 30 }, (_, n) => gateway.submit('good/handle', { n })))));
-    await gateway.noted('start', held);
-    process.kill(hosts().at(-1)!, 'SIGKILL');
-    gateway.open(`round-${round}`);
-  }
-  for (const id of ids) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
-});
-
-function mainHosts(log: readonly LogLine[]): number[] {
-  const up = log.filter(line => line.msg === 'the plugin host is up' && line['host'] === 'main');
-  return up.map(line => Number(line['pid']));
-}
-
 test('memory within reason is no offence', async () => {
   expect(await shared.finished('evil_once/buffers')).toMatchObject({
     status: 'succeeded',
     result: { result: { mb: 64 } },
   });
 });
+
+test('a host that is killed from outside, again and again, costs no job its end', async () => {
+  const hosts = () => mainHosts(shared.log);
+  const before = new Set(hosts()).size - 1;
+  const ids: string[] = [];
+  for (const round of [1, 2, 3]) {
+    await until('another host is up', () => new Set(hosts()).size >= before + round);
+    const held = await shared.submit('held/handle', { gate: `round-${round}` });
+    ids.push(
+      held,
+      ...(await Promise.all(Array.from({ length: 30 }, (_, n) => shared.submit('patient/handle', { n })))),
+    );
+    await shared.noted('start', held);
+    process.kill(hosts().at(-1)!, 'SIGKILL');
+    shared.open(`round-${round}`);
+  }
+  for (const id of ids) expect(await shared.settled(id)).toMatchObject({ status: 'succeeded' });
+});
+
+function mainHosts(log: readonly LogLine[]): number[] {
+  const up = log.filter(line => line.msg === 'the plugin host is up' && line['host'] === 'main');
+  return up.map(line => Number(line['pid']));
+}

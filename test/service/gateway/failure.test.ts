@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseId } from '../../../runtime/ids.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { type Gateway, shareGateway, startGateway } from './gateway.ts';
 import { failing, journal, worker } from './sources.ts';
 import { tamper } from './tamper.ts';
 import { until } from './until.ts';
@@ -15,11 +15,34 @@ import { randomBytes } from 'node:crypto';
 export async function handle(request) {
   const { item } = request.event.payload;
   note(request, 'start');
-  await gate('all');
+  await gate('talk');
   await pause(item.ms);
   return { result: randomBytes(item.bytes).toString('latin1') };
 }
 `;
+
+/** Spoils its state updates where its thread copies them. */
+const forger = `
+const TypedArray = Object.getPrototypeOf(Uint8Array.prototype);
+const { set } = TypedArray;
+TypedArray.set = function (source, at = 0) {
+  set.call(this, source, at);
+  if (source[0] === 0x81 && source[1] === 0xa6 && source[2] === 0x66) this[at] = 0xc1;
+};
+export const handle = () => ({ result: null, state_updates: { forged: 'x'.repeat(5000) } });
+`;
+
+/** A defect of the main thread, at a signal. */
+const thrower = 'process.on("SIGUSR2", () => { throw new Error("a bug"); });';
+const shared = shareGateway(
+  {
+    plugins: { talker, forger, worker },
+    instances: { forger: { retry: { max_attempts: 2, backoff_base: '1ms' } } },
+    service: { max_workers: 6 },
+    pipelines: [{ name: 'talk', on: 'talk', steps: [{ uses: 'talker', foreach: 'payload.list' }] }],
+  },
+  { environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(thrower)}` }, grace: '60s' },
+);
 
 /** No file of the service may grow beyond this; null: as before. */
 function limitFiles(gateway: Gateway, bytes: number | null): void {
@@ -33,49 +56,29 @@ async function findings(gateway: Gateway): Promise<unknown> {
 
 test('after a write that failed nothing more is committed, the service ends with 74, and the next start has all jobs', async () => {
   const list = Array.from({ length: 6 }, (_, k) => ({ ms: 4 * k, bytes: k === 0 ? 3_000_000 : 10 }));
-  const gateway = await startGateway({
-    plugins: { talker },
-    service: { max_workers: 6 },
-    pipelines: [{ name: 'talk', on: 'talk', steps: [{ uses: 'talker', foreach: 'payload.list' }] }],
-  });
-  const run = await gateway.run('talk', { list });
-  await gateway.noted('start', list.length);
-  limitFiles(gateway, statSync(join(gateway.directory, 'data', 'data.mdb')).size);
-  gateway.open('all');
-  expect(await gateway.ended).toEqual({ status: 74, signal: null });
-  expect(gateway.stderr).toContain('the ledger cannot be written');
-  await gateway.start();
-  expect(await gateway.settled(run)).toMatchObject({ status: 'succeeded' });
-  expect(await findings(gateway)).toEqual([]);
+  const run = await shared.run('talk', { list });
+  await shared.noted('start', list.length);
+  limitFiles(shared, statSync(join(shared.directory, 'data', 'data.mdb')).size);
+  shared.open('talk');
+  expect(await shared.ended).toEqual({ status: 74, signal: null });
+  expect(shared.stderr).toContain('the ledger cannot be written');
+  await shared.start();
+  expect(await shared.settled(run)).toMatchObject({ status: 'succeeded' });
+  expect(await findings(shared)).toEqual([]);
 });
 
-/** Spoils its state updates where its thread copies them. */
-const forger = `
-const TypedArray = Object.getPrototypeOf(Uint8Array.prototype);
-const { set } = TypedArray;
-TypedArray.set = function (source, at = 0) {
-  set.call(this, source, at);
-  if (source[0] === 0x81 && source[1] === 0xa6 && source[2] === 0x66) this[at] = 0xc1;
-};
-export const handle = () => ({ result: null, state_updates: { forged: 'x'.repeat(5000) } });
-`;
-
 test('an outcome that cannot be read is the death of its host, charged to its job, and no failed turn', async () => {
-  const gateway = await startGateway({
-    plugins: { forger, worker },
-    instances: { forger: { retry: { max_attempts: 2, backoff_base: '1ms' } } },
-  });
-  const forged = await gateway.submit('forger/handle');
-  const other = await gateway.submit('worker/handle', { name: 'other' });
-  expect(await gateway.settled(forged)).toMatchObject({
+  const forged = await shared.submit('forger/handle');
+  const other = await shared.submit('worker/handle', { name: 'other' });
+  expect(await shared.settled(forged)).toMatchObject({
     status: 'dead',
     attempt: 2,
     last_error: expect.stringMatching(
       /sent the service an invalid message: RangeError: state_updates is not one packed value/,
     ),
   });
-  expect(await gateway.settled(other)).toMatchObject({ status: 'succeeded' });
-  expect(gateway.log.filter(({ msg }) => msg === 'a turn failed')).toEqual([]);
+  expect(await shared.settled(other)).toMatchObject({ status: 'succeeded' });
+  expect(shared.log.filter(({ msg }) => msg === 'a turn failed')).toEqual([]);
 });
 
 test('records that cannot be decoded are set aside at a start: the service starts, says which, and all else goes on', async () => {
@@ -131,17 +134,12 @@ test('records that cannot be decoded are set aside at a start: the service start
 });
 
 test('a defect of the main thread ends the service in good order', async () => {
-  const thrower = 'process.on("SIGUSR2", () => { throw new Error("a bug"); });';
-  const gateway = await startGateway(
-    { plugins: { worker } },
-    { environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(thrower)}` }, grace: '60s' },
-  );
-  const held = await gateway.submit('worker/handle', { gate: 'all' });
-  await gateway.noted('start', held);
-  gateway.signal('SIGUSR2');
-  await until('the part that died is named', () => gateway.log.find(({ part }) => part === 'http'));
-  gateway.open('all');
-  expect(await gateway.ended).toEqual({ status: 70, signal: null });
-  await gateway.start();
-  expect(await gateway.job(held)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  const held = await shared.submit('worker/handle', { gate: 'defect' });
+  await shared.noted('start', held);
+  shared.signal('SIGUSR2');
+  await until('the part that died is named', () => shared.log.find(({ part }) => part === 'http'));
+  shared.open('defect');
+  expect(await shared.ended).toEqual({ status: 70, signal: null });
+  await shared.start();
+  expect(await shared.job(held)).toMatchObject({ status: 'succeeded', attempt: 1 });
 });

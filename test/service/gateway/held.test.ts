@@ -1,7 +1,7 @@
 // Held jobs as users see them: what a job waits for, the doctor, the trial of a reload, kills in the midst, and sandboxes.
 import { expect, test } from 'vitest';
 import type { Settings } from './configuration.ts';
-import { type Gateway, shareGateway, startGateway } from './gateway.ts';
+import { type Gateway, shareGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -119,31 +119,30 @@ test('an action that cancels the last held jobs of a plugin ends their hold', as
 test('kills while plugins go and come lose nothing and run nothing twice', async () => {
   const quickly = { max_attempts: 10, backoff_base: '1ms', backoff_max: '5ms' };
   const present: Settings = { plugins: { echo, worker }, instances: { worker: { retry: quickly } } };
-  const killed = await startGateway(present);
   const ids: string[] = [];
   for (let cycle = 0; cycle < 2; cycle++) {
-    killed.write(present);
-    await killed.call('POST', '/system/reload');
+    gateway.write(present);
+    await gateway.call('POST', '/system/reload');
     // What has run when a kill keeps its end from being written runs again.
-    for (const id of ids) await killed.settled(id);
+    for (const id of ids) await gateway.settled(id);
     const gate = { gate: `cycle-${cycle}` };
-    ids.push(...(await Promise.all(Array.from({ length: 12 }, () => killed.submit('worker/handle', gate)))));
-    killed.write(without);
+    ids.push(...(await Promise.all(Array.from({ length: 12 }, () => gateway.submit('worker/handle', gate)))));
+    gateway.write(without);
     // The kill meets the reload wherever it is.
-    const reloading = killed.call('POST', '/system/reload').catch(() => null);
+    const reloading = gateway.call('POST', '/system/reload').catch(() => null);
     if (cycle % 2 === 0) await reloading;
-    await killed.restart();
+    await gateway.restart();
     await reloading;
-    expect((await killed.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
-    for (const id of ids.slice(-12)) expect((await killed.job(id)).status).toBe('queued');
-    for (let open = 0; open <= cycle; open++) killed.open(`cycle-${open}`);
+    expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+    for (const id of ids.slice(-12)) expect((await gateway.job(id)).status).toBe('queued');
+    for (let open = 0; open <= cycle; open++) gateway.open(`cycle-${open}`);
   }
-  killed.write(present);
-  await killed.call('POST', '/system/reload');
-  for (const id of ids) expect((await killed.settled(id)).status).toBe('succeeded');
-  const ended = killed
+  gateway.write(present);
+  await gateway.call('POST', '/system/reload');
+  for (const id of ids) expect((await gateway.settled(id)).status).toBe('succeeded');
+  const ended = gateway
     .journal()
-    .filter(({ what }) => what === 'end')
+    .filter(({ job, what }) => what === 'end' && ids.includes(job))
     .map(({ job }) => job);
   expect(ended.toSorted()).toEqual(ids.toSorted());
 });
@@ -157,18 +156,18 @@ test('a plugin whose sandbox is unavailable holds its jobs', async () => {
     commands: { handle: {} },
   };
   const caged = { sandbox: 'limits', limits: { processes: 100 } };
-  const service = await startGateway({ plugins: { program }, instances: { program: caged } });
-  const job = await service.submit('program/handle');
+  await gateway.reload({ plugins: { program }, instances: { program: caged } });
+  const job = await gateway.submit('program/handle');
   if (process.getuid?.() !== 0) {
-    expect((await service.settled(job)).status).toBe('succeeded');
+    expect((await gateway.settled(job)).status).toBe('succeeded');
     return;
   }
   const said = await until('it was tried', async () => {
-    const found = await waits(service, job);
+    const found = await waits(gateway, job);
     return found?.['detail']?.includes('is unavailable: ') ? found : null;
   });
   expect(said).toMatchObject({ reason: 'plugin' });
-  expect((await service.job(job)).attempt).toBe(0);
-  await service.reload({ plugins: { program } });
-  expect(await service.settled(job)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect((await gateway.job(job)).attempt).toBe(0);
+  await gateway.reload({ plugins: { program } });
+  expect(await gateway.settled(job)).toMatchObject({ status: 'succeeded', attempt: 1 });
 });
