@@ -22,16 +22,18 @@ export async function handle(request) {
   note(request, 'end');
 }
 `;
+const deadly = `export const handle = () => process.kill(process.pid, 'SIGKILL');`;
 const thirty = Array.from({ length: 30 }, (_, i) => i);
 
 const shared = shareGateway({
   service: { max_workers: 3 },
-  plugins: { worker, alone: { code: brief, concurrency_safe: false } },
+  plugins: { worker, alone: { code: brief, concurrency_safe: false }, deadly },
   instances: {
     bounded: { uses: 'worker', parallelism: 2 },
     flood: { uses: 'worker' },
     other: { uses: 'alone' },
     third: { uses: 'alone' },
+    deadly: { retry: { max_attempts: 2, backoff_base: '1ms' } },
   },
 });
 
@@ -77,18 +79,12 @@ test('a flood of one plugin does not delay the job of another', async () => {
 });
 
 test('never two at once either when a neighbour takes the host down', async () => {
-  const deadly = `export const handle = () => process.kill(process.pid, 'SIGKILL');`;
-  const gateway = await startGateway({
-    service: { max_workers: 3 },
-    plugins: { alone: { code: brief, concurrency_safe: false }, deadly },
-    instances: { other: { uses: 'alone' }, deadly: { retry: { max_attempts: 2, backoff_base: '1ms' } } },
-  });
-  const submit = (i: number) => gateway.submit(i === 4 ? 'deadly/handle' : i % 2 ? 'alone/handle' : 'other/handle');
+  const submit = (i: number) => shared.submit(i === 4 ? 'deadly/handle' : i % 2 ? 'alone/handle' : 'other/handle');
   const ids = await Promise.all(thirty.slice(0, 12).map(submit));
-  await gateway.allSettled(ids);
-  const ended = gateway.journal().filter(({ what }) => what === 'end');
+  const notes = await notesOf(ids);
+  const ended = notes.filter(({ what }) => what === 'end');
   expect(new Set(ended.map(({ job }) => job)).size).toBe(11);
-  expect(overlaps(gateway.journal())).toEqual([]);
+  expect(overlaps(notes)).toEqual([]);
 });
 
 test('never two at once either when one of them must run again alone', async () => {
