@@ -17,6 +17,7 @@ import { headgatePlugin, pipelinePlugin, type Status } from './records/job.ts';
 import { keyText, type OpenBlock } from './records/open.ts';
 import { rangesOf } from './records/tree.ts';
 import { BlockCache, twoBlocks } from './views/block-cache.ts';
+import { openOf } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 
 /** The maximum number of jobs of cancelled runs that end per turn, and that are examined per turn. */
@@ -205,7 +206,8 @@ export class Cancelling {
   /** The job's status as of the last commit. Null: there is no such job, or its record is unusable. */
   #statusOf(id: JobId): Status | null {
     const { reader, setAside } = this.#state;
-    return setAside.read('open', blockOf(id), () => findJob(reader, id)?.status) ?? null;
+    const open = setAside.read('open', blockOf(id), () => openOf(reader, blockOf(id)) ?? null);
+    return open === undefined ? null : (findJob(reader, id)?.status ?? null);
   }
 
   /** The answer is the job's status after the commit. */

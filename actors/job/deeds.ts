@@ -1,5 +1,5 @@
 // Applies an action to its jobs. Each job is treated as by a call for that job alone.
-import { blockOf, type JobId } from '../../runtime/ids.ts';
+import type { JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Cancelling } from './cancelling.ts';
 import type { Dispatcher } from './dispatch.ts';
@@ -36,7 +36,7 @@ export function openDeeds({ state, dispatcher, cancelling, acceptor, pipeline }:
     let bytes = 0;
     for (const id of ids) {
       if (outcomes.length > 0 && (turn.isSpent || bytes >= rerunBytesMax)) break;
-      const job = readJob(state, id, blocks);
+      const job = findJob(state.reader, id, blocks);
       const reply = job ? rerun(turn, job, by, reason) : 'not_found';
       if (typeof reply === 'string') outcomes.push(reply);
       else if (reply.kind === 'accepted') outcomes.push('done');
@@ -91,14 +91,9 @@ function runAllNow(state: JobState, dispatcher: Dispatcher, turn: Turn, ids: rea
   const outcomes: DeedOutcome[] = [];
   for (const id of ids) {
     if (outcomes.length > 0 && turn.isSpent) break;
-    outcomes.push(runNow(state, dispatcher, turn, id) ? 'done' : stillOf(readJob(state, id, blocks)));
+    outcomes.push(runNow(state, dispatcher, turn, id) ? 'done' : stillOf(findJob(state.reader, id, blocks)));
   }
   return outcomes;
-}
-
-/** Undefined: there is no such job, or the record of its block is unusable. */
-function readJob({ reader, setAside }: JobState, id: JobId, blocks: BlockCache): JobView | undefined {
-  return setAside.has('open', blockOf(id)) ? undefined : findJob(reader, id, blocks);
 }
 
 /** Why the job was left as it was. */

@@ -8,6 +8,15 @@ export type SetAsideRecord = { readonly table: Table; readonly key: string; read
 /** The maximum length of the list. Further records are skipped in the same way. */
 export const setAsideListedMax = 100;
 
+/** For reads, which show what they can. Undefined: the record is unusable; the ledger sets it aside. */
+export function readable<T>(decode: () => T): T | undefined {
+  try {
+    return decode();
+  } catch {
+    return undefined;
+  }
+}
+
 export class SetAside {
   readonly #keys = new Set<string>();
   /** Records that are not decoded again. */

@@ -2,6 +2,7 @@
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, formatId, idPrefix, indexText, type JobId, jobId, parseId } from '../../../runtime/ids.ts';
 import { lengthOf, shownOf } from '../../../runtime/parted.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readOpenTally } from '../../pipeline/records/run.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
@@ -114,12 +115,13 @@ export class BlockJobs {
     return bytes ? readOpenTally(bytes) : null;
   }
 
-  /** Null: no host has it. */
+  /** Null: no host has it, or its record is unusable. */
   runningSince(index: number): number | null {
-    if (this.#open === null) this.#open = openOf(this.reader, this.#key);
-    if (this.#open === undefined || this.#open.isSettled(index)) return null;
-    const attempt = attemptOf(this.reader, this.#open, index);
-    return isInFlight(attempt) ? attempt.dueUs : null;
+    if (this.#open === null) this.#open = readable(() => openOf(this.reader, this.#key));
+    const open = this.#open;
+    if (open === undefined || open.isSettled(index)) return null;
+    const attempt = readable(() => attemptOf(this.reader, open, index));
+    return attempt && isInFlight(attempt) ? attempt.dueUs : null;
   }
 }
 

@@ -2,6 +2,7 @@
 // all jobs.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { AttemptPage, attemptKey, latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
@@ -163,7 +164,8 @@ class PageBuilder {
         seen++;
         // There may be very many queued jobs before the running ones.
         if (status === 'running' && isUntouched(value)) continue;
-        const open = OpenBlock.decode(keyText(key), value);
+        const open = readable(() => OpenBlock.decode(keyText(key), value));
+        if (!open) continue;
         if (plugin !== null && open.plugin !== plugin) continue;
         if (command !== null && open.command !== command) continue;
         this.#takeOpen(to, open, status);
@@ -210,12 +212,15 @@ class PageBuilder {
   }
 }
 
+/** Stands for an unusable record: nothing is done with it. */
+const unusable: RetryRecord = { attempt: 1, custody: 'waiting', dueUs: 0 };
+
 /** Whether an unsettled job of the block is queued or running. */
 function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
   const retries = new Map<number, RetryRecord>();
   if (open.retrying > 0) {
     for (const entry of reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
-      retries.set(indexOf(entry.key), decodeRetry(entry.value));
+      retries.set(indexOf(entry.key), readable(() => decodeRetry(entry.value)) ?? unusable);
     }
   }
   return index => (isInFlight(retries.get(index) ?? open.firstAttempt(index)) ? 'running' : 'queued');

@@ -1,5 +1,6 @@
 // The spans of jobs in which a selection can match, oldest first, found by the index that narrows them down most.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Selection } from '../records/action.ts';
 import { findBlock, groupOf } from '../records/block.ts';
@@ -126,8 +127,9 @@ function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Arr
       const own = Buffer.from(key);
       seen++;
       from = behind(own);
-      const open = OpenBlock.decode(keyText(own), value);
-      if ((plugin !== null && open.plugin !== plugin) || (command !== null && open.command !== command)) continue;
+      const open = readable(() => OpenBlock.decode(keyText(own), value));
+      if (!open || (plugin !== null && open.plugin !== plugin) || (command !== null && open.command !== command))
+        continue;
       const indexes: number[] = [];
       for (let index = 0; index < open.count; index++) if (!open.isSettled(index)) indexes.push(index);
       spans.push({ key: own, indexes });

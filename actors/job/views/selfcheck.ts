@@ -6,6 +6,7 @@
 import { formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader, Table } from '../../../runtime/store/store.ts';
 import { decodeBlock } from '../records/block.ts';
 import { type CommandTotals, countsKey, emptyCounts, readCounts, retriedCount } from '../records/counts.ts';
@@ -95,15 +96,6 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
 function unpacks(_: Uint8Array, value: Uint8Array): null {
   unpack(value);
   return null;
-}
-
-/** Undefined if it throws: other invariants report undecodable records. */
-function readable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 /** The records of a table below `before`, newest first. No scan stays open while the caller pauses. */

@@ -111,6 +111,10 @@ test('records that cannot be decoded are set aside at a start: the service start
   expect(await gateway.settled(good)).toMatchObject({ status: 'succeeded' });
   expect(await gateway.settled(retried)).toMatchObject({ status: 'succeeded', attempt: 2 });
   expect(await gateway.finished('worker/handle')).toMatchObject({ status: 'succeeded' });
+  expect(await gateway.job(bad)).toMatchObject({ status: 'queued' });
+  const where = { status: 'queued' };
+  expect(await gateway.call('GET', '/jobs?status=queued')).toMatchObject({ status: 200 });
+  expect(await gateway.call('POST', '/actions', { do: 'cancel', where, dry_run: true })).toMatchObject({ status: 200 });
   const said = gateway.log.filter(({ msg }) => msg === 'a record cannot be used: it is set aside');
   const tables = ['counters', 'definitions', 'open', 'retries', 'runs'];
   expect([...new Set(said.map(line => String(line['table'])))].sort()).toEqual(tables);

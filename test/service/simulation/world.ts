@@ -100,7 +100,7 @@ export class World {
     const isDamaged = (id: string) => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!));
     this.#cancels = new CancelModel(this.#commits, isDamaged);
     this.#reruns = new Reruns(memory, this.#commits, new Dice(seed, 'reruns'), isDamaged);
-    this.#many = new Many(memory, this.#commits, this.#cancels, new Dice(seed, 'many'), isDamaged);
+    this.#many = new Many(this.#store, this.#commits, this.#cancels, new Dice(seed, 'many'), isDamaged);
     const parts = [{ find, isDamaged }, this.#cancels, this.#reruns] as const;
     this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, ...parts);
     this.#operators = new Operators(memory, new Dice(seed, 'operators'));
