@@ -27,6 +27,8 @@ it('keeps every promise in every life', { timeout: 1_200_000 }, async () => {
   expect(compared.results).toBeGreaterThan(20 * seeds);
   expect(compared.children).toBeGreaterThan(20 * seeds);
   expect(compared.started).toBeGreaterThan(10 * seeds);
+  expect(compared.taken).toBeGreaterThan(seeds / 10);
+  expect(compared.acted).toBeGreaterThan(seeds / 2);
 });
 
 it('has planted bugs that still apply: npm run simulate -- --planted shows that they are found', () => {
