@@ -26,7 +26,7 @@ export type CertificateReading = {
   /** Null if there are problems. */
   readonly certificate: Certificate | null;
   readonly problems: readonly CertificateProblem[];
-  /** About a certificate that can be served all the same. */
+  /** About a certificate that can still be served. */
   readonly warnings: readonly CertificateProblem[];
 };
 

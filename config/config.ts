@@ -16,7 +16,7 @@ export type TlsFiles = { readonly cert: string; readonly key: string };
 export type Protection = {
   /** The files of the certificate; absent: the listener uses plain HTTP. */
   readonly tls?: TlsFiles;
-  /** The operator says that a proxy with TLS is in front. */
+  /** The operator declares that a proxy with TLS is in front. */
   readonly behindProxy?: true;
 };
 
@@ -80,7 +80,7 @@ export type Manifest = {
   readonly description: string;
   readonly dialect: 'headgate' | 'ductile';
   readonly runtime: 'worker' | 'process';
-  /** Absolute, as is `entrypoint`, which is inside `directory` with links resolved. */
+  /** Absolute, as is `entrypoint`. With links resolved, `entrypoint` is inside `directory`. */
   readonly directory: string;
   readonly entrypoint: string;
   readonly concurrencySafe: boolean;
@@ -115,7 +115,7 @@ export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000,
 export type PluginInstance = {
   readonly name: string;
   readonly manifest: Manifest;
-  /** The plugins that it builds on, from `uses` to the one with the manifest; absent: it is that plugin. */
+  /** The plugins that it builds on, from `uses` to the one with the manifest; absent: this instance is that plugin. */
   readonly bases?: readonly string[];
   readonly config: JsonObject;
   /** How many of its jobs may run at once; null: as many as workers allow. 1 for `concurrency_safe: false`. */
@@ -151,7 +151,7 @@ export type Config = {
     readonly format: LogFormat | null;
     /** The jobs whose end is logged. */
     readonly jobs: (typeof loggedJobs)[number];
-    /** Lines per minute about jobs, and as many about refused deliveries and about refused calls. */
+    /** The maximum number of lines per minute, separately for jobs, refused deliveries and refused calls. */
     readonly perMinute: number;
   };
   readonly state: {

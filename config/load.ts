@@ -8,7 +8,7 @@ import type { Certificates } from './section/tls.ts';
 import { diskFiles, isWithin } from './source/files.ts';
 
 export type LoadOptions = ReadOptions & {
-  /** The state with the note of the accepted lock: that of the running service. Default: `state.path` of the configuration. */
+  /** The state directory with the note of the accepted lock: that of the running service. Default: `state.path` of the configuration. */
   readonly statePath?: string | undefined;
 };
 

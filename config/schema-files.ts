@@ -1,4 +1,5 @@
-// The JSON Schemas for editors, shipped in config/schema/ and printed by `headgate config schema`: what the checks at load use, fit for files.
+// The JSON Schemas for editors, shipped in config/schema/ and printed by `headgate config schema`. They are derived from the schemas
+// that check a loaded configuration.
 
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import { manifestSchema, openManifestSchema } from './plugin/manifest-schema.ts';
@@ -8,13 +9,13 @@ import { settingsSchema } from './section/settings.ts';
 const draft = 'http://json-schema.org/draft-07/schema#';
 const scalarTypes: readonly Json[] = ['string', 'integer', 'number', 'boolean'];
 
-/** Of configuration files, with pipelines, and with `${NAME}` wherever a value can stand. */
+/** The schema of configuration files, with pipelines. It allows `${NAME}` in place of every value. */
 export function configSchema(): JsonObject {
   const settings = forFiles(withReload(settingsSchema, ''), true) as JsonObject;
   return { $schema: draft, title: 'headgate configuration', ...settings };
 }
 
-/** Of a plugin's manifest.yaml: manifests of the other dialect have keys of their own. */
+/** The schema of a plugin's manifest.yaml. Manifests of the other dialect may have further keys. */
 export function manifestFileSchema(): JsonObject {
   const isDuctile = { properties: { manifest_spec: { const: 'ductile.plugin' } }, required: ['manifest_spec'] };
   return {
@@ -28,18 +29,18 @@ export function manifestFileSchema(): JsonObject {
   };
 }
 
-/** File name -> content, as they lie in config/schema/. */
+/** The files of config/schema/: name -> content. */
 export function schemaFiles(): { readonly [name: string]: string } {
   const format = (schema: JsonObject): string => `${JSON.stringify(schema, null, 2)}\n`;
   return { 'config.json': format(configSchema()), 'manifest.json': format(manifestFileSchema()) };
 }
 
-/** Every setting says whether a reload puts it into force at once (`live`) or the next start does (`restart`). */
+/** Marks every setting as `live`, if a reload applies it, or as `restart`, if only the next start does. */
 function withReload(schema: JsonObject, path: string): JsonObject {
   const properties = schema['properties'] as { readonly [key: string]: JsonObject } | undefined;
   const restart = restartSettings.find(({ key }) => key === path);
   if (restart !== undefined) {
-    const what = restart.isSwitch ? 'To switch it on or off needs a restart.' : 'Needs a restart.';
+    const what = restart.isSwitch ? 'Switching it on or off needs a restart.' : 'Needs a restart.';
     const description = `${schema['description']} ${what}`;
     return { ...schema, description, 'x-reload': 'restart' };
   }
@@ -50,7 +51,7 @@ function withReload(schema: JsonObject, path: string): JsonObject {
   return { ...schema, properties: Object.fromEntries(inner) };
 }
 
-/** Without the texts for messages; values that are checked after interpolation may be variables before it. */
+/** Removes the texts for messages, and allows variables in place of values that are checked after interpolation. */
 function forFiles(schema: Json, hasVariables: boolean): Json {
   if (Array.isArray(schema)) return schema.map((item: Json) => forFiles(item, hasVariables));
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -1,5 +1,5 @@
 // The last step of the build: bundles the modules of each process and thread into a few files. Resolving, reading and linking
-// hundreds of modules would be most of the time that a start takes.
+// hundreds of modules would take most of the time of a start.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
 const chunks = 'chunks';
 
-/** The files that are started by path. Each has chunks of its own, so that what a thread loads first is one file. */
+/** The files that are started by path. Each has chunks of its own, so that a thread first loads a single file. */
 const entries = [
   'cli/main',
   'cli/slim',
@@ -74,7 +74,7 @@ function noteLicense(id: string): void {
   const [, directory, name] = /^(.*\/node_modules\/((?:@[^/]+\/)?[^/]+))\//.exec(id) ?? [];
   if (directory === undefined || name === undefined || licensed.has(name)) return;
   const file = readdirSync(directory).find(one => /^licen[cs]e/i.test(one));
-  if (file === undefined) throw new Error(`${name} is bundled, and has no file with its license`);
+  if (file === undefined) throw new Error(`${name} is bundled, but has no license file`);
   licensed.set(name, readFileSync(join(directory, file), 'utf8').trim());
 }
 

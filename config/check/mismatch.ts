@@ -82,7 +82,7 @@ export function mismatchesOf(
   return [...walk(value, schema, definitions, path)];
 }
 
-/** Yields what is wrong with a map's keys before it looks at their values, so that `isValid` rejects an alternative by its keys. */
+/** Checks the keys of a map before their values, so that `isValid` rejects an alternative by its keys. */
 function* walk(value: Json, written: JsonObject, definitions: Definitions, path: NodePath): Generator<Mismatch> {
   const schema = resolved(written, definitions);
   for (const [keyword, wanted] of Object.entries(schema)) {

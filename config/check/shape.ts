@@ -16,12 +16,14 @@ import { type Definitions, definitionsOf, isValid, type Mismatch, mismatchesOf, 
 import type { ConfigProblem, Report } from './problem.ts';
 import { closest, didYouMean, hint } from './suggestion.ts';
 
-/** Reports what breaks the schema. Returns the tree without unset keys, and with misspelt keys under the names that they mean. */
+/** Reports what breaks the schema. Returns the tree without unset keys, and with misspelt keys corrected. */
 export function checkShape(root: SourceNode, schema: JsonObject, report: Report): SourceNode {
   const definitions = definitionsOf(schema);
   const tree = normalised(root, schema, [], { definitions, report });
   const reported = new Set<string>();
-  for (const mismatch of mismatchesOf(plainValue(tree), schema).flatMap(found => closeUp(tree, found, definitions))) {
+  for (const mismatch of mismatchesOf(plainValue(tree), schema).flatMap(found =>
+    ofMeantAlternative(tree, found, definitions),
+  )) {
     const problem = keyProblem(tree, mismatch) ?? valueProblem(tree, mismatch);
     const key = JSON.stringify(problem?.path);
     if (problem === null || reported.has(key)) continue;
@@ -31,17 +33,17 @@ export function checkShape(root: SourceNode, schema: JsonObject, report: Report)
   return tree;
 }
 
-/** Replaces the mismatch of a union by those of the alternative that a map or list was meant for. */
-function closeUp(tree: SourceNode, mismatch: Mismatch, definitions: Definitions): Mismatch[] {
+/** Replaces the mismatch of a union by those of the alternative that a map or list probably means. */
+function ofMeantAlternative(tree: SourceNode, mismatch: Mismatch, definitions: Definitions): Mismatch[] {
   const { keyword, path, schema } = mismatch;
   const node = keyword === 'anyOf' ? nodeAt(tree, ...path) : undefined;
   const meant = node && alternativeFor(node, schema, definitions);
   if (meant === undefined) return [mismatch];
   const found = mismatchesOf(plainValue(node!), meant, path, definitions);
-  return found.flatMap(one => closeUp(tree, one, definitions));
+  return found.flatMap(one => ofMeantAlternative(tree, one, definitions));
 }
 
-/** The alternative of a union that the node was probably meant for: the first of the node's kind whose first required key the node has. */
+/** The alternative of a union that the node probably means: the first of the node's kind whose first required key the node has. */
 function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Definitions): JsonObject | undefined {
   const type = { map: 'object', list: 'array', scalar: undefined }[node.kind];
   const choice = ((schema['anyOf'] ?? []) as readonly JsonObject[]).map(one => resolved(one, definitions));
@@ -83,7 +85,7 @@ function normalised(node: SourceNode, written: JsonObject, path: NodePath, check
   return { ...node, entries };
 }
 
-/** The known key that an unknown one means, unless the map has that too. */
+/** The known key that an unknown key probably means, unless the map also has that one. */
 function misspelt(key: string, { entries }: MapNode, known: readonly string[]): string | undefined {
   if (known.includes(key)) return undefined;
   const meant = closest(key, known);
@@ -112,7 +114,7 @@ function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mi
   return { place: placesAt(root, path).key, path, message };
 }
 
-/** What is wrong with a value: one problem for each, whatever number of keywords it breaks. */
+/** What is wrong with a value: one problem per value, however many keywords it breaks. */
 function valueProblem(root: SourceNode, { path, keyword, schema }: Mismatch): ConfigProblem | null {
   const node = nodeAt(root, ...path);
   if (node === undefined) return null;
@@ -171,7 +173,7 @@ function needsOf({ dependencies = {} }: JsonObject): { readonly [key: string]: r
   return dependencies as { readonly [key: string]: readonly string[] };
 }
 
-/** The keys that a map has exactly one of. */
+/** The keys of which a map must have exactly one. */
 function choiceOf({ oneOf = [] }: JsonObject): string[] {
   return (oneOf as readonly { readonly required: readonly string[] }[]).flatMap(({ required }) => required);
 }
@@ -189,7 +191,7 @@ function advice(node: SourceNode, schema: JsonObject): string {
   }
   const isNumeric = type === 'integer' && /^[0-9]+$/.test(node.value);
   if ((isNumeric || (type === 'boolean' && /^(true|false)$/.test(node.value))) && !node.plain) {
-    return '; take the quotes away';
+    return '; remove the quotes';
   }
   const values = schema['enum'];
   return Array.isArray(values) ? didYouMean(node.value, values as string[]) : '';

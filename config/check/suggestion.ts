@@ -1,7 +1,7 @@
 // "Did you mean": the known word nearest to a misspelt one.
 import { distance } from 'fastest-levenshtein';
 
-/** The known word that is meant, if one is near enough: by its letters, or by their order. */
+/** The known word that is probably meant: one with a small edit distance, or with the same letters in another order. */
 export function closest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(word.length / 3)) + 1;
@@ -19,7 +19,7 @@ export function didYouMean(word: string, known: readonly string[]): string {
   return found === undefined ? '' : `; did you mean ${JSON.stringify(found)}?`;
 }
 
-/** `; did you mean "echo"?`, or else what there is: `; known plugins: a, b`. */
+/** `; did you mean "echo"?`, or else a list of the known words: `; known plugins: a, b`. */
 export function hint(word: string, known: readonly string[], what: string): string {
   const meant = didYouMean(word, known);
   if (meant !== '') return meant;

@@ -7,7 +7,7 @@ import type { NodePath } from '../source/tree.ts';
 import { type Condition, type Operator, operators } from './definition.ts';
 import { type PathRoot, readPath } from './path.ts';
 
-/** Null where there is none, or none that can be used. */
+/** Null if there is no condition, or if it cannot be used. */
 export function readCondition(
   value: unknown,
   roots: readonly PathRoot[],

@@ -38,7 +38,7 @@ export type Template =
 export type Join = { readonly collect: 'results' | 'counts' };
 
 type StepCommon = {
-  /** The given id, or one made from the position of the step; unique in the pipeline. */
+  /** The given id, or the position of the step, such as `2.1.1`; unique in the pipeline. */
   readonly id: string;
   readonly if: Condition | null;
   readonly onError: 'continue' | 'fail';

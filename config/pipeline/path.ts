@@ -8,7 +8,7 @@ export type PathRoot = Path['root'];
 
 const roots: readonly string[] = pathRoots;
 
-/** The parsed path, or what is wrong with it. `allowed` are the roots that make sense where it stands. */
+/** The parsed path, or what is wrong with it. `allowed`: the roots that are valid at its position. */
 export function parsePath(text: string, allowed: readonly PathRoot[]): Path | { readonly wrong: string } {
   const [root = '', ...keys] = text.split('.');
   const list = allowed.map(name => `"${name}."`).join(' or ');
@@ -21,7 +21,7 @@ export function parsePath(text: string, allowed: readonly PathRoot[]): Path | { 
   return { root: root as PathRoot, keys };
 }
 
-/** The path that a value of the configuration is, or null. Reports text that is no path; the schema refuses all else. */
+/** Parses a value as a path; null if it is none. Reports text that is not a path; the schema reports all other values. */
 export function readPath(value: unknown, allowed: readonly PathRoot[], at: NodePath, reportAt: ReportAt): Path | null {
   if (typeof value !== 'string' || value === '') return null;
   const path = parsePath(value, allowed);

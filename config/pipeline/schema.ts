@@ -1,4 +1,4 @@
-// The JSON Schema of pipelines. It has their shape; what their references, paths, templates and conditions mean is checked by hand.
+// The JSON Schema of pipelines. It describes their shape; the readers check references, paths, templates and conditions.
 import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
 import { hooks, operators } from './definition.ts';

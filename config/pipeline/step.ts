@@ -13,7 +13,7 @@ export type StepContext = {
   /** Plugin instance -> its commands. */
   readonly plugins: ReadonlyMap<string, readonly string[]>;
   readonly pipelines: readonly string[];
-  /** Why a known plugin cannot be used, such as one that is disabled; null: nothing is known of it. */
+  /** Why a known plugin cannot be used, for example because it is disabled; null: the plugin is unknown. */
   readonly whyUnusable: (plugin: string) => string | null;
   readonly reportAt: ReportAt;
   /** Step id -> the step that has it. */

@@ -10,7 +10,7 @@ export const concurrencyMax = 1024;
 /** The field of an instance: a number, or a map from command to number. */
 export function concurrencySetting(description: string) {
   const expected = `a whole number from 1 to ${concurrencyMax}, or a map from commands to such numbers`;
-  const one = field.count(1, 'Of the command.', concurrencyMax);
+  const one = field.count(1, 'The number for this command.', concurrencyMax);
   return field.either([one, field.mapOf(one, 'By command.')], { expected, description });
 }
 

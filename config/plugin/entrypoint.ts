@@ -1,4 +1,4 @@
-// Reads the entrypoint of a plugin: a file inside the plugin's directory, also with links resolved, that can be run.
+// Reads the entrypoint of a plugin: a file that can be run, and that is inside the plugin's directory even with links resolved.
 import { extname, resolve } from 'node:path';
 import type { ReportAt } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';

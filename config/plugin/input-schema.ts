@@ -42,7 +42,7 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
   return { ok: true, schema: { type: 'object', properties } };
 }
 
-/** A payload is always an object, so `{ type: string }` can only be a field named `type`; `{ type: array }` rather is a mistake. */
+/** A payload is always an object, so `{ type: string }` can only be a field named `type`; `{ type: array }` is probably a mistake. */
 function isShort(written: JsonObject): boolean {
   const entries = Object.entries(written);
   if (entries.length === 0 || entries.some(([, value]) => typeof value !== 'string')) return false;

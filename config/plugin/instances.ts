@@ -178,7 +178,7 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
     for (const problem of problems) work.report(problem);
     work.reportAt(path, unusableMessage(name, problems), at);
   } else if (via === undefined || isDisabled(work, name)) {
-    // An enabled instance that leads to nothing reports that itself.
+    // If the base is enabled, its own entry reports that it has no plugin.
     work.reportAt(path, unknownPlugin(work, name), at);
   }
   return null;
@@ -213,7 +213,7 @@ function checkTimeouts({ reportAt }: InstanceBuild, name: string, manifest: Mani
   }
 }
 
-/** `node`: the value of `plugins.<name>`; undefined: the plugin as its manifest has it. */
+/** `node`: the value of `plugins.<name>`; undefined: the plugin has the settings of its manifest. */
 export function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
   const sandbox = readSandbox(manifest, node);
   const concurrency = readConcurrency(manifest, node);

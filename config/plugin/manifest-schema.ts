@@ -71,7 +71,7 @@ export const manifestSchema = field.closedMap(
     max_jobs: field.count(1, 'The number of jobs after which a persistent process is replaced. Default: no limit.'),
     max_age: field.duration('The age at which a persistent process is replaced. Default: no limit.'),
     cancel: field.flag(
-      'Whether a persistent process reads `{"cancel": id}` lines: it has 5 s to answer that request then. Default: `false`, it is ended.',
+      'Whether a persistent process reads `{"cancel": id}` lines; it then has 5 s to answer the cancelled request. Default: `false`, so the process is ended.',
     ),
     sandbox: field.oneOf(
       sandboxKinds,

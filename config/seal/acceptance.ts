@@ -1,5 +1,6 @@
-// The notes of the newest lock that a start or reload accepted. An older lock, or a missing one, is recognized by them. There are two
-// notes: one with the state, and one per configuration directory beside the seal key, because a changed configuration can name another state.
+// The notes of the newest lock that a start or reload accepted, by which a later start recognizes an older or missing lock. There are two:
+// one in the state directory, and one per configuration directory beside the seal key, because a changed configuration can name another
+// state directory.
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { makeDirectory, replaceFile } from '../../runtime/durable-file.ts';
@@ -8,7 +9,7 @@ import { diskFiles, diskReason, type Files } from '../source/files.ts';
 /** The newest lock that a start or reload accepted. */
 export type LockAcceptance = { readonly number: number; readonly strict: boolean };
 
-/** Where the note beside the seal key is. `directory` is the main file's, with links resolved. */
+/** The location of the note beside the seal key. `directory` is that of the main file, with links resolved. */
 export type AcceptanceNote = { readonly keyFile: string; readonly directory: string };
 
 /** The lock to accept, and where to note it beside the seal key; null if the seal key has no known directory. */

@@ -27,7 +27,7 @@ export type Seal = AcceptedLock & {
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /** Why only the note with the state has the accepted lock; null: the note beside the seal key has it too, or there is no lock. */
+  /** Why only the note in the state directory has the accepted lock; null: the note beside the seal key has it too, or there is no lock. */
   readonly gap: string | null;
 };
 
@@ -37,7 +37,7 @@ export type SealOptions = {
   readonly env: Environment;
   readonly cwd: string;
   readonly disk: Files;
-  /** The state with the note of the accepted lock. Default: `state.path` of the configuration. */
+  /** The state directory with the note of the accepted lock. Default: `state.path` of the configuration. */
   readonly statePath?: string | undefined;
 };
 
@@ -87,7 +87,7 @@ export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing
   };
 }
 
-/** The lock lies beside the main file. */
+/** The lock file, which is beside the main file. */
 export function lockFile({ config }: ConfigReading): string {
   return join(dirname(config.mainFile), lockName);
 }
@@ -120,7 +120,7 @@ type KnownLock = {
   readonly gap: string | null;
 };
 
-/** The higher number and the stricter mode of both notes: a changed configuration can name a state with another note in it. */
+/** The higher number and the stricter mode of both notes: a changed configuration can name a state directory with another note. */
 function acceptedLock(statePath: string, note: AcceptanceNote | null, disk: Files): KnownLock {
   const findings: LockFinding[] = [];
   const read = (path: string, reading: () => LockAcceptance | null): LockAcceptance | null => {

@@ -5,7 +5,7 @@ import type { ConfigReading } from '../reading.ts';
 import { diskReason, type Files, isWithin } from '../source/files.ts';
 import type { LockedFile } from './lock.ts';
 
-/** Files of one lock. With more, a plugin root is probably the wrong directory, which is reported at once instead of read for minutes. */
+/** The maximum number of files in a lock. With more, a plugin root is probably the wrong directory, and reading it would take minutes. */
 const filesMax = 50_000;
 
 /** What is wrong with one file or directory; the path is absolute. */

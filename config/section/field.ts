@@ -70,7 +70,7 @@ export function freeMap(description: string, expected = 'a map') {
   return Type.Object({}, { additionalProperties: true, expected, description });
 }
 
-/** A map with known keys only. Those that `required` names must be there. */
+/** A map with known keys only. The keys in `required` must be present. */
 export function closedMap<P extends Properties>(
   properties: P,
   description: string,

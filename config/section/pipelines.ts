@@ -1,4 +1,4 @@
-// The `pipelines` section: definitions from the checked tree, and what is wrong with their meaning.
+// Reads the `pipelines` section: definitions from the checked tree, with a check of what the schema cannot express.
 
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
@@ -45,7 +45,7 @@ export function readPipelines(
   return pipelines;
 }
 
-/** Null without a name. Where the shape is wrong, which is reported, the definition is not used. */
+/** Null without a name. The schema has already reported wrong shapes; such a definition is never used. */
 function readPipeline(
   value: { readonly [key: string]: unknown },
   around: StepContext,

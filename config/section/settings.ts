@@ -92,7 +92,7 @@ const apiToken = field.closedMap(
       'the text of the token, in visible ASCII characters',
       'The value that clients send after `Authorization: Bearer`. `headgate token new` generates one.',
       {
-        // What can stand behind `Bearer`.
+        // The characters that can follow `Bearer`.
         pattern: '^[!-~]+$',
       },
     ),

@@ -1,4 +1,4 @@
-// What the event of a webhook delivery has besides the body: named headers, and a type that can be a template over headers and body.
+// The parts of a webhook event besides the body: named headers, and a type that can be a template over headers and body.
 import type { ReportAt } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { EventTemplate, WebhookEndpoint } from '../config.ts';

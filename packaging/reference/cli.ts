@@ -22,7 +22,7 @@ const preface = `# The command line
   refuses all, a line on stderr names the tokens that could not be read.
 - Tokens of a configuration go only to the service of that configuration, never to \`--url\` or \`HEADGATE_URL\`. Tokens in a
   \`./config.yaml\` that belongs to another user (other than root) are sent only if \`--config\` names that file.
-- The routes of the vault take \`SERVICE_VAULT_TOKEN\` and no other token.
+- The routes of the vault accept only the token in \`SERVICE_VAULT_TOKEN\`.
 - Secret values come from stdin (one newline at the end is dropped) or from a prompt that does not echo. No option takes one:
   every user of the machine can read arguments.
 - Durations look like \`500ms\`, \`30s\`, \`5m\`, \`2h\`. Times are in UTC. Colours and progress appear only on a terminal; \`NO_COLOR\`

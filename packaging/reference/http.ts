@@ -50,7 +50,7 @@ function overview(routes: readonly Route[]): string {
   return ['| route | access | purpose |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-/** As the usual renderers make it of the heading. */
+/** The anchor of the heading, as common renderers derive it. */
 function anchor(method: string, path: string): string {
   return `${method}-${path}`.toLowerCase().replace(/[^\w-]/g, '');
 }
@@ -129,12 +129,12 @@ function writeProblems(): string {
   });
   return `## Refusals
 
-Every refusal is \`application/problem+json\` (RFC 9457). \`code\` is stable; clients should decide by it.
+Every refusal is \`application/problem+json\` (RFC 9457). \`code\` is stable: clients can branch on it.
 
 ${code(shapeOf(problemDetails))}
 
-Any request may get ${everywhere.map(problemWords).join(', ')}. If several things are wrong, the order is 503, 401, 403, 404, 405, 413,
-415, 400. A 401 has \`WWW-Authenticate: Bearer\`, a 405 \`Allow\`, and a 503 \`Retry-After\`.
+Any request may get ${everywhere.map(problemWords).join(', ')}. If a request has several faults, the first
+of these applies: 503, 401, 403, 404, 405, 413, 415, 400. A 401 has \`WWW-Authenticate: Bearer\`, a 405 \`Allow\`, and a 503 \`Retry-After\`.
 
 | status | code | title | \`Retry-After\` |
 | --- | --- | --- | --- |

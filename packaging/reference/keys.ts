@@ -8,7 +8,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 
 type Schemas = { readonly [key: string]: JsonObject };
 
-/** A map of settings: where it stands in the file, and its keys. */
+/** A map of settings: its position in the file, and its keys. */
 export type ReferenceSection = {
   readonly title: string;
   readonly about: string;
@@ -94,7 +94,7 @@ function shownValue(schema: JsonObject): string {
   return type === 'object' ? 'a map' : 'a value';
 }
 
-/** What a list or map holds, where `expected` says no more than that it is one. */
+/** The type of the entries, if `expected` says only that the value is a list or a map. */
 function entriesOf({ expected, items, additionalProperties: values }: JsonObject): string {
   const inner = isSchema(items) ? items : isSchema(values) ? values : null;
   if (inner?.['expected'] === undefined || inner['additionalProperties'] === false) return '';

@@ -1,4 +1,4 @@
-// Prints a JSON Schema for readers of docs/reference.md: the shape of the value, one field a line.
+// Prints a JSON Schema for readers of docs/reference.md: the shape of the value, one field per line.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** Lines without a newline at the end; nested values are indented. */
@@ -45,7 +45,7 @@ function object(schema: JsonObject, indent: string): string {
   return lines.length === 0 ? 'object' : `{\n${lines.join('\n')}\n${indent}}`;
 }
 
-/** Behind the first line. */
+/** Appends the note to the first line. */
 function withNote(rendered: string, note: string): string {
   return rendered.includes('\n') ? rendered.replace('\n', `${note}\n`) : rendered + note;
 }

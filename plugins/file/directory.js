@@ -1,11 +1,11 @@
-// A directory below the root, held open while something is done in it, so that no link and no rename can lead elsewhere.
+// A directory below the root. It is held open during an operation, so that no link and no rename can redirect the operation.
 import fs from 'node:fs';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = fs.constants;
-/** Where an open directory can be named by its descriptor, names in it are looked up in just that directory. */
+/** Whether a path can name an open directory by its descriptor: names are then looked up in exactly that directory. */
 const hasDescriptors = fs.existsSync('/proc/self/fd');
 
-/** An open directory; `close` it. */
+/** An open directory. The caller must close it. */
 export class Directory {
   /** @readonly */
   fd;
@@ -17,7 +17,7 @@ export class Directory {
     this.#path = path;
   }
 
-  /** The path of an entry of this directory, or of itself. @param {string} [name] a name without a slash */
+  /** The path of an entry of this directory; without a name, of the directory. @param {string} [name] a name without a slash */
   at(name) {
     const self = hasDescriptors ? `/proc/self/fd/${this.fd}` : this.#path;
     return name === undefined ? self : `${self}/${name}`;
@@ -35,11 +35,11 @@ export class Directory {
 }
 
 /**
- * Opens the directory that `names` lead to, one by one and through no link; calls `use` with it, and closes it.
+ * Opens the directories in `names` one by one, follows no link, calls `use` with the last one, and closes it.
  * @template T
- * @param {string} root links in it are followed: it is the operator's
+ * @param {string} root links in its path are followed, because the operator sets it
  * @param {readonly string[]} names
- * @param {{ readonly make: boolean }} options `make`: missing directories are made
+ * @param {{ readonly make: boolean }} options `make`: missing directories are created
  * @param {(directory: Directory) => T} use
  * @returns {T}
  */
@@ -68,7 +68,7 @@ function makeDirectory(path) {
 }
 
 /**
- * The names on the way of a path. Throws an error that is not retried for one that could lead elsewhere.
+ * The names in a path. Throws an error that is not retried if the path could leave the root.
  * @param {string} path
  * @returns {string[]}
  */
@@ -76,7 +76,7 @@ export function namesOf(path) {
   const names = path.split('/');
   const isFit = names.every(name => name !== '' && name !== '.' && name !== '..' && !name.includes('\0'));
   if (isFit) return names;
-  throw refusal(`${JSON.stringify(path)} is not a path below the root: relative, without empty parts, "." and ".."`);
+  throw refusal(`${JSON.stringify(path)} must be a relative path below the root, without empty parts, "." and ".."`);
 }
 
 /** @param {string} message */

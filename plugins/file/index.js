@@ -1,26 +1,26 @@
-// file: reads, writes and lists files below the root that its config names. No path leads out of it, and no link is followed.
+// file: reads, writes and lists files below the root that its config names. No path leaves the root, and no link is followed.
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { namesOf, refusal, within } from './directory.js';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
-/** The decoder would pass over what else is in a text. */
+/** The decoder would silently skip all other characters. */
 const base64Shape = /^[A-Za-z0-9+/]*={0,2}$/;
 const bytesDefault = 2 ** 20;
 const bytesMax = 8 * 2 ** 20;
 export const entriesMax = 10_000;
-/** Room for a file that is longer than the system says. */
+/** The minimum size of the buffer, for files that are longer than the reported size. */
 const firstBytes = 4096;
-/** Trouble of the path, which another attempt would meet again; what else the system says may pass. */
+/** System errors that a retry would meet again. All others may be temporary. */
 const reasons = new Map([
   ['ENOENT', 'does not exist'],
-  ['ENOTDIR', 'is not reached through directories alone; links are not followed'],
+  ['ENOTDIR', 'has a parent that is not a directory; links are not followed'],
   ['ELOOP', 'is a link; links are not followed'],
   ['EISDIR', 'is a directory'],
   ['EEXIST', 'exists already'],
-  ['EACCES', 'may not be used by the service'],
-  ['EPERM', 'may not be used by the service'],
+  ['EACCES', 'is not accessible to the service'],
+  ['EPERM', 'is not accessible to the service'],
   ['EROFS', 'cannot be written'],
   ['ENAMETOOLONG', 'is too long'],
 ]);
@@ -36,7 +36,7 @@ export function read({ payload, config }) {
   return answer(order, names => {
     const name = /** @type {string} */ (names.pop());
     const bytes = within(root, names, { make: false }, directory => {
-      // A pipe that nobody writes would be waited for.
+      // Without O_NONBLOCK, opening a pipe waits for a writer.
       const fd = fs.openSync(directory.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
       try {
         return readUpTo(fd, most);
@@ -51,14 +51,14 @@ export function read({ payload, config }) {
 /** @type {Handler} */
 export function write({ payload, config }) {
   const { root, bytesMax: most, isWritable } = readSettings(config);
-  if (!isWritable) throw refusal('config.writable is not true: nothing is written');
+  if (!isWritable) throw refusal('config.writable must be true to write files');
   const order = /** @type {Order} */ (payload);
   const { text, base64 = '' } = order;
-  // A digit that is left over after groups of four stands for no byte.
+  // A single digit after the last group of four encodes no byte.
   if (!base64Shape.test(base64) || base64.replace(/=+$/, '').length % 4 === 1)
-    throw refusal('base64 is not base64: A-Z a-z 0-9 + /, and = at the end');
+    throw refusal('base64 must contain only A-Z a-z 0-9 + /, with = at the end');
   const bytes = text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text);
-  if (bytes.length > most) throw refusal(`${bytes.length} bytes are more than config.max_bytes, ${most}`);
+  if (bytes.length > most) throw refusal(`the content has ${bytes.length} bytes; config.max_bytes allows ${most}`);
   return answer(order, names => {
     const name = /** @type {string} */ (names.pop());
     within(root, names, { make: true }, directory => {
@@ -67,7 +67,7 @@ export function write({ payload, config }) {
       try {
         fs.writeFileSync(fd, bytes);
         fs.fsyncSync(fd);
-        // In one step: whoever reads sees the old file or the new one. A link there is replaced, not followed.
+        // Atomic: a reader sees the old file or the new one. A link of that name is replaced, not followed.
         if (order.overwrite === false) fs.linkSync(draft, directory.at(name));
         else fs.renameSync(draft, directory.at(name));
         fs.fsyncSync(directory.fd);
@@ -108,7 +108,7 @@ function answer({ path: asked = '' }, work) {
     const { code = '', message } = /** @type {NodeJS.ErrnoException} */ (error);
     const reason = reasons.get(code);
     if (reason !== undefined) throw refusal(`${asked || 'the root'} ${reason}`);
-    // The system names paths that are nobody's business.
+    // The rest of the system's message contains internal paths.
     throw code === '' ? error : new Error(`${asked}: ${code}: ${message.split(',')[0]?.replace(`${code}: `, '')}`);
   }
 }
@@ -117,15 +117,15 @@ function answer({ path: asked = '' }, work) {
 function readUpTo(fd, most) {
   const stat = fs.fstatSync(fd);
   if (stat.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
-  if (!stat.isFile()) throw refusal('it is not a file');
-  // What the system says of the size is a guess: of what it makes up when it is read it says 0, and files grow.
+  if (!stat.isFile()) throw refusal('the path is not a regular file');
+  // The reported size is a hint: it is 0 for generated files, such as those in /proc, and a file can grow.
   let bytes = Buffer.alloc(Math.min(Math.max(stat.size, firstBytes), most) + 1);
   let length = 0;
   for (let count = -1; count !== 0 && length <= most; length += count) {
     if (length === bytes.length) bytes = Buffer.concat([bytes], Math.min(2 * length, most + 1));
     count = fs.readSync(fd, bytes, length, bytes.length - length, null);
   }
-  if (length > most) throw refusal(`it has more than config.max_bytes, ${most} bytes`);
+  if (length > most) throw refusal(`the file has more than ${most} bytes, which config.max_bytes allows`);
   return bytes.subarray(0, length);
 }
 

@@ -1,4 +1,4 @@
-// Which addresses lie on the public internet, and what all others are.
+// Classifies IP addresses: those on the public internet, and the kinds of all others.
 
 /** @type {readonly (readonly [block: string, kind: string])[]} */
 const blocks4 = [
@@ -6,7 +6,7 @@ const blocks4 = [
   ['10.0.0.0/8', 'private'],
   ['100.64.0.0/10', 'private'],
   ['127.0.0.0/8', 'loopback'],
-  // Where clouds answer with credentials, too.
+  // This includes the metadata services of clouds, which return credentials.
   ['169.254.0.0/16', 'link-local'],
   ['168.63.129.16/32', 'metadata'],
   ['172.16.0.0/12', 'private'],
@@ -21,7 +21,7 @@ const blocks4 = [
   ['240.0.0.0/4', 'reserved'],
 ];
 
-/** Of these the last 32 bits are an IPv4 address, which counts. */
+/** The last 32 bits of these are an IPv4 address, which is classified instead. */
 const embedding6 = ['::ffff:0:0/96', '64:ff9b::/96'];
 /** @type {readonly (readonly [block: string, kind: string])[]} */
 const blocks6 = [
@@ -31,18 +31,18 @@ const blocks6 = [
   ['fec0::/10', 'private'],
   ['fc00::/7', 'private'],
   ['ff00::/8', 'multicast'],
-  // Tunnels, identifiers and documentation: inside of what is public otherwise.
+  // Tunnels, identifiers and documentation, within the public range.
   ['2001::/23', 'reserved'],
   ['2001:db8::/32', 'reserved'],
   ['2002::/16', 'reserved'],
   ['3fff::/20', 'reserved'],
 ];
-/** All that was ever given out as public. */
+/** The range from which public addresses are assigned. */
 const public6 = '2000::/3';
 
 /**
- * `public`, or what the address is instead. A text that is no address is `invalid`.
- * @param {string} address without brackets; a zone does not count
+ * `public`, or the kind of a non-public address; `invalid` for text that is not an address.
+ * @param {string} address without brackets; a zone is ignored
  * @returns {string}
  */
 export function kindOfAddress(address) {

@@ -1,4 +1,4 @@
-// One request and its response, within bounds: the connection goes only where the guard lets it.
+// Sends one request and reads its response, up to a limit. The guard decides to which addresses it may connect.
 import http from 'node:http';
 import https from 'node:https';
 import { checkedLookup, checkLiteral, isNamed } from './guard.js';
@@ -9,11 +9,11 @@ import { checkedLookup, checkLiteral, isNamed } from './guard.js';
  */
 
 /**
- * Rejects with a ForbiddenAddress, an error with `retry === false` for what is too large, or the error of the network.
+ * Rejects with a ForbiddenAddress, with an error with `retry === false` if the response is too large, or with a network error.
  * @param {Sent} sent
  * @param {import('./settings.js').Settings} settings
  * @param {AbortSignal} signal
- * @param {import('./guard.js').Resolve} [resolve] instead of the system's resolver
+ * @param {import('./guard.js').Resolve} [resolve] replaces the system's resolver
  * @returns {Promise<Received>}
  */
 export function exchange({ url, method, headers, body }, { allowedHosts, responseBytesMax }, signal, resolve) {
@@ -40,10 +40,10 @@ export function exchange({ url, method, headers, body }, { allowedHosts, respons
       response.on('error', reject);
     });
     request.on('error', reject);
-    // Without a listener the connection ends, and nobody is told.
+    // Without a listener the connection would end without an error.
     request.on('upgrade', (_, socket) => {
       socket.destroy();
-      reject(Object.assign(new Error('the server went over to another protocol'), { retry: false }));
+      reject(Object.assign(new Error('the server switched to another protocol'), { retry: false }));
     });
     request.end(body ?? undefined);
   });

@@ -1,17 +1,17 @@
-// Who may be reached: what was checked is what is connected to, since the lookup itself checks.
+// Decides which addresses may be reached. The check is part of the lookup, so that a connection always uses a checked address.
 import dns from 'node:dns';
 import net from 'node:net';
 import { kindOfAddress } from './address.js';
 
 /** @typedef {(host: string, options: dns.LookupAllOptions, done: (error: Error | null, found: dns.LookupAddress[]) => void) => void} Resolve */
 
-/** An address that must not be reached. Another attempt is of no use. */
+/** An address that must not be reached. A retry would not help. */
 export class ForbiddenAddress extends Error {
   retry = false;
 }
 
 /**
- * Whether `allowed_hosts` names the URL's host, as a name or address, or as one with a port.
+ * Whether `allowed_hosts` names the URL's host: a name or address, with or without a port.
  * @param {URL} url
  * @param {readonly string[]} allowedHosts
  */
@@ -23,7 +23,7 @@ export function isNamed(url, allowedHosts) {
 }
 
 /**
- * Throws a ForbiddenAddress where the URL's host is an address that is not public. A name is left to `checkedLookup`.
+ * Throws a ForbiddenAddress if the URL's host is an address that is not public. `checkedLookup` checks names.
  * @param {URL} url
  */
 export function checkLiteral(url) {
@@ -32,7 +32,7 @@ export function checkLiteral(url) {
 }
 
 /**
- * For `http.request`: resolves a name once, and hands on the addresses only when all of them are public.
+ * For `http.request`: resolves a name once, and returns its addresses only if all of them are public.
  * @param {Resolve} resolve
  * @returns {net.LookupFunction}
  */
@@ -58,5 +58,5 @@ function refuseUnlessPublic(host, address) {
   if (kind === 'public') return;
   const place = host === address || host === `[${address}]` ? host : `${host} is ${address}, which`;
   const verb = place === host ? `${host} is` : `${place} is`;
-  throw new ForbiddenAddress(`${verb} not a public address (${kind}); allowed_hosts would have to name it`);
+  throw new ForbiddenAddress(`${verb} not a public address (${kind}); to allow it, add it to allowed_hosts`);
 }

@@ -1,19 +1,19 @@
-// http: sends a request and answers with the response. It makes no second attempt itself: it tells the engine whether one is of use.
+// http: sends a request and returns the response. It never retries itself, but tells the engine whether a retry may help.
 import { isUtf8 } from 'node:buffer';
 import http from 'node:http';
 import { exchange } from './exchange.js';
 import { readSettings } from './settings.js';
 
-/** Of these another attempt may have a better answer; every other status from 400 on is final. */
-const passing = [408, 425, 429, 500, 502, 503, 504];
-/** Levels of a response's JSON. */
+/** Statuses for which a retry may help; every other status from 400 on is final. */
+const retriedStatuses = [408, 425, 429, 500, 502, 503, 504];
+/** The maximum depth of JSON in a response. */
 const jsonLevelsMax = 100;
 const halfPair = /\p{Surrogate}/u;
 const redirects = [301, 302, 303, 307, 308];
-/** Of the connection, not of the request. */
+/** Headers of the connection, which the payload must not set. */
 const ownHeaders =
   /^(host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*)$/i;
-/** Meant for one origin. */
+/** Headers that another origin must not get. */
 const credentials = /^(authorization|cookie|proxy-authorization)$/i;
 
 /**
@@ -54,7 +54,7 @@ export function firstRequest(order, { baseUrl, headers: own }, secrets) {
   /** @type {{ [name: string]: string }} */
   const headers = { 'accept-encoding': 'identity', 'user-agent': 'headgate' };
   for (const [name, value] of Object.entries(order.headers ?? {})) {
-    if (ownHeaders.test(name)) throw final(`the header ${name} is not the payload's to set`);
+    if (ownHeaders.test(name)) throw final(`the payload must not set the header ${name}`);
     headers[name.toLowerCase()] = value;
   }
   if (url.origin === baseUrl?.origin) {
@@ -69,19 +69,20 @@ export function firstRequest(order, { baseUrl, headers: own }, secrets) {
 }
 
 /**
- * As browsers do: after 303, and after 301 and 302 to a POST, it goes on as a GET. Nothing that was meant for one origin
- * goes to another, and what began encrypted stays so.
+ * The next request after a redirect. As in browsers, 303 changes the method to GET, and so do 301 and 302 after a POST. Another origin
+ * gets neither credentials nor the headers of the config, and https never becomes http.
  * @param {Sent} sent
  * @param {number} status
- * @param {string} location as the header has it
+ * @param {string} location the value of the header
  * @param {Settings} settings
  * @returns {Sent}
  */
 export function redirected(sent, status, location, { headers: own }) {
-  // Headers come byte by byte; beyond ASCII it is UTF-8 that servers put there, as browsers take it.
+  // Node decodes headers as Latin-1, but servers send UTF-8, which browsers accept.
   const bytes = Buffer.from(location, 'latin1');
   const url = readUrl(isUtf8(bytes) ? bytes.toString() : location, sent.url);
-  if (sent.url.protocol === 'https:' && url.protocol === 'http:') throw final(`redirected from https to ${url.origin}`);
+  if (sent.url.protocol === 'https:' && url.protocol === 'http:')
+    throw final(`a redirect from https to ${url.origin} is refused`);
   const becomesGet = (status === 303 && sent.method !== 'HEAD') || (status < 303 && sent.method === 'POST');
   const isElsewhere = url.origin !== sent.url.origin;
   const ownNames = Object.keys(own).map(name => name.toLowerCase());
@@ -103,7 +104,12 @@ export function redirected(sent, status, location, { headers: own }) {
 function respond({ url }, { status, headers, body }) {
   const result = { status, url: url.href, headers, ...contentOf(headers['content-type'] ?? '', body) };
   if (status < 400) return { result };
-  return { status: 'error', error: `${url.origin} answered ${status}`, retry: passing.includes(status), result };
+  return {
+    status: 'error',
+    error: `${url.origin} answered ${status}`,
+    retry: retriedStatuses.includes(status),
+    result,
+  };
 }
 
 /** @param {string} type @param {Buffer} body */
@@ -115,7 +121,7 @@ function contentOf(type, body) {
         const json = JSON.parse(text);
         if (isCarried(json, jsonLevelsMax)) return { json };
       } catch {
-        // It says that it is JSON, and is not.
+        // The body is not JSON, although its type says so.
       }
     }
     return { text };
@@ -125,8 +131,9 @@ function contentOf(type, body) {
 }
 
 /**
- * Whether a result can have the value as it is: not what is too deep, numbers that were too large, halves of surrogate pairs.
- * @param {unknown} value @param {number} levels it may have
+ * Whether a result can represent the value: it must not be too deep, nor contain an infinite number, half of a surrogate pair or a
+ * key `__proto__`.
+ * @param {unknown} value @param {number} levels the remaining depth
  * @returns {boolean}
  */
 function isCarried(value, levels) {
@@ -144,11 +151,11 @@ function readUrl(text, base) {
   if (!URL.canParse(text, base?.href)) throw final(`${JSON.stringify(text)} is not a URL`);
   const url = new URL(text, base);
   if (!/^https?:$/.test(url.protocol)) throw final(`${url.protocol} is neither http nor https`);
-  if (url.username !== '' || url.password !== '') throw final('a URL with a user name or password is not taken');
+  if (url.username !== '' || url.password !== '') throw final('a URL must not contain a user name or password');
   return url;
 }
 
-/** What no request can carry, no other attempt can send. @param {string} name @param {string} value */
+/** Throws a final error for a header that no request can carry. @param {string} name @param {string} value */
 function checkHeader(name, value) {
   try {
     http.validateHeaderName(name);
@@ -158,7 +165,7 @@ function checkHeader(name, value) {
   }
 }
 
-/** @param {string} text @param {{ readonly [name: string]: string }} secrets `{secrets.NAME}` is one of these */
+/** @param {string} text @param {{ readonly [name: string]: string }} secrets the values of `{secrets.NAME}` */
 function fill(text, secrets) {
   return text.replace(/\{secrets\.([\w-]+)\}/g, (_, name) => {
     if (!Object.hasOwn(secrets, name)) throw final(`the secret ${name} is not granted`);

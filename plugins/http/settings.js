@@ -12,7 +12,7 @@
  */
 
 /**
- * Throws what is wrong, as an error that is not retried.
+ * Throws an error that is not retried if a value is invalid.
  * @param {import('../../runtime/host/api/plugin-api.ts').JsonObject} config
  * @returns {Settings}
  */
@@ -20,12 +20,12 @@ export function readSettings(config) {
   const { base_url, headers = {}, allowed_hosts = [] } = config;
   const { timeout_ms = 30_000, max_response_bytes = 2 ** 20, max_redirects = 5 } = config;
   const baseUrl = base_url === undefined ? null : readUrl(base_url);
-  if (!isTextMap(headers)) throw wrong('headers', 'a map of texts');
-  // They may hold credentials, and go nowhere else than to this origin.
+  if (!isTextMap(headers)) throw wrong('headers', 'a map of strings');
+  // Headers may hold credentials, and are sent only to the origin of base_url.
   if (baseUrl === null && Object.keys(headers).length > 0)
-    throw wrong('base_url', 'set where headers are: they are sent there and nowhere else');
+    throw wrong('base_url', 'set if headers are set: they are sent only to its origin');
   if (!Array.isArray(allowed_hosts) || !allowed_hosts.every(host => typeof host === 'string'))
-    throw wrong('allowed_hosts', 'a list of names and addresses, with a port or without');
+    throw wrong('allowed_hosts', 'a list of names and addresses, with or without a port');
   return {
     baseUrl,
     headers,

@@ -1,4 +1,4 @@
-// log: writes its payload to the job's log, and hands it on.
+// log: writes its payload to the job's log, and returns it.
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
 

@@ -1,9 +1,9 @@
-// shell: runs the program that its config names. No shell reads the command line, and nothing of the payload gets into it.
+// shell: runs the program that its config names. No shell interprets the command line, and no part of the payload enters it.
 import { spawn } from 'node:child_process';
 import { outputOf } from './output.js';
 import { killTree } from './process-tree.js';
 
-/** By convention (EX_CONFIG) a failure that another attempt would not mend. */
+/** EX_CONFIG: by convention a failure that a retry would meet again. */
 const permanentStatus = 78;
 const outputBytesDefault = 2 ** 20;
 const outputBytesMax = 16 * 2 ** 20;
@@ -17,7 +17,7 @@ export async function handle({ event, config }, { signal }) {
   const kill = () => killTree(child.pid);
   signal.addEventListener('abort', kill, { once: true });
   const [stdout, stderr] = [outputOf(child.stdout, bytesMax, kill), outputOf(child.stderr, bytesMax, kill)];
-  // It need not read its input.
+  // The program may exit without reading its input.
   child.stdin.on('error', () => {});
   child.stdin.end(`${JSON.stringify(event?.payload ?? null)}\n`);
   const end = await new Promise((settle, reject) => {
@@ -39,7 +39,7 @@ export async function handle({ event, config }, { signal }) {
 /** @param {import('../../runtime/host/api/plugin-api.ts').JsonObject} config @returns {Settings} */
 function readSettings({ command, args = [], directory, max_output_bytes = outputBytesDefault }) {
   if (typeof command !== 'string' || command === '') throw wrong('command', 'the path or name of a program');
-  if (!Array.isArray(args) || !args.every(arg => typeof arg === 'string')) throw wrong('args', 'a list of texts');
+  if (!Array.isArray(args) || !args.every(arg => typeof arg === 'string')) throw wrong('args', 'a list of strings');
   if (directory !== undefined && typeof directory !== 'string') throw wrong('directory', 'a path');
   if (!Number.isInteger(max_output_bytes) || Number(max_output_bytes) < 1 || Number(max_output_bytes) > outputBytesMax)
     throw wrong('max_output_bytes', `a number of bytes from 1 to ${outputBytesMax}`);

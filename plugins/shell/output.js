@@ -1,10 +1,10 @@
-// What a program writes, up to a bound.
+// The output of a program, up to a limit.
 
-/** Output may come so long after the program is gone: of what it left in the pipe, or of a child that holds it. */
+/** How long output is awaited after the program has exited: the rest of the pipe, or output of a child that still holds it. */
 const drainMs = 100;
 
 /**
- * Calls `tooMuch` once there is more than `bytesMax`. `text` resolves when the stream has ended, or a moment after it is asked for.
+ * Calls `tooMuch` once there is more than `bytesMax`. `text` resolves when the stream has ended, or `drainMs` after the call.
  * @param {import('node:stream').Readable} stream
  * @param {number} bytesMax
  * @param {() => void} tooMuch

@@ -1,9 +1,9 @@
-// Ends a program with all that it has started.
+// Kills a program and all its descendants.
 import fs from 'node:fs';
 
 /**
- * Each is stopped before its children are looked for, so that it starts no more. Where there is no /proc, it alone is killed.
- * @param {number | undefined} pid undefined: it never started
+ * Each process is stopped before its children are listed, so that it starts no more. Without /proc only the program itself is killed.
+ * @param {number | undefined} pid undefined: the program never started
  */
 export function killTree(pid) {
   if (pid === undefined || !signal(pid, 'SIGSTOP')) return;

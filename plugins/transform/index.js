@@ -1,15 +1,15 @@
-// transform: evaluates a JSONata expression over the payload. The expression is the config's, never the payload's.
+// transform: evaluates a JSONata expression over the payload. The expression comes from the config, never from the payload.
 import jsonata from 'jsonata';
 
 const timeoutMsDefault = 5_000;
 const timeoutMsMax = 60_000;
-/** Nested evaluations, and items of a sequence. */
+/** The maximum depth of nested evaluations, and the maximum length of a sequence. */
 const stackMax = 500;
 const sequenceMax = 1_000_000;
-/** Levels of a result. */
+/** The maximum depth of a result. */
 const nestingMax = 200;
 
-/** An instance is loaded for itself, and its config does not change: what was compiled stays. @type {jsonata.Expression | null} */
+/** Compiled once: each instance has a module of its own, and its config does not change. @type {jsonata.Expression | null} */
 let compiled = null;
 
 /** @type {import('../../runtime/host/api/plugin-api.ts').Handler} */
@@ -21,7 +21,7 @@ export async function handle({ event, context, config }) {
     checkJson(result, nestingMax);
     return { result };
   } catch (error) {
-    // The same expression over the same payload has the same end.
+    // A retry would fail in the same way.
     return { status: 'error', error: `the expression fails: ${messageOf(error)}`, retry: false };
   }
 }
@@ -34,13 +34,13 @@ function compile({ expression, timeout_ms = timeoutMsDefault }) {
   return jsonata(expression, { timeout: Number(timeout_ms), stack: stackMax, sequence: sequenceMax });
 }
 
-/** Throws where a value is none of JSON's, or too deep. @param {unknown} value @param {number} levels it may have */
+/** Throws if a value is not JSON, or is too deep. @param {unknown} value @param {number} levels the remaining depth */
 function checkJson(value, levels) {
-  if (typeof value === 'function') throw new Error('it gives a function');
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('it gives a number that is too large');
+  if (typeof value === 'function') throw new Error('it returns a function');
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('it returns a number that is too large');
   if (typeof value !== 'object' || value === null) return;
-  if (levels === 0) throw new Error(`it gives what is nested deeper than ${nestingMax} levels`);
-  // A list of JSONata's own has functions beside its items.
+  if (levels === 0) throw new Error(`it returns a value that is nested deeper than ${nestingMax} levels`);
+  // Lists that JSONata creates have functions as further properties, so only items are checked.
   for (const item of Array.isArray(value) ? value : Object.values(value)) checkJson(item, levels - 1);
 }
 

@@ -69,7 +69,7 @@ describe('in the root', () => {
     expect(result?.['text']).toMatch(/VmFlags:.*\n$/);
     expect(result?.['size']).toBeGreaterThan(20_000);
     const { error } = await run('read', { path: 'smaps' }, { root: '/proc/self', max_bytes: 20_000 });
-    expect(error).toContain('more than config.max_bytes, 20000');
+    expect(error).toContain('more than 20000 bytes, which config.max_bytes allows');
   });
 
   test('a file is written whole, with the directories on the way, and over what was there', async () => {
@@ -120,7 +120,7 @@ describe('in the root', () => {
   });
 
   test('nothing is written where the config does not say so', async () => {
-    const error = 'config.writable is not true: nothing is written';
+    const error = 'config.writable must be true to write files';
     expect(await run('write', { path: 'b', text: 'b' }, { writable: false })).toEqual({
       status: 'error',
       error,
@@ -130,7 +130,9 @@ describe('in the root', () => {
 
   test('a file that is too large is not read, and not written', async () => {
     writeFileSync(join(root, 'large'), 'x'.repeat(11));
-    expect((await run('read', { path: 'large' }, { max_bytes: 10 })).error).toContain('more than config.max_bytes, 10');
+    expect((await run('read', { path: 'large' }, { max_bytes: 10 })).error).toContain(
+      'more than 10 bytes, which config.max_bytes allows',
+    );
     expect((await run('read', { path: 'large' }, { max_bytes: 11 })).result).toMatchObject({ size: 11 });
     expect((await run('write', { path: 'more', text: 'x'.repeat(11) }, { max_bytes: 10 })).error).toContain(
       '11 bytes are more than',
@@ -188,7 +190,10 @@ describe('no way out', () => {
 
   test('for what is no file: a pipe is not waited for, a directory not read', async () => {
     execFileSync('mkfifo', [join(root, 'pipe')]);
-    expect(await run('read', { path: 'pipe' })).toMatchObject({ error: 'it is not a file', retry: false });
+    expect(await run('read', { path: 'pipe' })).toMatchObject({
+      error: 'the path is not a regular file',
+      retry: false,
+    });
     expect(await run('read', { path: 'inner' })).toMatchObject({ error: 'inner is a directory', retry: false });
     expect(await run('write', { path: 'inner', text: 'b' })).toMatchObject({ status: 'error', retry: false });
     expect(readdirSync(root).filter(name => name.endsWith('.tmp'))).toEqual([]);

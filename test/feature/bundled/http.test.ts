@@ -162,7 +162,7 @@ describe('a request', () => {
       'a header of the connection',
       { url: 'http://example.org/', headers: { Host: 'x' } },
       {},
-      /not the payload's to set/,
+      /must not set the header/,
     ],
     ['two bodies', { url: 'http://example.org/', text: 'a', json: 1 }, {}, /exclude each other/],
     [
@@ -212,7 +212,7 @@ describe('within bounds', () => {
 
   test('a server that goes over to another protocol ends it', async () => {
     expect(await send({ url: at('/upgraded') })).toMatchObject({
-      error: 'the server went over to another protocol',
+      error: 'the server switched to another protocol',
       retry: false,
     });
   });

@@ -262,7 +262,7 @@ describe('in a gateway', () => {
     expect(await gateway.finished('http/handle', payload)).toMatchObject({
       status: 'failed',
       attempt: 1,
-      last_error: '127.0.0.1 is not a public address (loopback); allowed_hosts would have to name it',
+      last_error: '127.0.0.1 is not a public address (loopback); to allow it, add it to allowed_hosts',
     });
   });
 

@@ -130,7 +130,7 @@ describe('inspector', () => {
     [
       'fields of odd types',
       { 'package.json': { name: [], version: {}, license: 7, scripts: 'x' } },
-      ['the license is claimed in no form that is known'],
+      ['the license claim has an unknown form'],
     ],
     [
       'a license that leads nowhere',

@@ -147,7 +147,7 @@ describe('the claim against the texts', () => {
   });
 
   it('reads claims from before SPDX, and says that they are old', () => {
-    const oldForm = 'the license is claimed in a form that npm has given up';
+    const oldForm = 'the license claim has a form that npm has deprecated';
     expect(license({ licenses: [{ type: 'MIT' }, { type: 'GPL-3.0' }] } as never, { LICENSE: mit })).toMatchObject({
       license: { claim: 'MIT OR GPL-3.0', verdict: 'agrees', copyleft: null },
       problems: [oldForm],

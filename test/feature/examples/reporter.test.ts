@@ -117,7 +117,7 @@ Licenses: MIT 8, MPL-2.0 1, none 1
 License conflicts: 1
   liar@1.0.0 claims MIT, its text is GPL-3.0
 License missing or unknown: 1
-  bare: claims nothing and has no license text
+  bare: claims no license and has no license text
 Copyleft: 2
   liar@1.0.0: MIT AND GPL-3.0 (strong)
   weak@1.0.0: MPL-2.0 (weak)

@@ -26,7 +26,7 @@ describe('splitter', () => {
 
   it('refuses more paragraphs than its config allows, for good', () => {
     const request = makeRequest({ text: 'a\n\nb' }, { config: { paragraphs_max: 1 } });
-    const error = 'text has 2 paragraphs, and at most 1 are taken';
+    const error = 'the text has 2 paragraphs; config.paragraphs_max allows 1';
     expect(splitter.handle(request)).toEqual({ status: 'error', error, retry: false });
   });
 });
@@ -85,7 +85,7 @@ describe('digest', () => {
   });
 
   it('fails for good when there is no list of results', () => {
-    const error = 'stdin holds no request with a list of results';
+    const error = 'stdin has no request with a list of results';
     expect(digest({ note: '"results":[1]' })).toEqual({ status: 'error', error, retry: false });
     expect(runPlugin('two-runtimes/digest/digest.sh', '')).toEqual({ status: 'error', error, retry: false });
   });

@@ -1,4 +1,4 @@
-// Finds the packages that are really installed: the directories below node_modules that a package manager put there.
+// Finds installed packages: the directories that a package manager put below node_modules.
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -19,7 +19,7 @@ export function handle(request) {
   const { payload } = /** @type {{ payload: { root?: string } }} */ (request.payload);
   const root = path.resolve(payload.root ?? /** @type {string | undefined} */ (request.config['root']) ?? '.');
   if (!isDirectory(root)) {
-    // Another attempt would find no more: the job fails at once.
+    // A retry would not help: the job fails at once.
     return { status: 'error', error: `root: ${root} is not a directory that can be read`, retry: false };
   }
   const packages = findPackages(root);
@@ -30,17 +30,16 @@ export function handle(request) {
 }
 
 /**
- * All packages under `root/node_modules`, sorted by path. A package that several links lead to is listed once, under
- * its shortest path.
+ * All packages under `root/node_modules`, sorted by path. A package with several paths is listed once, under the shortest one.
  * @param {string} root an absolute path
  * @returns {InstalledPackage[]}
  */
 export function findPackages(root) {
   /** @type {InstalledPackage[]} */
   const found = [];
-  // Real paths of packages, so that links that lead to each other end.
+  // Real paths of packages, so that cycles of links end.
   const seen = new Set([realPath(root)]);
-  // One level after the other: the shallow path of a package wins over the deep ones.
+  // Level by level, so that the shortest path of a package is found first.
   let level = [path.join(root, 'node_modules')];
   while (level.length > 0) {
     /** @type {string[]} */
@@ -62,13 +61,13 @@ export function findPackages(root) {
 }
 
 /**
- * The directories of packages directly in a node_modules folder, those in scopes too.
+ * The directories of packages directly in a node_modules folder, including those in scopes.
  * @param {string} folder
  * @returns {string[]}
  */
 function packageDirectories(folder) {
   return list(folder).flatMap(entry => {
-    // .bin, .cache, .package-lock.json and the like are no packages.
+    // .bin, .cache, .package-lock.json and the like are not packages.
     if (entry.name.startsWith('.') || !mayBeDirectory(entry)) return [];
     const directory = path.join(folder, entry.name);
     if (!entry.name.startsWith('@')) return [directory];
@@ -91,7 +90,7 @@ function virtualStore(folder) {
 }
 
 /**
- * Name and version as package.json says them. Null: there is none, so this is no package. A broken one still is.
+ * Name and version in package.json. Null: the directory has no package.json, so it is not a package. With a broken one it is.
  * @param {string} directory
  * @returns {{ name: string, version: string | null } | null}
  */
@@ -136,7 +135,7 @@ function mayBeDirectory(entry) {
 }
 
 /**
- * The entries of a directory by name; of what is missing or closed to us, none.
+ * The entries of a directory, sorted by name; empty if it is missing or cannot be read.
  * @param {string} directory
  * @returns {fs.Dirent[]}
  */
@@ -153,7 +152,7 @@ function realPath(file) {
   try {
     return fs.realpathSync.native(file);
   } catch {
-    return null; // a link that leads nowhere, or in a circle
+    return null; // a broken or cyclic link
   }
 }
 

@@ -1,9 +1,8 @@
-// How old the code of a package is, by what its files say. Times of files are no evidence: npm packs every file as of
-// 1985-10-26 and unpacking makes them new.
+// Derives the age of a package from the contents of its files. File times are useless: npm packs every file with the date 1985-10-26.
 
 /** @typedef {{ kind: 'changelog' | 'copyright', file: string, newest: string, oldest: string }} Evidence */
 /**
- * A year (`2019`) or a day (`2024-05-01`), as precise as the evidence is.
+ * Each time is a year (`2019`) or a day (`2024-05-01`), as precise as the evidence.
  * @typedef {{ newest: string, oldest: string, evidence: Evidence[] }} Age
  */
 /** @typedef {{ file: string, text: string }} Text */
@@ -15,7 +14,7 @@ const dayFirst = /\b(\d\d?)(?:st|nd|rd|th)?\.? ([a-z]{3})[a-z]*\.?,? ((?:19|20)\
 const version = /\bv?\d+\.\d+/;
 
 /**
- * The days of releases in the change log and the years of copyright notices; null when there is neither.
+ * The age from the days of releases in the change log and the years in copyright notices; null if there are none.
  * @param {readonly Text[]} licenses
  * @param {Text | null} changelog
  * @param {Date} now
@@ -28,7 +27,7 @@ export function findAge(licenses, changelog, now) {
     ...licenses.flatMap(({ file, text }) => span('copyright', file, copyrightYears(text), today)),
   ];
   if (evidence.length === 0) return null;
-  // Texts of digits in this form sort as the times do.
+  // Times in this form sort as text.
   const newest = evidence.map(found => found.newest).sort();
   const oldest = evidence.map(found => found.oldest).sort();
   return { newest: /** @type {string} */ (newest.at(-1)), oldest: /** @type {string} */ (oldest[0]), evidence };
@@ -86,7 +85,7 @@ function makeDay(year, month, day) {
 }
 
 /**
- * `Copyright (c) 2010-2024`, `© 2011, 2013`, `2015-21`; the notices of the licenses' own texts do not count.
+ * `Copyright (c) 2010-2024`, `© 2011, 2013`, `2015-21`; notices about the license texts themselves are ignored.
  * @param {string} text
  */
 function copyrightYears(text) {

@@ -1,17 +1,17 @@
-// What package.json claims as the license: an SPDX expression, or one of the forms that came before.
+// Reads the license that package.json claims: an SPDX expression, or an older form.
 
 /**
  * @typedef {{ kind: 'license', id: string, exception: string | null }
  *   | { kind: 'and' | 'or', of: Expression[] }
  *   | { kind: 'file', file: string }} Expression
- * `file`: "SEE LICENSE IN file". `UNLICENSED` is a license that no text fits.
+ * `file`: "SEE LICENSE IN file". `UNLICENSED` is a license that matches no text.
  */
 /**
- * Without a text nothing is claimed; without an expression the text says nothing that we can read.
+ * `text` null: no license is claimed. `expression` null: the text cannot be parsed.
  * @typedef {{ text: string | null, expression: Expression | null, problems: string[] }} Claim
  */
 
-// Spellings from before SPDX that are still to be met. "BSD" and "GPL" leave open which.
+// Spellings from before SPDX that are still in use. "BSD" and "GPL" name only a family.
 const aliases = new Map(
   Object.entries({
     'mit license': 'MIT',
@@ -53,9 +53,9 @@ export function readClaim(json) {
   const text = names.join(' OR ');
   if (text === '') {
     const isOdd = field !== undefined && field !== null && field !== '';
-    return { text: null, expression: null, problems: isOdd ? ['the license is claimed in no form that is known'] : [] };
+    return { text: null, expression: null, problems: isOdd ? ['the license claim has an unknown form'] : [] };
   }
-  const problems = typeof field === 'string' ? [] : ['the license is claimed in a form that npm has given up'];
+  const problems = typeof field === 'string' ? [] : ['the license claim has a form that npm has deprecated'];
   const parts = names.map(parseClaim);
   if (parts.some(part => part.isOld)) problems.push(`"${text}" is not an SPDX expression`);
   const of = parts.flatMap(part => (part.expression === null ? [] : [part.expression]));
@@ -76,7 +76,7 @@ function nameOf(entry) {
 
 /**
  * @param {string} text
- * @returns {{ expression: Expression | null, isOld: boolean }} expression null: it says nothing we know
+ * @returns {{ expression: Expression | null, isOld: boolean }} expression null: the text cannot be parsed
  */
 function parseClaim(text) {
   const file = /^see licen[cs]e in (.+)$/i.exec(text)?.[1];

@@ -1,4 +1,4 @@
-// What a package takes on disk. Links inside it are counted as links, never followed.
+// Measures the size of a package on disk. Links in it are counted as links, and not followed.
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -11,7 +11,7 @@ import path from 'node:path';
  */
 
 /**
- * Leaves out the node_modules folder at the top: what lies there are packages of their own.
+ * Measures a package without its own node_modules folder, whose packages are inspected separately.
  * @param {string} directory
  * @param {string[]} problems
  * @returns {Footprint}

@@ -1,4 +1,4 @@
-// Inspects one package and never gives up on it: what cannot be read becomes a line in `problems`.
+// Inspects one package. It never fails because of the package: a file that cannot be read becomes a line in `problems`.
 import fs from 'node:fs';
 import path from 'node:path';
 import { findAge } from './age.mjs';
@@ -9,10 +9,10 @@ import { compare } from './verdict.mjs';
 
 /** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Request} Request */
 /** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Response} Response */
-/** @typedef {{ [key: string]: unknown }} PackageJson what package.json says, unchecked */
+/** @typedef {{ [key: string]: unknown }} PackageJson the content of package.json, unchecked */
 
 /**
- * What is known of a package. `path` is relative to the root.
+ * The facts about a package. `path` is relative to the root.
  * @typedef {object} Inspection
  * @property {string} path
  * @property {string} name
@@ -22,17 +22,17 @@ import { compare } from './verdict.mjs';
  * @property {{ scripts: Record<string, string>, binaries: { files: number, bytes: number } }} install
  * @property {import('./age.mjs').Age | null} age null: there was no evidence
  * @property {{ declared: string[], vendored: string[], licenses: string[] }} bundled
- *   named by package.json; packages in inner node_modules folders; licenses told of others' code
+ *   names in package.json; packages in inner node_modules folders; licenses of bundled code
  * @property {string[]} problems
  */
 
 /**
- * `claim` is package.json's word, `texts` what its files are by their text.
+ * `claim` comes from package.json, `texts` from the license files.
  * @typedef {import('./verdict.mjs').Comparison & { claim: string | null, texts: LicenseText[] }} License
  */
 /** @typedef {{ file: string, licenses: string[] }} LicenseText */
 
-// Whole text of license files and change logs is read up to here; what matters stands at the top.
+// License files and change logs are read up to these limits; the relevant part is at the top.
 const textBytesMax = 512 * 1024;
 const changelogBytesMax = 64 * 1024;
 const changelogFile = /^(changelog|changes|history|releases?)(\.(md|markdown|txt|rst))?$/i;
@@ -51,7 +51,7 @@ export function handle(request) {
 /**
  * @param {string} root an absolute path
  * @param {{ path: string, name?: string, version?: string | null }} item
- * @param {Date} now dates later than this are no evidence
+ * @param {Date} now later dates are ignored
  * @returns {Inspection}
  */
 export function inspect(root, item, now) {
@@ -100,7 +100,7 @@ function readPackageJson(directory, problems) {
 }
 
 /**
- * The license texts of the package itself, and all that is told of the licenses of others' code in it.
+ * The license texts of the package itself, and the text about the licenses of code that it bundles.
  * @param {string} directory
  * @param {string[]} names
  * @param {string[]} problems
@@ -123,7 +123,7 @@ function readTexts(directory, names, problems) {
 }
 
 /**
- * Small packages keep their license in the README; it counts when the text itself is there.
+ * Small packages have their license in the README; it counts if the README contains the license text.
  * @param {string} directory
  * @param {string[]} names
  * @param {string[]} problems
@@ -132,7 +132,7 @@ function readmeTexts(directory, names, problems) {
   const file = names.find(name => readmeFile.test(name));
   const text = file === undefined ? null : readText(path.join(directory, file), textBytesMax, problems);
   if (file === undefined || text === null || recognize(text).length === 0) return [];
-  // Only from the heading on: a README has years and names of its own.
+  // Only from the heading on: the rest of a README has unrelated years and names.
   const heading = text.search(/^#* *(the )?(mit )?licen[cs]e/im);
   return [{ file, text: heading < 0 ? text : text.slice(heading) }];
 }
@@ -150,7 +150,7 @@ function readChangelog(directory, names, problems) {
 }
 
 /**
- * What runs when the package is installed. npm runs node-gyp by itself where a binding.gyp lies.
+ * The scripts that run when the package is installed. If there is a binding.gyp, npm runs node-gyp by default.
  * @param {PackageJson} json
  * @param {readonly string[]} names
  */

@@ -1,7 +1,7 @@
-// Knows licenses by phrases of their texts, whatever the layout, the quotes and the comment signs around them.
+// Recognizes licenses by characteristic phrases, whatever the layout, quotes and comment signs are.
 
 /**
- * `text` must be there and `without` must not, both in the normalized text.
+ * The normalized text must match `text`, and must not match `without`.
  * @typedef {{ license: string, text: RegExp, without?: RegExp }} Fingerprint
  */
 
@@ -12,7 +12,7 @@ const bsdGrant = /redistribution and use in source and binary forms( with or wit
 const bsdAdvertising = /advertising materials mentioning features/;
 const bsdEndorsement = /endorse or promote products/;
 
-// The dated titles of the GNU licenses stand in no other text, while each of them speaks of the others.
+// GNU licenses mention each other, but only the license itself contains its title with the date.
 /** @type {readonly Fingerprint[]} */
 const fingerprints = [
   { license: 'MIT', text: new RegExp(`${mitGrant.source}.*permission notice`), without: /used for good not evil/ },
@@ -70,7 +70,7 @@ const spdxUrl = /(?:opensource\.org\/licenses?|spdx\.org\/licenses)\/([a-z0-9.+-
 
 const licenseFile = /^((un)?licen[cs]es?|copying)([-_.]|$)|[-_.]licen[cs]e(\.(md|markdown|txt))?$/i;
 const noticesFile = /third[-_ ]?party|3rd[-_ ]?party/i;
-// The line from which on a text speaks of others' code, as bundlers write it.
+// The line with which bundlers introduce the licenses of bundled code.
 const bundledLine = /^[#=\s]*(licenses? of bundled|bundled \w|third[- ]party)/im;
 
 /** @param {string} name */
@@ -84,7 +84,7 @@ export function isNoticesFile(name) {
 }
 
 /**
- * The package's own license text, and what follows about the code of others.
+ * The package's own license text, and the text about bundled code that follows it.
  * @param {string} text
  * @returns {[own: string, bundled: string]}
  */
@@ -94,8 +94,8 @@ export function splitBundled(text) {
 }
 
 /**
- * SPDX identifiers of the licenses whose text this is, in the order in which they begin. Where none is, those that it
- * refers to by identifier. For the GNU family without `-only` and `-or-later`, which the text does not tell.
+ * SPDX identifiers of the licenses in a text, in the order in which they begin. If it contains no license, the identifiers that it
+ * mentions. GNU licenses have neither `-only` nor `-or-later`, which the text does not reveal.
  * @param {string} text
  * @returns {string[]}
  */

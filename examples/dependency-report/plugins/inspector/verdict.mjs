@@ -1,20 +1,20 @@
-// Compares what is claimed with what the texts say.
+// Compares the claimed license with the license texts.
 /** @typedef {import('./claim.mjs').Claim} Claim */
 /** @typedef {import('./claim.mjs').Expression} Expression */
 
 export const verdicts = /** @type {const} */ ([
-  'agrees', // the texts bear the claim out
-  'more', // they do, and there are texts of other licenses besides
-  'conflicts', // they are texts of other licenses
-  'unclaimed', // there are texts, and no claim
-  'no_text', // there is a claim, and no text
-  'unrecognized', // there are texts that we do not know, or a claim that cannot be read
+  'agrees', // the texts support the claim
+  'more', // they do, and there are also texts of other licenses
+  'conflicts', // the texts belong to other licenses
+  'unclaimed', // there are texts, but no claim
+  'no_text', // there is a claim, but no text
+  'unrecognized', // a text matches no known license, or the claim cannot be parsed
   'none', // neither claim nor text
 ]);
 
 /**
- * `effective` is the claim, or without one what the texts say. `copyleft` is what stays when every choice that the
- * claim leaves is made for the most permissive license.
+ * `effective`: the claim, or without one the licenses of the texts. `copyleft`: what remains if the most permissive license is chosen
+ * wherever the claim offers a choice.
  * @typedef {object} Comparison
  * @property {typeof verdicts[number]} verdict
  * @property {string | null} effective
@@ -61,7 +61,7 @@ export function compare(made, texts) {
 function judge(claim, textCount, found, beyond) {
   if (claim === null) return found.length > 0 ? 'unclaimed' : textCount > 0 ? 'unrecognized' : 'none';
   if (claim.kind === 'file') return textCount > 0 ? 'agrees' : 'no_text';
-  // Nobody needs a text to keep all rights.
+  // A package that reserves all rights needs no license text.
   if (claim.kind === 'license' && claim.id === 'UNLICENSED') return found.length > 0 ? 'conflicts' : 'agrees';
   if (textCount === 0) return 'no_text';
   if (found.length === 0) return 'unrecognized';
@@ -88,7 +88,7 @@ function holds(claim, found) {
 }
 
 /**
- * Whether a text is that of the claimed license. A bare family name ("BSD", "GPL") takes any of the family.
+ * Whether a text is that of the claimed license. A bare family name ("BSD", "GPL") matches every license of the family.
  * @param {string} claimed
  * @param {string} text
  */
@@ -134,7 +134,7 @@ function strengthOfClaim(claim) {
 }
 
 /**
- * How far a license reaches: 0 not at all, 1 its own files, 2 what it is linked into, 3 what it serves.
+ * How far the copyleft of a license reaches: 0 nowhere, 1 its own files, 2 linked programs, 3 network services.
  * @param {string} id
  * @param {string | null} exception
  */

@@ -1,4 +1,4 @@
-// Joins what is known of every package to one report.
+// Joins the inspections of all packages into one report.
 import { summarize } from './summary.mjs';
 
 /** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Request} Request */
@@ -11,12 +11,12 @@ import { summarize } from './summary.mjs';
  * @property {string} summary a few lines for people
  * @property {string | null} root
  * @property {{ packages: number, names: number, failed: number, files: number, bytes: number }} totals
- * @property {{ license: string, count: number, packages: string[] }[]} licenses the most frequent first; "none" too
+ * @property {{ license: string, count: number, packages: string[] }[]} licenses the most frequent first, including "none"
  * @property {{ package: string, path: string, verdict: string, claim: string | null, texts: string[] }[]} conflicts
  *   texts that contradict the claim or go beyond it
  * @property {{ package: string, path: string, verdict: string, claim: string | null }[]} missing
- *   claim or text is not there, or not known
- * @property {{ package: string, license: string, strength: string }[]} copyleft the farthest reaching first
+ *   claim or text is missing or unknown
+ * @property {{ package: string, license: string, strength: string }[]} copyleft the strongest first
  * @property {{ package: string, path: string, bytes: number, files: number }[]} largest
  * @property {{ name: string, versions: { version: string, paths: string[] }[] }[]} duplicates
  * @property {{ package: string, scripts: Record<string, string> }[]} install_scripts
@@ -125,7 +125,7 @@ function copyleftOf(inspections) {
 }
 
 /**
- * Names that are installed in several versions. The same version in two places is no duplicate.
+ * Names that are installed in several versions. The same version in two places is not a duplicate.
  * @param {readonly Inspection[]} inspections
  */
 function duplicatesOf(inspections) {
@@ -138,7 +138,7 @@ function duplicatesOf(inspections) {
 }
 
 /**
- * Those whose newest evidence is the oldest. Where there is none, nothing is said.
+ * The packages whose newest evidence is the oldest. Packages without evidence are left out.
  * @param {readonly Inspection[]} inspections
  * @param {number} listLength
  */

@@ -53,7 +53,7 @@ export function summarize(report) {
 /**
  * @param {string} title
  * @param {readonly string[]} lines
- * @param {number} [count] what the title says; none for lists that are cut anyway
+ * @param {number} [count] given for lists of limited length, whose title shows no number
  */
 function section(title, lines, count) {
   const shown = lines.slice(0, linesMax).map(line => `  ${line}`);
@@ -69,13 +69,13 @@ function section(title, lines, count) {
 function explain(verdict, claim) {
   switch (verdict) {
     case 'unclaimed':
-      return 'has a license text and claims nothing';
+      return 'has a license text but claims no license';
     case 'no_text':
-      return `claims ${claim} and has no license text`;
+      return `claims ${claim} but has no license text`;
     case 'unrecognized':
-      return claim === null ? 'has a license text that is not known' : `claims ${claim}; claim or text is not known`;
+      return claim === null ? 'has an unknown license text' : `claims ${claim}; claim or text is unknown`;
     default:
-      return 'claims nothing and has no license text';
+      return 'claims no license and has no license text';
   }
 }
 

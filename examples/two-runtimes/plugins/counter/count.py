@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Counts the words of one paragraph.
 
-A process plugin: the request is one line of JSON on stdin, the response one JSON object on stdout. What goes to
-stderr is kept with the job.
+A process plugin: the request is one line of JSON on stdin, the response one JSON object on stdout. stderr is
+stored with the job.
 """
 
 import json
@@ -12,9 +12,9 @@ from collections import Counter
 
 
 def count(text, top):
-    """Words are runs of letters and digits, apostrophes inside them included; case does not matter."""
+    """Words are runs of letters and digits, with apostrophes inside; case is ignored."""
     words = re.findall(r"[^\W_]+(?:['’][^\W_]+)*", text.lower())
-    # The most frequent first; those as frequent as each other in the order of the alphabet.
+    # The most frequent first; equally frequent words in alphabetical order.
     ranked = sorted(Counter(words).items(), key=lambda pair: (-pair[1], pair[0]))
     return {"words": len(words), "different": len(ranked), "top": [{"word": word, "count": n} for word, n in ranked[:top]]}
 
@@ -29,7 +29,7 @@ def main():
     try:
         response = answer(json.loads(sys.stdin.buffer.readline()))
     except (ValueError, KeyError, TypeError) as error:
-        # The same request would fail again.
+        # A retry would fail in the same way.
         response = {"status": "error", "error": f"not a request that can be counted: {error!r}", "retry": False}
     # ASCII with \u escapes is safe in every locale.
     print(json.dumps(response))

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes a digest of the results that a join hands over: SHA-256 of their JSON, how many, and the sum of their words.
-# A process plugin in POSIX shell and awk. awk cuts the JSON into strings, brackets and the rest, so that a bracket or
-# a comma inside of a string is never taken for structure. It finds its way by depth; it does not check the JSON.
+# Computes a digest of the results of a join: the SHA-256 of their JSON, their number, and the sum of their words.
+# A process plugin in POSIX shell and awk. awk splits the JSON into strings, brackets and other tokens, so that brackets
+# and commas inside strings are not taken for structure. It tracks the depth, and does not validate the JSON.
 set -eu
 
 fail() { # message
@@ -32,7 +32,7 @@ found=$(LC_ALL=C awk '
     }
     exit
   }')
-[ -n "$found" ] || fail 'stdin holds no request with a list of results'
+[ -n "$found" ] || fail 'stdin has no request with a list of results'
 { IFS= read -r results && read -r items && read -r words; } <<EOF
 $found
 EOF

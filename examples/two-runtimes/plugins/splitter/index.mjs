@@ -1,10 +1,10 @@
-// Splits a text into paragraphs: what stands between empty lines. Runs on a thread of the plugin host.
+// Splits a text into paragraphs at empty lines. Runs on a thread of the plugin host.
 
 /** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Request} Request */
 /** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Response} Response */
 
 /**
- * No events: the next step starts once, with the result as its payload.
+ * Emits no events: the next step starts once, with the result as its payload.
  * @param {Request} request
  * @returns {Response}
  */
@@ -13,7 +13,7 @@ export function handle(request) {
   const paragraphsMax = Number(request.config['paragraphs_max'] ?? 1000);
   const paragraphs = split(payload.text);
   if (paragraphs.length > paragraphsMax) {
-    const error = `text has ${paragraphs.length} paragraphs, and at most ${paragraphsMax} are taken`;
+    const error = `the text has ${paragraphs.length} paragraphs; config.paragraphs_max allows ${paragraphsMax}`;
     return { status: 'error', error, retry: false };
   }
   return { result: { paragraphs } };
