@@ -14,7 +14,7 @@ export const refusalDetails: { readonly [R in Refusal]: string } = {
   unknown_plugin: 'the plugin no longer exists',
   unknown_command: 'the command no longer exists',
   unknown_pipeline: 'the pipeline no longer exists',
-  not_kept: 'the old input or definition is no longer stored',
+  not_kept: 'the input, definition or results of the old job are no longer stored',
   idempotency_mismatch: 'the Idempotency-Key was used for another request',
 };
 

@@ -10,7 +10,7 @@ import type { ProblemItem } from './problem.ts';
 /** The length of a name, and of a search query: as for the lists. */
 export const nameCharactersMax = 256;
 export const queryCharactersMax = 1_024;
-/** Other words for a status, as the lists have them. */
+/** Aliases of statuses, as in the lists. */
 export const statusAliases = { pending: 'queued', ok: 'succeeded', error: 'failed' } as const;
 
 const name = (description: string) => Type.Optional(Type.String({ maxLength: nameCharactersMax, description }));
@@ -28,13 +28,13 @@ export const whereSchema = Type.Object(
     job_id: id('This job.'),
     run: id('Jobs inside this run; needs `children`.'),
     root: id('This job and its descendants.'),
-    parent: id('Jobs that this one caused.'),
+    parent: id('Children of this job.'),
     error: words('Words of the last error.'),
     query: words('Words of the log of an attempt.'),
     from: time('An attempt of the job ended at this time or later.'),
     to: time('An attempt of the job ended at this time or earlier.'),
     children: Type.Optional(Type.Boolean({ description: 'Also jobs inside runs. Default: runs and direct jobs.' })),
-    all: Type.Optional(Type.Literal(true, { description: 'Every job; needed where there is no filter.' })),
+    all: Type.Optional(Type.Literal(true, { description: 'Matches every job; required if there is no filter.' })),
   },
   { additionalProperties: false, description: 'A job must match all of these.' },
 );
@@ -57,17 +57,17 @@ export type Where = {
   readonly all?: true;
 };
 
-/** What is wrong with it beyond its schema; nothing where it can be used. */
+/** The errors that the schema cannot express; empty if `where` is valid. */
 export function whereProblems(where: Where): readonly ProblemItem[] {
   const items: ProblemItem[] = [];
   const refuse = (key: string, message: string) => items.push({ pointer: `/where${key}`, message });
   const { children, all, ...filters } = where;
   if (Object.keys(filters).length === 0 && all !== true)
-    refuse('', 'must have a filter, such as {"plugin": "mailer"}; {"all": true} takes every job');
+    refuse('', 'must have a filter, such as {"plugin": "mailer"}; {"all": true} matches every job');
   for (const key of ['job_id', 'run', 'root', 'parent'] as const)
     if (where[key] !== undefined && !parseId(where[key])) refuse(`/${key}`, 'must be the id of a job');
   if (where.run !== undefined && children !== true)
-    refuse('/children', 'must be true beside "run": jobs inside a run are taken only then');
+    refuse('/children', 'must be true with "run": jobs inside a run match only then');
   for (const key of ['from', 'to'] as const)
     if (where[key] !== undefined && parseTimestamp(where[key]) === undefined)
       refuse(`/${key}`, 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');

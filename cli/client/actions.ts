@@ -55,10 +55,10 @@ const perSecondMax = 100_000;
 
 const fromOption = new Option(
   '--from <time>',
-  'only jobs with an attempt that ended at this time or later; 1h: an hour ago',
+  'only jobs with an attempt that ended at this time or later; 1h means an hour ago',
 ).argParser(parseInstant);
 
-/** All but `--reason`, which the commands have for single jobs, too. */
+/** All options of an action except `--reason`, which the commands also have for single jobs. */
 export function actOptions(from: Option = fromOption): Option[] {
   return [
     ...filterOptions(),
@@ -66,26 +66,26 @@ export function actOptions(from: Option = fromOption): Option[] {
     new Option('--submitted-by <who>', 'only jobs with this origin, such as api:ci'),
     new Option('--run <job_id>', 'only jobs inside this run; needs --children'),
     new Option('--root <job_id>', 'only this job and its descendants'),
-    new Option('--parent <job_id>', 'only jobs that this job caused'),
+    new Option('--parent <job_id>', 'only children of this job'),
     new Option('--error <words>', 'only jobs whose last error has all these words'),
     new Option('--query <words>', 'only jobs with an attempt whose error, stderr or output has all these words'),
     from,
     new Option('--to <time>', 'only jobs with an attempt that ended at this time or earlier').argParser(parseInstant),
     new Option('--children', 'also jobs inside runs'),
-    new Option('--all', 'every job; needed where there is no filter'),
+    new Option('--all', 'match every job; required if there is no filter'),
     new Option('--dry-run', 'only count the jobs that match'),
     new Option('--limit <count>', 'take at most this many').argParser(parseCount),
-    new Option('--per-second <count>', 'take at most this many in a second').argParser(countUpTo(perSecondMax)),
+    new Option('--per-second <count>', 'take at most this many per second').argParser(countUpTo(perSecondMax)),
   ];
 }
 
-/** Whether the call names jobs by filters, and not by their ids. It must not do both. */
+/** Whether the call selects jobs by filters instead of ids. Throws if it does both or neither. */
 export function isOverMany({ args, options }: Pick<ClientCall<ActOptions>, 'args' | 'options'>): boolean {
   const { reason: _, ...given } = options;
   const names = Object.keys(optionsOfMany(given));
   if (args.length === 0 && names.length === 0) throw usageFailure('give the ids of jobs, or filters such as --plugin');
   if (args.length > 0 && names.length > 0)
-    throw usageFailure(`filters are for many jobs, and ids for single ones: leave out ${names.join(', ')}, or the ids`);
+    throw usageFailure(`give either ids or filters: leave out ${names.join(', ')}, or the ids`);
   return args.length === 0;
 }
 
@@ -124,7 +124,7 @@ export async function act(deed: Deed, { options, client, out }: ClientCall<ActOp
   }
   const started = await client.post<Started>('/actions', { action_id: true, matched: true, up_to: true }, body);
   await out.answer(started, () => [`${started.action_id} ${doing[deed]}: ${jobsText(started.matched)}`]);
-  out.note(`headgate action show ${started.action_id} says how far it has come`);
+  out.note(`"headgate action show ${started.action_id}" shows its progress`);
 }
 
 const doing: { readonly [D in Deed]: string } = { cancel: 'cancels', rerun: 'reruns', run_now: 'runs now' };

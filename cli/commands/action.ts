@@ -29,7 +29,7 @@ const actionList = clientCommand<{ readonly limit?: number; readonly cursor?: st
 
 const actionShow = clientCommand({
   usage: 'action show <action_id>',
-  description: 'print what an action over many jobs does, and how far it has come',
+  description: 'show an action over many jobs and its progress',
   examples: ['headgate action show 0198c0de-0000-7000-8000-000000000000'],
   async run({ args, client, out }) {
     const form = { action_id: true, state: true, matched: true, done: true, skipped: true } as const;

@@ -12,15 +12,15 @@ const points = ['start', 'failed'] as const;
 type Point = (typeof points)[number];
 type Options = Omit<RerunOptions & ActOptions, 'from'> & { readonly from?: string };
 
-/** For a single job the point from which it runs again; for many jobs a filter. */
+/** For a single job, the point from which it runs again; for many jobs, a filter. */
 const fromOption = new Option(
   '--from <point>',
-  'with an id: failed (a run takes over what succeeded, and runs the rest) or start; with filters a time: only jobs with an attempt that ended then or later; 1h: an hour ago',
+  'with an id: start, or failed (a run reuses the results of jobs that succeeded, and runs the rest); with filters, a time: only jobs with an attempt that ended then or later; 1h means an hour ago',
 ).argParser(text => (isPoint(text) ? text : parseInstant(text)));
 
 export const jobRerun = clientCommand<Options>({
   usage: 'job rerun [job_id]',
-  description: 'run a job that has ended again, as a new job, or all that match filters',
+  description: 'run an ended job again as a new job, or all jobs that match filters',
   examples: [
     'headgate job rerun 0198c0de-0000-7000-8000-000000000000 --reason "the provider is back"',
     'headgate job rerun 0198c0de-0000-7000-8000-000000000000 --from failed --wait',
@@ -34,7 +34,7 @@ export const jobRerun = clientCommand<Options>({
     if (isPoint(from)) {
       if (call.args.length === 0)
         throw usageFailure(
-          `--from ${from} is for a single job, given by id; with filters --from is a time, such as 1h`,
+          `--from ${from} is for a single job, given by id; with filters, --from is a time, such as 1h`,
         );
       isOverMany({ args: call.args, options: others });
       return rerun(`/job/${segment(call.args[0]!)}/rerun`, { ...call, options: { ...others, from } });

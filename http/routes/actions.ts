@@ -26,7 +26,7 @@ import { findCommand, idempotencyNotes } from './execution.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
 const section = 'Control';
-/** The most jobs that one action can be told to take, and the fastest pace. */
+/** The maximum of `limit` and of `per_second`. */
 export const actionLimitMax = 1_000_000_000;
 export const perSecondMax = 100_000;
 const pageMax = 200;
@@ -40,7 +40,7 @@ const startBody = Type.Object(
       Type.Integer({ minimum: 1, maximum: actionLimitMax, description: 'Takes at most this many.' }),
     ),
     per_second: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: perSecondMax, description: 'Takes at most this many in a second.' }),
+      Type.Integer({ minimum: 1, maximum: perSecondMax, description: 'Takes at most this many per second.' }),
     ),
     reason: reasonSchema('Shown with the action, and with each job that is cancelled or run again.'),
     dry_run: Type.Optional(Type.Boolean({ description: 'Only counts.' })),
@@ -57,7 +57,7 @@ type StartBody = {
 };
 
 const matched = Type.Integer({ minimum: 0, description: 'Jobs that match, before `limit`.' });
-const upTo = Type.String({ format: 'date-time', description: 'Jobs are taken as they were at this moment.' });
+const upTo = Type.String({ format: 'date-time', description: 'The moment at which the filter is applied.' });
 const indexAt = Type.Optional(
   Type.String({
     format: 'date-time',
@@ -93,7 +93,7 @@ const startAction = route({
   method: 'POST',
   path: '/actions',
   section,
-  summary: 'Cancels, reruns or runs now all jobs that match, as an action that goes on over restarts.',
+  summary: 'Starts an action that cancels, reruns or runs now all jobs that match. It continues after a restart.',
   notes:
     'The action takes the jobs that matched at `up_to`, oldest first, each once. Jobs inside runs match only with `children: true`, ' +
     'and jobs that stand for actions never do. The action is a job of the plugin `headgate`: `POST /job/{action_id}/cancel` ends it, ' +
@@ -205,7 +205,7 @@ const getAction = route({
   method: 'GET',
   path: '/action/{id}',
   section,
-  summary: 'Returns one action, and how far it has come.',
+  summary: 'Returns one action and its progress.',
   access: anyOf('control:ro', 'control:rw'),
   problems: ['unknown_action'],
   answers: { 200: { description: 'The action.', schema: actionSchema } },
@@ -244,7 +244,7 @@ async function countOf(
   }
 }
 
-/** Whether the caller may not run what the selection would run again. What is no longer configured runs nothing. */
+/** The refusal if the caller may not run a command that matches. Commands that are no longer configured run nothing. */
 function refusedRerun(config: Config, { commands }: CountedSelection, caller: Caller): HttpProblem | null {
   if (may(caller, ['plugin:rw'])) return null;
   for (const each of commands) {
@@ -253,7 +253,7 @@ function refusedRerun(config: Config, { commands }: CountedSelection, caller: Ca
     if (found === null || (isProblem(found) && found.code === 'forbidden'))
       return problem(
         'forbidden',
-        `jobs of ${plugin}/${command} match: to run them again needs the scope plugin:rw or *`,
+        `jobs of ${plugin}/${command} match: running them again needs the scope plugin:rw or *`,
       );
   }
   return null;

@@ -1,4 +1,4 @@
-// Running a settled job again (docs/contract.md#rerun). The old job and its records stay as they are.
+// Runs a settled job again (docs/contract.md#rerun). The old job and its records stay as they are.
 
 import { headgatePlugin, pipelinePlugin, type RerunFrom } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
@@ -22,11 +22,11 @@ const rerunBody = Type.Object(
     from: Type.Optional(
       Type.Union([Type.Literal('start'), Type.Literal('failed')], {
         description:
-          'Of a run: `failed` takes over the results of the jobs that succeeded, and runs the others. `start`, which is the ' +
-          'default, runs everything again.',
+          'For a run: `failed` reuses the results of jobs that succeeded, and runs the others. `start`, which is the default, ' +
+          'runs everything again.',
       }),
     ),
-    payload: Type.Optional(Type.Object({}, { description: 'Another payload; left out: that of the old job.' })),
+    payload: Type.Optional(Type.Object({}, { description: 'A new payload. Default: that of the old job.' })),
     reason: reasonSchema('Why; shown as `rerun_reason` of the new job.'),
   },
   { additionalProperties: false },
@@ -52,10 +52,10 @@ const rerunJob = route({
   body: rerunBody,
   notes:
     'The new job has the payload, event and context of the old one, and runs with the plugins and pipelines that are configured ' +
-    'now. With `from: failed` a run goes by the definition that it had; jobs that succeeded are not run again, their results are ' +
-    'taken over; all others run, and what follows them. If the definition of the old run is no longer stored, it is 409 ' +
-    '`not_kept`. A job of a run is run again by itself: its result does not enter the run. The caller needs a scope that may run the ' +
-    `command or the pipeline, too. ${idempotencyNotes}`,
+    'now. With `from: failed` a run keeps its old definition and reuses the results of jobs that succeeded; all other jobs run, and ' +
+    'the steps after them. If the old definition or a result is no longer stored, the answer is 409 `not_kept`. A job of a run is run ' +
+    'again by itself: its result does not enter the run. The caller also needs a scope that may run the command or the ' +
+    `pipeline. ${idempotencyNotes}`,
   problems: [
     'unknown_job',
     'unknown_plugin',
@@ -74,7 +74,7 @@ const rerunJob = route({
     if (job.plugin === headgatePlugin)
       return problem('invalid_request', 'an action cannot be run again: start a new one with POST /actions');
     const target = findTarget(config, job, caller!);
-    // A run goes on by the definition that it had, though none of its name may be configured.
+    // With `from: failed` a run keeps its old definition, even if the pipeline is no longer configured.
     const isGone = isProblem(target) && target.code === 'unknown_pipeline';
     if (isProblem(target) && !isGone) return target;
     return { job, target };
@@ -98,7 +98,7 @@ const rerunJob = route({
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
     const packed = payload === undefined ? job.input.payload : pack(payload);
     if (packed === null) {
-      return problem('not_kept', `a part of the payload of the job ${job.jobId} has been pruned: give another payload`);
+      return problem('not_kept', `a part of the payload of the job ${job.jobId} has been pruned: send a new payload`);
     }
     const request = rerunRequest(job, reason ?? null, job.plugin === pipelinePlugin ? from : 'start');
     const submission = {
@@ -122,8 +122,7 @@ const rerunJob = route({
   },
 });
 
-const failedWithPayload =
-  '/payload: with "from": "failed" the run keeps its payload, by which its results were made; leave one of them out';
+const failedWithPayload = '/payload: "from": "failed" reuses results of the old payload; leave out one of the two';
 
 export const rerunRoutes: readonly Route[] = [rerunJob];
 

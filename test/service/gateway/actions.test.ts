@@ -281,7 +281,7 @@ test.each([
   [{ do: 'stop', where: { all: true } }, '/do must be one of ["cancel","rerun","run_now"]'],
   [
     { do: 'cancel', where: {} },
-    '/where must have a filter, such as {"plugin": "mailer"}; {"all": true} takes every job',
+    '/where must have a filter, such as {"plugin": "mailer"}; {"all": true} matches every job',
   ],
   [{ do: 'cancel', where: { children: true } }, /^\/where must have a filter/],
   [{ do: 'cancel', where: { all: false } }, '/where/all must be true'],
@@ -290,7 +290,7 @@ test.each([
   [{ do: 'cancel', where: { root: 'x' } }, '/where/root must be the id of a job'],
   [
     { do: 'cancel', where: { run: '0198c0de-0000-7000-8000-000000000000' } },
-    '/where/children must be true beside "run": jobs inside a run are taken only then',
+    '/where/children must be true with "run": jobs inside a run match only then',
   ],
   [
     { do: 'cancel', where: { from: 'yesterday' } },
