@@ -24,7 +24,7 @@ export type Declaration<Call> = {
   readonly options?: readonly Option[];
   /** Exit statuses whose meaning differs from the common one (`exit-status.ts`). */
   readonly statuses?: string;
-  /** Returns the exit status; no value means 0. It imports what it needs when it runs, so that other commands need not load it. */
+  /** Returns the exit status; no value means 0. It imports modules when it runs, so that other commands do not load them. */
   // biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without a return statement
   readonly run: (call: Call) => number | void | Promise<number | void>;
 };

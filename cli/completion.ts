@@ -8,7 +8,7 @@ export type Shell = 'bash' | 'zsh' | 'fish';
 /** Printed instead of candidates for a path: the shell completes paths itself. */
 const pathMark = '<path>';
 
-/** The names of a kind that begin with the current word; only the service with this address knows them. */
+/** A request for the names of plugins or pipelines that begin with the current word. The service at this address knows them. */
 export type WantedNames = {
   readonly names: 'plugin' | 'pipeline';
   readonly current: string;
@@ -90,7 +90,7 @@ export async function offerLines(
   const found = offersFor(program, whole);
   if (found === 'path') return [pathMark];
   const offers = 'names' in found ? await namesOf(found) : found;
-  // bash splits words at : and =, so that the text up to there is on the line already.
+  // bash replaces only the text after the last : or =, so a candidate must not repeat the text before it.
   const [, onLine = ''] = shell === 'bash' ? (/^(.*[:=])/.exec(whole.at(-1) ?? '') ?? []) : [];
   return offers.map(({ text, description }) => {
     if (shell === 'bash') return text.slice(onLine.length);

@@ -5,7 +5,7 @@ import { exitStatus } from './exit-status.ts';
 import { processIo } from './io.ts';
 import { run } from './run.ts';
 
-// A reader may close the pipe early, which is no error. A full disk under a redirection is one.
+// A reader may close the pipe early: that is not an error. A full disk under a redirection is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A command whose answer must not be lost has reported this itself, with its own exit status.
   setImmediate(() => {

@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
 
-/** The limit of a timer; with more it would fire at once. */
+/** The limit of a timer: a longer one would fire at once. */
 const timerMsMax = 24 * 86_400_000;
 
 /** A duration to wait for, in milliseconds. */

@@ -1,4 +1,4 @@
-// Tells addresses that only this machine can reach from others.
+// Recognizes addresses that only this machine can reach.
 
 /** `host`: an address or a name, as in `api.listen`. */
 export function isLoopback(host: string): boolean {

@@ -45,7 +45,7 @@ export type WebhookEndpoint = {
   readonly idHeader?: string;
   /** Integers that a double cannot hold exactly become text; absent: the delivery is refused. */
   readonly bigIntegers?: 'text';
-  /** The headers that become part of the event, by the names that they have there. */
+  /** The headers that are copied into the event, spelled as in the event. */
   readonly headers?: readonly string[];
   /** The type of the event; absent: `webhook.<name>`. */
   readonly event?: EventTemplate;
@@ -97,7 +97,7 @@ export type Manifest = {
   readonly persistent?: {
     readonly jobsMax: number | null;
     readonly ageMs: number | null;
-    /** It reads the lines that cancel requests. */
+    /** The process reads lines that cancel requests. */
     readonly hearsCancel?: boolean;
   };
 };
@@ -115,7 +115,7 @@ export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000,
 export type PluginInstance = {
   readonly name: string;
   readonly manifest: Manifest;
-  /** The plugins that it builds on, from `uses` to the one with the manifest; absent: this instance is that plugin. */
+  /** The plugins that it builds on, from `uses` to the one with the manifest; absent if it builds on none. */
   readonly bases?: readonly string[];
   readonly config: JsonObject;
   /** How many of its jobs may run at once; null: as many as workers allow. 1 for `concurrency_safe: false`. */
@@ -203,7 +203,7 @@ type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'vault';
 /** A value of a section of `Config`, such as `service.workersMax`. */
 export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string}` }[SectionName];
 
-/** The instance of a name that came from outside. Inherited properties such as `constructor` are not instances. */
+/** The instance of this name. The name may come from a request: inherited properties such as `constructor` are not instances. */
 export function instanceNamed(config: Config, name: string): PluginInstance | undefined {
   return Object.hasOwn(config.plugins, name) ? config.plugins[name] : undefined;
 }

@@ -1,4 +1,4 @@
-// Loads the configuration: one frozen `Config`, checked and compared with its lock, or everything that is wrong with it.
+// Loads the configuration: a frozen `Config` that was checked and compared with its lock, or all problems.
 import { relative } from 'node:path';
 import type { Config, Manifest } from './config.ts';
 import { type ReadOptions, readConfiguration } from './reading.ts';

@@ -21,7 +21,7 @@ const words: ReadonlySet<string> = new Set([
   'session',
 ]);
 
-/** Whether a whole word of the key, in any letter case, is one of the words that name a secret, or the plural of one. */
+/** Whether a word of the key names a secret: one of `words` or its plural, in any letter case. */
 export function isSecretKey(key: string): boolean {
   for (const segment of key.split(/[^\p{L}]+/u)) {
     if (isWord(segment)) return true;

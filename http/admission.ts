@@ -16,7 +16,7 @@ export type Admitted = {
   readonly route: Route;
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
-  /** The 405 to answer once the names in the path are found; null if the path has the method. `route` is then another one at this path. */
+  /** Null if the path has the method. Otherwise the 405 to answer once the names in the path are found, and `route` is another one here. */
   readonly wrongMethod: HttpProblem | null;
 };
 export type Refused = {

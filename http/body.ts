@@ -3,8 +3,8 @@
 const firstBytes = 4096;
 
 /**
- * The limit for all bodies together that are arriving on one listener. Beyond it the oldest body is refused, so slow senders can neither
- * exhaust memory nor block other callers. A single body may exceed it.
+ * The limit for the total size of the bodies that are arriving on one listener. Beyond it the oldest body is refused, so slow senders
+ * can neither exhaust memory nor block other callers. A single body may exceed it.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 

@@ -48,7 +48,7 @@ export function checkPayload(
   return mismatches.length === 0 ? fits : mismatches.map(mismatch => itemOf(mismatch, base));
 }
 
-/** All errors are reported if a body has at most this many values. In a larger body only the first is sought: more could be costly. */
+/** All errors of a body with at most this many values are reported. In a larger body only the first is sought, to limit the cost. */
 const valuesMax = 1_000;
 /** The maximum number of errors in one answer. */
 const mismatchesMax = 32;

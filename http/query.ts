@@ -58,7 +58,7 @@ export const instant: Parameter<number> = {
   read: parseTimestamp,
 };
 
-/** The position where a list continues, as an earlier answer gave it. */
+/** The position where a list continues, from an earlier answer. */
 export function cursor(list: string, bytes: number): Parameter<Buffer> {
   return {
     schema: { type: 'string', maxLength: 64 },

@@ -19,7 +19,7 @@ export type ResponseHead = {
   readonly requestId: string;
   readonly contentType: string | null;
   readonly headers: Headers;
-  /** It is public: caches may store it unless a header forbids that. */
+  /** The route is open: caches may store the answer unless a header forbids that. */
   readonly isOpen: boolean;
   /** The connection is closed after this answer. */
   readonly isClosing: boolean;

@@ -3,7 +3,7 @@ import type { Method, Route } from './route.ts';
 
 /** The routes of one path, by method. */
 export type RoutesAtPath = {
-  /** The pattern. */
+  /** The path, with parameters in braces. */
   readonly path: string;
   readonly routes: { readonly [M in Method]?: Route };
   readonly allow: string;

@@ -26,12 +26,12 @@ export type Address = {
   readonly tokenHint: string | null;
 };
 
-/** Tokens taken from the configuration; each is sent at most once per call. */
+/** The maximum number of tokens taken from the configuration; each is sent at most once per call. */
 const tokensMax = 8;
 
 /**
- * `--url`, `HEADGATE_URL`, else where the service of the configuration listens. The token is `HEADGATE_TOKEN`, else those of the same
- * configuration; they are sent only to the address of that configuration, never to an address from another source.
+ * The address is `--url`, else `HEADGATE_URL`, else that of the service in the configuration. The token is `HEADGATE_TOKEN`, else those
+ * of the configuration, which are sent only to the address from the same configuration.
  */
 export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);
@@ -111,7 +111,7 @@ function isOwn(host: string): boolean {
   );
 }
 
-/** The tokens in the files, those with scope `*` first; then the local token, which `init` or the first start created. */
+/** The tokens in the configuration, those with scope `*` first; then the local token, which `init` or the first start created. */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';
   if (isOthers) {

@@ -1,11 +1,11 @@
-// Shows the progress of a run: every event of a small run; of a large one the failed jobs, and counts.
+// Shows the progress of a run: all events of a small run; failed jobs and counts of a large one.
 import type { Output } from '../output.ts';
 import type { StreamEvent } from './event-stream.ts';
 import { countsText, type JobDocument } from './jobs.ts';
 
-/** Jobs of a run whose events are all shown. */
+/** All events of a run are shown while it has at most this many jobs. */
 export const jobsShownMax = 100;
-/** Failed jobs that are shown of a larger run. */
+/** The maximum number of failed jobs that are shown for a larger run. */
 export const failuresShownMax = 100;
 /** The interval of requests for the counts. */
 const fetchEveryMs = 1_000;

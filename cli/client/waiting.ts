@@ -13,7 +13,7 @@ const quietMs = 500;
 /** The interval of progress updates. */
 const updateEveryMs = 1_000;
 
-/** Waits at the service until the job has ended. Throws a `CommandFailure` with exit status 5 after `limitMs`. */
+/** Waits until the job has ended. Throws a `CommandFailure` with exit status 5 if that takes longer than `limitMs`. */
 export async function settledJob(
   client: Client,
   id: string,

@@ -89,7 +89,7 @@ function lineOf({ command: name, check, passed, detail }: CheckFinding): Termina
   return [mark, ` ${name === '' ? '' : `${name}: `}${check}: ${detail}`];
 }
 
-/** The payload for a command that is stored beside the manifest. */
+/** The payload that is stored for a command, beside the manifest. */
 async function storedPayload(directory: string, name: string, io: Io): Promise<JsonObject | undefined> {
   const file = join(directory, 'payloads', `${name}.json`);
   return existsSync(file) ? readObject(file, `@${file}`, io) : undefined;

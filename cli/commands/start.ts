@@ -19,7 +19,7 @@ export const startCommand = command<{ config?: string; grace: number }>({
   statuses:
     '0 stopped on request, 70 an internal error, 74 a disk error, 75 another process holds the state or a listening address, 78 an invalid configuration',
   async run({ options: { config: path, grace: graceMs }, out }) {
-    // Before threads start, because each gets a copy of the environment.
+    // The key is removed from the environment before threads start, because each thread gets a copy of it.
     const vaultKey = takeVaultKey(process.env);
     prepareThreads();
     const [{ start }, { hints }, { captureAll, openStartLog, refuse }] = await Promise.all([

@@ -18,7 +18,7 @@ export const vaultRotateKey = command<{ readonly config?: string }>({
       if (variable !== undefined) {
         assertOpens(place);
         const said = 'the new value for HEADGATE_VAULT_KEY, in force once this command has succeeded:';
-        // Printed before it is in force: neither a crash nor a full disk may leave a vault whose key is lost.
+        // The key is printed before it is in force: neither a crash nor a full disk may leave a vault whose key is lost.
         await out.keep(`${said}\n${unlockKey.toString('hex')}`);
       }
       rotateKey(place, unlockKey);

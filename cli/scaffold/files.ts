@@ -12,8 +12,8 @@ export type NewFile = {
 };
 
 /**
- * Creates the directory and its parents, one at a time: where none can be created, as below /proc, `recursive` never returns. Throws
- * system errors.
+ * Creates the directory and its parents, one at a time: with `recursive`, mkdir never returns where no directory can be created, such as
+ * below /proc. Throws system errors.
  */
 export function makeDirectories(path: string): void {
   if (existsSync(path)) return;

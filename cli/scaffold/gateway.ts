@@ -6,7 +6,7 @@ const examplePlugin = 'greet';
 export const examplePipeline = 'greet-all';
 export const examplePayload = '{"people":["Ada","Grace"]}';
 
-/** `listen` is an address as `api.listen` takes it. */
+/** `listen`: an address in the format of `api.listen`. */
 export function newGateway(listen: string): NewFile[] {
   const main = `# The main file. headgate loads it and the files under include.
 include: [plugins.yaml, pipelines.yaml]

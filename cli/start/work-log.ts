@@ -60,13 +60,13 @@ export class WorkLog {
     }
   }
 
-  /** The line contains nothing that the sender sent. */
+  /** Logs a refused delivery. The line contains no data from the sender. */
   refusedDelivery(endpoint: string, status: number, code: string): void {
     if (!this.#options.log.isLevelEnabled('warn') || this.#take('webhooks', 1) === 0) return;
     this.#options.log.warn({ endpoint, status, code }, 'a webhook delivery was refused');
   }
 
-  /** `refusals`: calls that get 401 or 403 are logged. */
+  /** `refusals`: whether calls that get 401 or 403 are logged. */
   serverLog(refusals: boolean): ServerLog {
     const { log } = this.#options;
     return {

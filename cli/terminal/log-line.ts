@@ -10,7 +10,7 @@ const levels: { readonly [level: number]: string } = {
   60: 'FATAL',
 };
 
-/** From a line of JSON. The stack of an error follows on further lines. */
+/** Converts a line of JSON. The stack of an error follows on further lines. */
 export function logLine(json: string): string {
   const { time, level, msg = '', name: _, err, ...fields } = JSON.parse(json) as LogEntry;
   const words = Object.entries({ ...fields, ...(err && { err: err.message }) }).map(

@@ -22,7 +22,6 @@ export function percentileBar(marks: readonly [number, number, number], most: nu
 
 const progressColumns = 30;
 
-/** A progress bar. */
 export function progressBar(done: number, of: number): string {
   const filled = of === 0 ? 0 : Math.round((done / of) * progressColumns);
   return `[${'#'.repeat(filled)}${'.'.repeat(progressColumns - filled)}] ${done}/${of}`;

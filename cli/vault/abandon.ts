@@ -97,7 +97,7 @@ function copyTable(store: Store, copy: Store, table: (typeof vaultTables)[number
     const batch = copy.batch();
     for (const { key, value } of page) batch.put(table, key, value);
     copy.commit(batch);
-    // The smallest key after it.
+    // The smallest key after the last one.
     from = Buffer.concat([last.key, Buffer.alloc(1)]);
   }
 }

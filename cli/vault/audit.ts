@@ -31,7 +31,7 @@ export type AuditFilter = {
 /** The records that match the filter, in pages of bounded size. Returns null, or the first problem: the whole trail is verified, whatever the filter. */
 export type AuditPages = Generator<readonly AuditLine[], string | null, void>;
 
-/** Throws VaultRefused before the first page if there is no vault that opens. Closes its reader at the end. */
+/** Throws VaultRefused before the first page if there is no vault, or if it does not open. Closes its reader at the end. */
 export function* readAudit(place: VaultPlace, filter: AuditFilter): AuditPages {
   const { keys } = place;
   const reader = openBeside(place);
@@ -64,7 +64,7 @@ export function* entryPages(
   reader: Reader,
   currentKeyring: () => Keyring,
 ): Generator<readonly AuditEntry[], string | null, void> {
-  // Checked first: records that the service writes during the walk are after the end that this keyring names.
+  // The end is checked first, because the service may append records during the walk.
   const wrongEnd = checkAuditEnd(reader, currentKeyring());
   const pages = walkAudit(reader, currentKeyring);
   for (;;) {

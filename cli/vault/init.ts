@@ -19,7 +19,7 @@ export type MadeVault = {
   readonly keyFile: string | null;
 };
 
-/** Everything that a vault needs. `make` creates it; `drop` cleans up instead. */
+/** A vault that is ready to be created: `make` creates it, `drop` discards it. */
 type PreparedVault = { readonly made: MadeVault; readonly make: () => void; readonly drop: () => void };
 
 export function initVault(place: VaultPlace): MadeVault {

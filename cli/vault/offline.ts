@@ -28,7 +28,7 @@ export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
   }
 }
 
-/** The same for asynchronous work. */
+/** As `withStore`, for asynchronous work. */
 export async function withHeldStore<T>(place: VaultPlace, work: (store: Store) => Promise<T>): Promise<T> {
   const store = holdStore(place);
   try {
@@ -54,7 +54,7 @@ export const noVault = 'there is no vault: create one with "headgate vault init"
 
 export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array };
 
-/** The vault of the store. Throws VaultRefused if there is none, or if it or a record of it does not open. */
+/** The vault of the store. Throws VaultRefused if there is none, or if the vault or one of its records does not open. */
 export function heldVault(store: Store, keys: KeySource): HeldVault {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);

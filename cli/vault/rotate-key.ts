@@ -4,7 +4,7 @@ import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import { takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
 import { closeWith, heldVault, type VaultPlace, withStore } from './offline.ts';
 
-/** Throws if there is no vault that opens. */
+/** Throws if there is no vault, or if it does not open. */
 export function assertOpens(place: VaultPlace): void {
   withStore(place, store => heldVault(store, place.keys));
 }

@@ -28,7 +28,7 @@ import {
 import { type VaultPlace, VaultRefused } from './offline.ts';
 
 const chunkBytes = 1 << 16;
-/** Far above the longest record. */
+/** The maximum length of a line, far above the longest record. */
 const lineBytesMax = 16 * 2 ** 20;
 
 export type Exported = {
@@ -140,7 +140,7 @@ function isFollowed(reader: Reader, { auditBase = auditStart }: Keyring, end: Au
   return value !== undefined && Buffer.compare(value.subarray(0, codeBytes), end.code) === 0;
 }
 
-/** The lines of a file, in pages of those that end in one chunk. Text after the last line break is a line too. */
+/** The lines of a file. A page has the lines that end in one chunk. Text after the last line break is a line too. */
 function* linePages(file: string): Generator<readonly string[], void, void> {
   const chunk = Buffer.alloc(chunkBytes);
   let rest = Buffer.alloc(0);

@@ -9,7 +9,7 @@ export type Mismatch = {
   readonly keyword: string;
   /** The schema that holds the keyword. */
   readonly schema: JsonObject;
-  /** The key that is unknown, missing, badly named or lacks another key; null where the value itself is wrong. */
+  /** The key that is unknown, missing, badly named or lacks another key; null if the value itself is wrong. */
   readonly key: string | null;
 };
 

@@ -96,7 +96,7 @@ function isSchema(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null;
 }
 
-/** What is wrong with a key: unknown, missing, badly named or without one that it needs. */
+/** What is wrong with a key: it is unknown, missing, badly named, or lacks another key that it requires. */
 function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mismatch): ConfigProblem | null {
   if (key === null) return null;
   const path = [...parent, key];
@@ -168,7 +168,7 @@ function keysOf(schema: JsonObject): string {
     .join('; ');
 }
 
-/** Key -> the keys that it needs beside it. */
+/** Key -> the other keys that it requires. */
 function needsOf({ dependencies = {} }: JsonObject): { readonly [key: string]: readonly string[] } {
   return dependencies as { readonly [key: string]: readonly string[] };
 }

@@ -49,7 +49,7 @@ type StepCommon = {
 type WorkStepFields = StepCommon & {
   readonly foreach: Path | null;
   readonly with: readonly (readonly [string, Template])[] | null;
-  /** Pairs of a dotted name in the context and the path that its value is read from. */
+  /** Pairs: a dotted name in the context, and the path from which its value is read. */
   readonly baggage: readonly (readonly [string, Path])[];
 };
 
@@ -64,7 +64,7 @@ export type Step =
 
 export const jobHooks = ['job.completed', 'job.failed', 'job.timed_out', 'job.cancelled'] as const;
 export type JobHook = (typeof jobHooks)[number];
-/** How runs end. The last two do not occur yet. */
+/** The hooks of runs. `pipeline.timed_out` never fires yet, because runs have no deadline. */
 export const runHooks = ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] as const;
 export type RunHook = (typeof runHooks)[number];
 export const hooks = [...jobHooks, ...runHooks] as const;

@@ -8,7 +8,7 @@ import type { Join, Path, Step } from './definition.ts';
 import { type PathRoot, quote, readPath } from './path.ts';
 import { readTemplates } from './template.ts';
 
-/** What the steps of one pipeline are checked against. */
+/** The names that the steps of one pipeline may use, and where their problems are reported. */
 export type StepContext = {
   /** Plugin instance -> its commands. */
   readonly plugins: ReadonlyMap<string, readonly string[]>;

@@ -55,7 +55,7 @@ function concurrencyOf(node: SourceNode, dialect: Manifest['dialect']): Pick<Com
   return concurrency === undefined || concurrency === 1 ? {} : { concurrency };
 }
 
-/** Null if there is none, or if it cannot be used, which is reported. */
+/** Null if there is no schema, or if it cannot be used; the latter is reported. */
 export function readSchema(
   root: SourceNode,
   path: NodePath,
@@ -82,7 +82,7 @@ export function readSchema(
   return null;
 }
 
-/** Why no payload, which is always an object, can fit the schema; null if some can. */
+/** Why no payload can fit the schema: a payload is always an object. Null if one can. */
 function payloadProblem({ type = 'object' }: JsonObject): string | null {
   if (type === 'object' || (Array.isArray(type) && type.includes('object'))) return null;
   return `its type is ${JSON.stringify(type)}; it must be "object", because a payload is an object`;

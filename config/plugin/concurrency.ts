@@ -7,7 +7,7 @@ import { entriesOf, type NodePath, nodeAt, numberOf, type SourceNode } from '../
 
 export const concurrencyMax = 1024;
 
-/** The field of an instance: a number, or a map from command to number. */
+/** The schema of `concurrency` in an instance: a number, or a map from command to number. */
 export function concurrencySetting(description: string) {
   const expected = `a whole number from 1 to ${concurrencyMax}, or a map from commands to such numbers`;
   const one = field.count(1, 'The number for this command.', concurrencyMax);
@@ -23,7 +23,7 @@ function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persi
   return `the command "${command.name}" is retry_safe: false, and jobs that run together may have to run again`;
 }
 
-/** Reports commands of a manifest that cannot have their `concurrency`. */
+/** Reports commands of a manifest whose `concurrency` is not allowed. */
 export function checkCommands(
   manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent' | 'commands'>,
   reportAt: ReportAt,

@@ -7,7 +7,7 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// With more, the root is probably the wrong directory (`/`, a home), which is reported at once instead of searched for minutes.
+// A root with more directories is probably a mistake (`/`, a home): it is reported at once instead of searched for minutes.
 const directoriesMax = 20_000;
 
 export type PluginRoot = {

@@ -1,4 +1,4 @@
-// Combines the plugins found with the `plugins` section into the instances that jobs can use.
+// Combines the discovered plugins and the `plugins` section into the instances that jobs can use.
 import { timerMsMax } from '../../runtime/clock.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { type ConfigProblem, formatPlace, type Report, type ReportAt, reportIn } from '../check/problem.ts';
@@ -245,7 +245,7 @@ function readBreaker(node: SourceNode | undefined): PluginInstance['breaker'] {
   return failures === undefined || of === undefined || forMs === undefined ? undefined : { failures, of, forMs };
 }
 
-/** The breaker must be able to open. */
+/** Reports a breaker that could never open. */
 function checkBreaker(work: InstanceBuild, name: string, node: SourceNode): void {
   const of = nodeAt(node, 'breaker', 'of');
   const failures = numberOf(nodeAt(node, 'breaker', 'failures'));

@@ -38,7 +38,7 @@ export const workerMessage = 'is only for process plugins; a worker plugin runs 
 /** Reads the manifest in a file. */
 export type ManifestReader = (file: string) => ReadManifest;
 
-/** `pipeline`: its jobs are the runs of pipelines. `headgate`: for jobs of the service itself. */
+/** `pipeline` is the plugin of pipeline runs, `headgate` that of jobs of the service itself. */
 const reservedNames: readonly string[] = ['pipeline', 'headgate'];
 export const reservedMessage = 'is reserved for jobs of the service itself; choose another name';
 

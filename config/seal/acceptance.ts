@@ -24,7 +24,7 @@ export function acceptanceNoteFile({ keyFile, directory }: AcceptanceNote): stri
   return join(dirname(keyFile), 'accepted', `${name}.json`);
 }
 
-/** Null: no lock was accepted with this state. Throws if the note cannot be read; the message says what to do. */
+/** Null: no lock was accepted for this state directory. Throws if the note cannot be read; the message says what to do. */
 export function readAcceptance(statePath: string, disk: Files): LockAcceptance | null {
   const file = acceptanceFile(statePath);
   return disk.kind(file) === 'missing' ? null : readNoteFile(file, disk);
@@ -37,8 +37,8 @@ export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAccep
 }
 
 /**
- * Writes both notes of an accepted lock durably. Throws the system's error if the note with the state cannot be written. Returns why
- * the note beside the key cannot be written, since that directory may be read-only; null if both are written.
+ * Writes both notes of an accepted lock durably. Throws the system's error if the note in the state directory cannot be written. If the
+ * note beside the key cannot be written, because its directory is read-only for example, returns the reason; else null.
  */
 export function accept(statePath: string, { lock, note }: AcceptedLock): string | null {
   if (lock === null) return null;

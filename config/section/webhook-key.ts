@@ -1,6 +1,6 @@
-// The keys of webhook signatures, as `tokens` has them.
+// The format of the keys for webhook signatures in `tokens`.
 
-/** Keys of Standard Webhooks are this prefix and base64. */
+/** A key of Standard Webhooks is this prefix followed by base64. */
 export const standardKeyPrefix = 'whsec_';
 const standardKeyShape = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 

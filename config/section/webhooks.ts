@@ -40,7 +40,7 @@ export function readWebhooks(
   const list = nodeAt(root, 'webhooks', 'endpoints');
   const path = ['webhooks', 'endpoints'];
   const reportAt = reportIn(root, report);
-  // All names, also of invalid pipelines: these are reported where they are defined.
+  // This includes the names of invalid pipelines, which are reported where they are defined.
   const pipelines = itemsOf(nodeAt(root, 'pipelines')).flatMap(item => textOf(nodeAt(item, 'name')) ?? []);
   reportDuplicates(root, path, 'name', 'the name of an endpoint', reportAt);
   reportDuplicates(root, path, 'path', 'the path of an endpoint', reportAt);

@@ -34,7 +34,7 @@ export function interpolate(text: string, env: Environment): { text: string; pro
   return { text: replaced, problems };
 }
 
-/** The tree with every scalar interpolated. Keys are not. */
+/** The tree with every scalar interpolated. Keys stay as they are. */
 export function interpolateTree(node: SourceNode, env: Environment, report: Report, path: NodePath = []): SourceNode {
   if (node.kind === 'scalar') return interpolateScalar(node, env, report, path);
   if (node.kind === 'list') {
@@ -61,7 +61,7 @@ function interpolateScalar(node: ScalarNode, env: Environment, report: Report, p
 }
 
 const rounded = 'has more digits than a number can hold; put it in quotes';
-/** Integers, which are often ids and must not be rounded. Numbers with a point or an exponent are quantities, and may be. */
+/** Integers, which are often ids and must not be rounded. Numbers with a point or an exponent are quantities, which may be rounded. */
 const allDigits = /^[-+]?(\d+|0x[\da-f]+|0o[0-7]+)$/i;
 
 /** Whether reading the text as a number changed its digits. */

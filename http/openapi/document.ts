@@ -1,4 +1,4 @@
-// OpenAPI documents (docs/contract.md#discovery): the commands of plugins as operations of a 3.1 document. Pure.
+// The OpenAPI documents of plugins (docs/contract.md#discovery), with one operation per command. Pure.
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { commandDescription } from './description.ts';

@@ -1,4 +1,4 @@
-// The OpenAPI documents of pipelines: a call of each as an operation. Pure.
+// The OpenAPI documents of pipelines, with one operation per pipeline. Pure.
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { jobSchema } from '../routes/jobs.ts';

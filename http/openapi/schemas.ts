@@ -92,7 +92,7 @@ export const runFinished = Type.Object({
 
 export const runUnfinished = Type.Object({
   job_id: uuid,
-  // Other than running: the run has settled, but could not be read at that moment.
+  // Any status but `running`: the run has settled, but could not be read at that moment.
   status: jobStatus,
   timeout_exceeded: Type.Boolean({
     description: 'false: the service is stopping, or the run has settled but cannot be read now',

@@ -120,7 +120,7 @@ function resumeRoute(kind: PauseKind): Route {
       const reply = await engine.pauses.resume(target, caller!.origin);
       if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
       if (reply.pause === null) {
-        // The configuration may lack a paused target, but must have one that is not paused.
+        // A paused target may be missing from the configuration; a target that is not paused must be in it.
         const found = known(config, kind, name);
         if (typeof found === 'object') return found;
         const wrong = body.command === undefined ? null : wrongCommand(config, name, body.command);

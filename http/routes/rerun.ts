@@ -31,7 +31,7 @@ const rerunBody = Type.Object(
   },
   { additionalProperties: false },
 );
-/** `target`: what it runs; a problem: its pipeline is no longer configured. */
+/** `target`: the command or pipeline of the job; a problem if the pipeline is no longer configured. */
 type FoundJob = { readonly job: JobView; readonly target: { readonly inputSchema: JsonObject | null } | HttpProblem };
 type RerunBody = { readonly from?: RerunFrom; readonly payload?: object; readonly reason?: string } | undefined;
 

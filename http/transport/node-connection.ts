@@ -117,7 +117,7 @@ export class NodeConnection implements ConnectionContext {
     this.#socket.pause();
     if (this.#isTakingTurns) return;
     this.#isTakingTurns = true;
-    // The end of each response continues the loop.
+    // Node resumes the socket by itself; it stays paused until the last waiting request begins.
     this.#socket.on('resume', () => {
       if (this.#waiting.length > 0) this.#socket.pause();
     });
@@ -136,7 +136,7 @@ export class NodeConnection implements ConnectionContext {
     this.#waiting.push(() => this.#socket.destroySoon());
   }
 
-  /** Answers without a complete request. */
+  /** Answers before the request is complete, and closes the connection. */
   #hangUp(refusal: HttpProblem): void {
     const socket = this.#socket;
     const current = this.#response;

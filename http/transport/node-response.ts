@@ -121,7 +121,7 @@ export class NodeResponse implements ResponseTarget {
     if (this.#response.writableLength > 0) this.#watchReader();
   }
 
-  /** Closes the connection of a reader that takes nothing for this long. */
+  /** Closes the connection of a reader that takes nothing for `idleMsMax`. */
   #watchReader(): void {
     this.#request.socket.setTimeout(idleMsMax);
   }

@@ -9,7 +9,7 @@ import { NodeConnection } from './node-connection.ts';
 import { wrongVersion } from './node-request.ts';
 import { CertificateFault, idleMsMax, type Listener, type RequestHandler, type Transport } from './transport.ts';
 
-/** Bytes of request line and headers; more are refused. */
+/** The maximum size of request line and headers; a larger head is refused. */
 export const headBytesMax = 16_384;
 /** The interval of the check for slow heads and bodies. */
 const checkEveryMs = 1_000;
@@ -66,7 +66,7 @@ async function bind({ host, port }: ListenAddress, certificate: Certificate | nu
 }
 
 const options: ServerOptions & { readonly handshakeTimeout: number } = {
-  // Even if the process was started with --insecure-http-parser.
+  // The parser is strict even if the process was started with --insecure-http-parser.
   insecureHTTPParser: false,
   maxHeaderSize: headBytesMax,
   // Node's refusal has no body; ours is in node-request.ts.

@@ -4,7 +4,7 @@
 // still use. So each renewal adds a pattern that takes precedence over those of earlier renewals: the table prefers a label to `*`,
 // and begins with the first label.
 
-/** Labels of a name that the table can look up. */
+/** The maximum number of labels in a name that the table can look up. */
 const labelsMax = 10;
 
 /**

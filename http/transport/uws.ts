@@ -91,7 +91,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
 
 type Uws = typeof import('uWebSockets.js');
 
-/** A release depends on one package per platform. The source depends on the package with the binaries of all platforms. */
+/** A release depends on one package per platform. A source checkout depends on the package with the binaries of all platforms. */
 async function load(): Promise<Uws> {
   if (uwsDirectory() === undefined) return (await import(platformPackage)).default;
   const missing = missingBinary();
@@ -183,7 +183,7 @@ class UwsResponse implements ResponseTarget {
   }
 
   // The server would handle further requests of the same packet before it closes. It closes at once only after an answer that exceeds
-  // its send buffer.
+  // its send buffer, so the answer is padded.
   respondLast(head: ResponseHead, body: string): void {
     this.respond({ ...head, isClosing: true }, body + ' '.repeat(corkedBytesMax));
   }
@@ -205,7 +205,7 @@ class UwsResponse implements ResponseTarget {
   onWritable(writable: () => void): void {
     this.#res.onWritable(() => {
       writable();
-      // Buffered data is sent by a write or at the end of a cork.
+      // Buffered data is sent only by a write or at the end of a cork.
       if (!this.#isOver) this.#res.cork(() => {});
       return true;
     });

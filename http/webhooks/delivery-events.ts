@@ -26,7 +26,7 @@ export class DeliveryEvents {
     this.#publish('webhook.accepted', { endpoint, job_id: jobId });
   }
 
-  /** The first refusal is published at once. Those within the interval are counted and published together. */
+  /** The first refusal is published at once. Further ones within the interval are counted and published together. */
   rejected(endpoint: string, refusal: HttpProblem): void {
     this.#options.onRejected(endpoint, problemStatus(refusal), refusal.code);
     const key = `${endpoint} ${refusal.code}`;

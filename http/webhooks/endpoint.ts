@@ -21,7 +21,7 @@ export const deliveryIdCharsMax = 255;
 const command = 'handle';
 const accepted = Type.Object({ job_id: Type.String({ format: 'uuid' }), status: Type.Literal('queued') });
 
-/** `endpoint`: of this configuration. */
+/** `endpoint` is one of `config`. */
 export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliveryEvents: DeliveryEvents): Route {
   const { name, path, bodyBytesMax } = endpoint;
   const verify = makeVerify(endpoint, config.tokens[endpoint.secretRef]!);

@@ -68,7 +68,7 @@ function makeDirectory(path) {
 }
 
 /**
- * The names in a path. Throws an error that is not retried if the path could leave the root.
+ * The names in a path. If the path could leave the root, throws an error that is not retried.
  * @param {string} path
  * @returns {string[]}
  */

@@ -12,7 +12,7 @@
  */
 
 /**
- * Throws an error that is not retried if a value is invalid.
+ * If a value is invalid, throws an error that is not retried.
  * @param {import('../../runtime/host/api/plugin-api.ts').JsonObject} config
  * @returns {Settings}
  */

@@ -90,7 +90,7 @@ function virtualStore(folder) {
 }
 
 /**
- * Name and version in package.json. Null: the directory has no package.json, so it is not a package. With a broken one it is.
+ * Name and version in package.json. Null: the directory has no package.json, so it is not a package. A broken package.json counts.
  * @param {string} directory
  * @returns {{ name: string, version: string | null } | null}
  */
