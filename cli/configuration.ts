@@ -9,5 +9,5 @@ export async function readConfiguration(path: string | undefined, io: Io): Promi
   const { loadConfig } = await import('../config/load.ts');
   const loaded = loadConfig({ path, env: io.env, cwd: io.cwd });
   if (loaded.ok) return loaded.config;
-  throw failure(exitStatus.config, 'invalid_configuration', 'The configuration is wrong', loaded.problems.join('\n'));
+  throw failure(exitStatus.config, 'invalid_configuration', 'The configuration is invalid', loaded.problems.join('\n'));
 }

@@ -18,6 +18,6 @@ export const exitStatus = {
   io: 74,
   /** Another process uses the state or the address. */
   busy: 75,
-  /** The configuration is wrong. */
+  /** The configuration is invalid. */
   config: 78,
 } as const;

@@ -9,7 +9,7 @@ const timerMsMax = 24 * 86_400_000;
 export function parseMs(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError('a duration looks like 500ms, 30s, 5m or 1h.');
-  if (ms > timerMsMax) throw new InvalidArgumentError('the longest is 24d.');
+  if (ms > timerMsMax) throw new InvalidArgumentError('the longest duration is 24d.');
   return ms;
 }
 

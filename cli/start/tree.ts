@@ -12,7 +12,8 @@ export function tree(service: Service, listeners: HttpListeners, graceMs: number
   return [
     // The hub runs on the main thread and ends with it: there is nothing to restart.
     { name: 'hub', start: service.startHub, restarts: false, stopMsMax: 1_000 },
-    // Never terminated: a thread that ends inside a write transaction would hang the process. It runs the store and all actors but the hub.
+    // Never terminated: a thread that ends inside a write transaction would hang the process. The job, pipeline and vault actors and the
+    // store run on it.
     { name: 'ledger', start: service.startLedger, restarts: false, stopMsMax: drainMsMax },
     // It only reads. If it dies, reads get 503 until it is up again, and everything else continues.
     { name: 'reads', start: service.startReads, restarts: true, stopMsMax: 1_000 },

@@ -109,7 +109,7 @@ function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mi
     keyword === 'additionalProperties'
       ? `is not a known key${hint(key, Object.keys(properties), 'keys')}`
       : keyword === 'dependencies'
-        ? `needs ${quoted(needsOf(schema)[key]!).join(' and ')} beside it`
+        ? `needs ${quoted(needsOf(schema)[key]!).join(' and ')} as well`
         : `cannot be a key here; it must be ${expectedOf((schema['propertyNames'] ?? {}) as JsonObject)}`;
   return { place: placesAt(root, path).key, path, message };
 }

@@ -69,7 +69,7 @@ const getQueue = route({
   answers: { 200: { description: 'The queue.', schema: queueSchema } },
   async handle({ engine }) {
     const queue = await engine.administration.queue();
-    if (queue === null) return problem('unavailable', 'the ledger cannot be asked right now');
+    if (queue === null) return problem('unavailable', 'the ledger does not answer right now');
     const lanes = queue.lanes.toSorted((a, b) => (a.plugin < b.plugin ? -1 : 1));
     const body = {
       queue_depth: queue.queued,

@@ -246,7 +246,7 @@ const cancelJob = route({
       readonly detached?: boolean;
     };
     const reply = await engine.cancel({ id, by: caller!.origin, reason, detached });
-    if (reply === null) return problem('unavailable', 'the ledger cannot be asked right now');
+    if (reply === null) return problem('unavailable', 'the ledger does not answer right now');
     const { status: stands } = reply;
     const text = formatId(id);
     if (stands === null) return unknownJob(text);

@@ -197,7 +197,7 @@ test('a wrong configuration ends with 78, and says everything that is wrong and 
   });
   expect(status).toBe(78);
   const [what, ...lines] = said.trim().split('\n');
-  expect(what).toBe('the configuration is wrong');
+  expect(what).toBe('the configuration is invalid');
   expect(lines.every(line => /^\S+config\.yaml:\d+:\d+: /.test(line))).toBe(true);
   expect(said).toMatch(/service\.max_workers: /);
   expect(said).toMatch(/log_levle.*did you mean "log_level"/);

@@ -150,7 +150,7 @@ const wrong: [string, unknown, string | string[]][] = [
     pipeline({ uses: 'inspector' }, { uses: 'reporter', join: 'any' }),
     '[0].steps[1].join: is "any"; it must be "all"',
   ],
-  ['collect alone', pipeline({ uses: 'inspector', collect: 'counts' }), '[0].steps[0].collect: needs "join" beside it'],
+  ['collect alone', pipeline({ uses: 'inspector', collect: 'counts' }), '[0].steps[0].collect: needs "join" as well'],
   [
     'a bad collect',
     pipeline({ uses: 'inspector' }, { uses: 'reporter', join: 'all', collect: 'none' }),
@@ -282,7 +282,7 @@ const wrong: [string, unknown, string | string[]][] = [
     test({ path: 'payload.a', op: '==', value: 1 }),
     '[0].steps[0].if.op: is "=="; it must be one of exists, eq, neq, in, gt, gte, lt, lte, contains, startswith, endswith, regex',
   ],
-  ['no operator', test({ path: 'payload.a' }), '[0].steps[0].if.path: needs "op" beside it'],
+  ['no operator', test({ path: 'payload.a' }), '[0].steps[0].if.path: needs "op" as well'],
   ['no value', test({ path: 'payload.a', op: 'eq' }), '[0].steps[0].if: "eq" needs a "value"'],
   [
     'a misspelt condition key',
@@ -330,7 +330,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'an operator beside all',
     test({ all: [{ path: 'payload.a', op: 'exists' }], op: 'eq' }),
-    '[0].steps[0].if.op: needs "path" beside it',
+    '[0].steps[0].if.op: needs "path" as well',
   ],
   [
     'a misspelt key whose value is wrong, too',
