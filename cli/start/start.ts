@@ -170,7 +170,7 @@ function urlOf({ listen: { host }, tls }: Config['api' | 'webhooks'], port: numb
 }
 
 function wrongConfiguration(problems: readonly string[]): CommandFailure {
-  const [title, detail] = ['The configuration is invalid', 'the configuration is wrong'];
+  const [title, detail] = ['The configuration is invalid', 'the configuration is invalid'];
   const { problem } = failure(exitStatus.config, 'invalid_configuration', title, detail);
   return new CommandFailure(exitStatus.config, { ...problem, errors: problems.map(message => ({ message })) });
 }
