@@ -49,7 +49,7 @@ export const problems = {
   too_many_streams: { status: 503, title: 'Too many streams', retryAfterSeconds: 5 },
   too_many_reads: { status: 503, title: 'Too many reads', retryAfterSeconds: 1 },
   queue_full: { status: 503, title: 'Queue full', retryAfterSeconds: 1 },
-  too_many_waiting: { status: 503, title: 'Too many jobs wait', retryAfterSeconds: 10 },
+  too_many_waiting: { status: 503, title: 'Too many waiting jobs', retryAfterSeconds: 10 },
   too_many_actions: { status: 503, title: 'Too many actions', retryAfterSeconds: 10 },
   paused: { status: 503, title: 'Paused', retryAfterSeconds: 60 },
   disk_full: { status: 503, title: 'Disk full', retryAfterSeconds: 30 },

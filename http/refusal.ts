@@ -5,7 +5,7 @@ import { type HttpProblem, problem } from './problem.ts';
 export const refusalDetails: { readonly [R in Refusal]: string } = {
   queue_full: 'the queue is full',
   too_many_waiting: 'too many jobs are paused or held (service.max_waiting), and this plugin has such jobs',
-  too_many_actions: 'too many actions have not ended',
+  too_many_actions: 'too many actions are open',
   paused: 'it is paused and refuses new calls',
   disk_full: 'the disk is full: nothing new can be stored',
   stopping: 'the service is shutting down',

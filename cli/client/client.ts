@@ -119,7 +119,7 @@ async function readJson<Answer>(response: Response, form: AnswerShape<Answer>): 
     answer = JSON.parse(await response.text());
   } catch (error) {
     throw brokenAnswer(
-      `the answer from ${response.url} is not JSON: it broke off, or this is no headgate service`,
+      `the answer from ${response.url} is not JSON: it broke off, or this is not a headgate service`,
       error,
     );
   }

@@ -49,7 +49,7 @@ export class ServedCertificates {
         listener.renew(next);
       } catch (error) {
         if (!(error instanceof CertificateFault)) throw error;
-        this.#log.error({ listener: name }, `${name}.tls: ${error.message}; the certificate in use stays`);
+        this.#log.error({ listener: name }, `${name}.tls: ${error.message}; the current certificate stays in use`);
         continue;
       }
       const { names, endsAtMs } = next;
@@ -76,7 +76,7 @@ export class ServedCertificates {
   #report(name: ListenerName, { problems, warnings }: CertificateReading): void {
     for (const { file, message } of warnings) this.#log.warn(`${name}.tls.${file}: ${message}`);
     for (const { file, message } of problems)
-      this.#log.error(`${name}.tls.${file}: ${message}; the certificate in use stays`);
+      this.#log.error(`${name}.tls.${file}: ${message}; the current certificate stays in use`);
   }
 }
 

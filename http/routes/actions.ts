@@ -97,8 +97,8 @@ const startAction = route({
   notes:
     'The action takes the jobs that matched at `up_to`, oldest first, each once. Jobs inside runs match only with `children: true`, ' +
     'and jobs that stand for actions never do. The action is a job of the plugin `headgate`: `POST /job/{action_id}/cancel` ends it, ' +
-    'and what it has done stays. Beside `control:rw` the caller needs `jobs:rw` to cancel and to run now; to rerun it needs ' +
-    '`plugin:rw`, or `plugin:ro` where all commands that match are reads. `query` and `error` need a scope that shows results. ' +
+    'and what it has done stays. In addition to `control:rw` the caller needs `jobs:rw` to cancel and to run now; to rerun it needs ' +
+    '`plugin:rw`, or `plugin:ro` if all commands that match are reads. `query` and `error` need a scope that shows results. ' +
     `At most ${actionsOpenMax} actions are open. ${idempotencyNotes}`,
   access: anyOf('control:rw'),
   body: startBody,

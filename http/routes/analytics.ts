@@ -36,7 +36,7 @@ const queueSchema = Type.Object({
     minimum: 0,
     maximum: 1,
     description:
-      'The share of busy workers in the last minute, of the busiest kind: threads, persistent processes or programs.',
+      'The share of workers that were busy in the last minute, for the busiest kind: threads, persistent processes or programs.',
   }),
   active_jobs: Type.Array(
     Type.Object({

@@ -190,7 +190,7 @@ function wrongCommand({ plugins }: Config, name: string, command: string): HttpP
       .flatMap(({ manifest }) => manifest.commands.map(one => one.name)),
   );
   if (commands.has(command)) return null;
-  const names = commands.size === 0 ? 'and it has none now' : `one of ${[...commands].join(', ')}`;
+  const names = commands.size === 0 ? 'it has none now' : `one of ${[...commands].join(', ')}`;
   const message = `must be a command of the plugin ${name}: ${names}`;
   return mismatchProblem('invalid_request', [{ pointer: '/command', message }]);
 }
@@ -202,7 +202,7 @@ function readEnd(
 ): { readonly kind: 'end'; readonly untilUs: number | null } | HttpProblem {
   const end = (untilUs: number | null) => ({ kind: 'end', untilUs }) as const;
   const refuse = (pointer: string, message: string) => mismatchProblem('invalid_request', [{ pointer, message }]);
-  if (until !== undefined && lasting !== undefined) return refuse('/for', 'must be left out where "until" is given');
+  if (until !== undefined && lasting !== undefined) return refuse('/for', 'must be absent if "until" is present');
   if (lasting !== undefined) {
     const us = parseDuration(lasting)! * 1000;
     return us > 0 && us <= pauseUsMax ? end(nowUs + us) : refuse('/for', `must be from 1ms to ${pauseDaysMax}d`);

@@ -21,7 +21,7 @@ const runJobNow = route({
   section: 'Jobs',
   summary: 'Makes a job that waits for its next attempt run at once.',
   notes:
-    'The attempt counts as usual. A job that is due or running already stays as it is, so the call can be repeated.',
+    'The attempt counts as usual. A job that is already due or running is left as it is, so the call can be repeated.',
   access: anyOf('jobs:rw'),
   body: Type.Object({}, { additionalProperties: false }),
   problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],

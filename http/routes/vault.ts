@@ -255,7 +255,7 @@ export const vaultRoutes: readonly Route[] = [
     path: '/vault/audit/prune',
     summary: 'Verifies and removes the oldest records of the audit trail, at most 50,000 per call.',
     notes:
-      'With `vault.audit_export` they are written to a file first. The newest record always stays. The command `vault audit --export` is the way to keep what is pruned.',
+      'With `vault.audit_export` they are written to a file first. The newest record always stays. To keep pruned records, use the command `vault audit --export`.',
     body: pruneBody,
     answer: pruned,
     problems: ['broken_trail', 'export_failed'],

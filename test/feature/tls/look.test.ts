@@ -59,7 +59,7 @@ test('a pair in the midst of its renewal is told once, and changes nothing', () 
   writePair(directory, 'two', 'one');
   certificates.checkFiles();
   const wrong =
-    'error api.tls.key: ~/tls.key is not the key of the certificate in ~/tls.crt; the certificate in use stays';
+    'error api.tls.key: ~/tls.key is not the key of the certificate in ~/tls.crt; the current certificate stays in use';
   expect([lines(), chain()]).toEqual([[wrong], pem('one.crt')]);
   certificates.checkFiles();
   expect(lines()).toEqual([]);
@@ -76,7 +76,7 @@ test('what the server refuses, and what everyone can read, is said', () => {
   certificates.checkFiles();
   expect(lines()).toEqual([
     'warn api.tls.key: ~/tls.key can be read by everyone; remove that permission (chmod o-rw)',
-    'error api.tls: no such curve; the certificate in use stays',
+    'error api.tls: no such curve; the current certificate stays in use',
   ]);
   expect(chain()).toEqual(pem('one.crt'));
 });

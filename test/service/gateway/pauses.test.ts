@@ -263,7 +263,7 @@ test('what is wrong is refused with its place and what would be right', async ()
     ['plugin/echo/resume', { command: 'sing' }, 400, /\/command must be a command/],
     ['pipeline/two/pause', { command: 'say' }, 400, /\/command/],
     ['plugin/echo/pause', { key: 'acme' }, 400, /\/key/],
-    ['plugin/echo/pause', { for: '1h', until: '2099-01-01T00:00:00Z' }, 400, /\/for must be left out/],
+    ['plugin/echo/pause', { for: '1h', until: '2099-01-01T00:00:00Z' }, 400, /\/for must be absent/],
     ['plugin/echo/pause', { for: 'a while' }, 400, /\/for/],
     ['plugin/echo/pause', { for: '0s' }, 400, /\/for must be from 1ms to 3650d/],
     ['plugin/echo/pause', { for: '3651d' }, 400, /\/for must be from 1ms to 3650d/],
