@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { NodePath } from '../source/tree.ts';
 
 export type Mismatch = {
-  /** Where the value is. */
+  /** The position of the value in the tree. */
   readonly path: NodePath;
   readonly keyword: string;
   /** The schema that holds the keyword. */

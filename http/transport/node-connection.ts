@@ -7,7 +7,7 @@ import { faultOf, NodeRequest } from './node-request.ts';
 import { type ConnectionContext, NodeResponse } from './node-response.ts';
 import { idleMsMax, type RequestHandler } from './transport.ts';
 
-/** Pipelined requests that wait on a connection. Further ones are dropped, and the connection closes after the waiting ones. */
+/** The maximum number of pipelined requests that wait on a connection. Further ones are dropped, and it closes after the waiting ones. */
 export const pipelinedMax = 128;
 /** At least this much of a body must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
