@@ -135,7 +135,7 @@ describe('in the root', () => {
     );
     expect((await run('read', { path: 'large' }, { max_bytes: 11 })).result).toMatchObject({ size: 11 });
     expect((await run('write', { path: 'more', text: 'x'.repeat(11) }, { max_bytes: 10 })).error).toContain(
-      '11 bytes are more than',
+      'the content has 11 bytes',
     );
   });
 });

@@ -140,7 +140,7 @@ Oldest:
     const lines = String(report(many)['summary']).split('\n');
     const at = lines.indexOf('License missing or unknown: 7');
     expect(lines.slice(at + 1, at + 7)).toEqual([
-      ...[0, 1, 2, 3, 4].map(i => `  p${i}@1.0.0: claims ISC and has no license text`),
+      ...[0, 1, 2, 3, 4].map(i => `  p${i}@1.0.0: claims ISC but has no license text`),
       '  and 2 more',
     ]);
   });

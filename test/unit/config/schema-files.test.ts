@@ -60,7 +60,7 @@ pipelines:
     const restart = settings.filter(({ reload }) => reload === 'restart');
     expect(restart.map(({ key }) => key)).toEqual(restartSettings.map(({ key }) => key));
     for (const { description } of restart)
-      expect(description).toMatch(/ (Needs|To switch it on or off needs) a restart\.$/);
+      expect(description).toMatch(/ (Needs|Switching it on or off needs) a restart\.$/);
     expect(settings.find(({ key }) => key === 'service.log_level')!.reload).toBe('live');
   });
 
