@@ -88,5 +88,5 @@ it.each([
 it('does not walk what is large: its length and its kind are all that is checked', () => {
   const large = Buffer.alloc(checkedBytesMax + 1, 0xd9);
   checkBody(encodeBody({ result: large }));
-  expect(() => checkBody(encodeBody({ events: large }))).toThrow('events is no list');
+  expect(() => checkBody(encodeBody({ events: large }))).toThrow('events is not a list');
 });
