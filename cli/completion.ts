@@ -43,7 +43,12 @@ export function offersFor(program: Command, words: readonly string[]): readonly 
   if (option !== undefined) {
     if (isPath(valueName(option))) return 'path';
     const prefix = expects === undefined ? `${flag}=` : '';
-    return beginning((option.argChoices ?? []).map(choice => ({ text: `${prefix}${choice}`, description: '' })));
+    return beginning(
+      (option.argChoices ?? offered[valueName(option)] ?? []).map(choice => ({
+        text: `${prefix}${choice}`,
+        description: '',
+      })),
+    );
   }
   if (current.startsWith('-') && !isPastOptions)
     return beginning(optionsOf(at).map(({ long, description }) => ({ text: long ?? '', description })));
@@ -70,6 +75,9 @@ function optionsOf(command: Command): Option[] {
 function takesValue(option: Option): boolean {
   return option.required || option.optional;
 }
+
+/** Values that are offered beside others that an option accepts, by the name of its value. */
+const offered: { readonly [name: string]: readonly string[] | undefined } = { point: ['start', 'failed'] };
 
 function valueName({ flags }: Option): string {
   return /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1] ?? '';

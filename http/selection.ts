@@ -7,10 +7,10 @@ import { Type } from '../runtime/schema-type.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import type { ProblemItem } from './problem.ts';
 
-/** The length of a name, and of a search query: as for the lists. */
+/** The length of a name, and of a search query; also in the lists. */
 export const nameCharactersMax = 256;
 export const queryCharactersMax = 1_024;
-/** Aliases of statuses, as in the lists. */
+/** Aliases of statuses; also in the lists. */
 export const statusAliases = { pending: 'queued', ok: 'succeeded', error: 'failed' } as const;
 
 const name = (description: string) => Type.Optional(Type.String({ maxLength: nameCharactersMax, description }));

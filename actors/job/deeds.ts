@@ -30,19 +30,20 @@ export type DeedParts = {
 };
 
 export function openDeeds({ state, dispatcher, cancelling, acceptor, pipeline }: DeedParts): ApplyDeed {
-  function rerunAll(turn: Turn, { by, reason }: ActionPlan, ids: readonly JobId[]): DeedReport {
+  function rerunAll(turn: Turn, plan: ActionPlan, ids: readonly JobId[]): DeedReport {
     const blocks = new BlockCache(state.reader, twoBlocks);
     const outcomes: DeedOutcome[] = [];
     let bytes = 0;
     for (const id of ids) {
       if (outcomes.length > 0 && (turn.isSpent || bytes >= rerunBytesMax)) break;
       const job = findJob(state.reader, id, blocks);
-      const reply = job ? rerun(turn, job, by, reason) : 'not_found';
+      const reply = job ? rerun(turn, job, plan) : 'not_found';
       if (typeof reply === 'string') outcomes.push(reply);
       else if (reply.kind === 'accepted') outcomes.push('done');
+      else if (reply.refusal === 'not_kept') outcomes.push('not_kept');
       else if (isFinal(reply.refusal)) outcomes.push('failed');
       else return { outcomes, waits: reply.refusal };
-      bytes += job?.input.payloadBytes ?? 0;
+      bytes += job?.input.stored.length ?? 0;
     }
     return { outcomes, waits: null };
   }
@@ -50,14 +51,12 @@ export function openDeeds({ state, dispatcher, cancelling, acceptor, pipeline }:
   function rerun(
     turn: Turn,
     job: JobView,
-    submittedBy: string,
-    reason: string | null,
+    { by: submittedBy, reason, from = 'start' }: ActionPlan,
   ): SkipReason | SubmitJobsReply | SubmitReply {
     const { plugin, command, status, input } = job;
     if (status === 'queued' || status === 'running') return 'not_settled';
-    const { payload } = input;
-    if (payload === null) return 'not_kept';
-    const request = rerunRequest(job, reason);
+    const payload = input.stored;
+    const request = rerunRequest(job, reason, from);
     const { event, source } = request;
     if (plugin !== pipelinePlugin)
       return acceptor.take(turn, { plugin, command, payloads: [payload], submittedBy, event, source });

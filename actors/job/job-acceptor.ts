@@ -5,21 +5,22 @@ import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { cachedBytesMax, type JobState } from './job-state.ts';
 import { firstAttempt } from './open-attempt.ts';
-import type {
-  IdempotencyStore,
-  NewCalls,
-  NewJobs,
-  Refusal,
-  RefusedWork,
-  RerunSource,
-  SubmitJobs,
-  SubmitJobsReply,
+import {
+  type IdempotencyStore,
+  type NewCalls,
+  type NewJobs,
+  payloadGone,
+  type Refusal,
+  type RefusedWork,
+  type RerunSource,
+  type SubmitJobs,
+  type SubmitJobsReply,
 } from './protocol.ts';
 import { BlockBuilder } from './records/block.ts';
 import type { JobGroup } from './records/job.ts';
 import { keyText, OpenBlock } from './records/open.ts';
 import type { Pause } from './records/pause.ts';
-import { writeRerun } from './records/reruns.ts';
+import { isWhole, writeRerun } from './records/reruns.ts';
 import { writeTree } from './records/tree.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
@@ -54,6 +55,7 @@ export class JobAcceptor {
     if (refusal) return { kind: 'refused', refusal };
     const pause = this.#state.pauses.rejecting(this.#state.lane(message.plugin), message.command);
     if (pause) return refusedBy(pause);
+    if (message.source && !message.payloads.every(payload => isWhole(this.#state.reader, payload))) return payloadGone;
     const ids: JobId[] = [];
     for (const payload of message.payloads) {
       if (this.refusal(message.plugin)) break;
@@ -102,7 +104,7 @@ export class JobAcceptor {
     this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
     if (idempotency) this.#idempotency.remember(idempotency, id, turn);
-    if (source) writeRerun(turn.batch, source.rerun, id);
+    if (source) writeRerun(turn.batch, source.rerun, id, payload);
     if (watch) this.#state.awaited.add(id);
     return id;
   }

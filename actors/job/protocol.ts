@@ -90,6 +90,13 @@ export type RefusedWork = {
   readonly detail?: string;
 };
 
+/** The answer to a rerun of a job whose payload names what is no longer stored. */
+export const payloadGone: RefusedWork = {
+  kind: 'refused',
+  refusal: 'not_kept',
+  detail: 'a part of its payload has been pruned: send a new payload',
+};
+
 /** The answer to the submission of one job or run. */
 export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | RefusedWork;
 

@@ -19,7 +19,7 @@ import {
   usKey,
 } from './records/journal.ts';
 import { keyText } from './records/open.ts';
-import { pruneReruns, takersOver } from './records/reruns.ts';
+import { dependents, pruneReruns } from './records/reruns.ts';
 
 /** The maximum number of blocks that one turn reads, and of block keys that it scans. */
 const blocksPerTurnMax = 4;
@@ -182,12 +182,12 @@ export class Retention {
   }
 
   /**
-   * A called run is removed after its caller, and a run after its rerun `from: failed`, because their values in parts may refer to
-   * its arrivals.
+   * A called run is removed after its caller, and a run after its rerun `from: failed` and the reruns of its jobs, because their values in
+   * parts may refer to its arrivals.
    */
   #isOfKeptRun(key: Buffer, block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;
-    for (const rerun of takersOver(this.#state.reader, jobId(key, 0), jobId(key, block.count))) {
+    for (const rerun of dependents(this.#state.reader, jobId(key, 0), jobId(key, block.count))) {
       if (this.#state.reader.peek('blocks', blockOf(rerun)) !== undefined) return true;
     }
     return block.starts.some((_, place) => {

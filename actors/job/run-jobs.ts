@@ -35,7 +35,7 @@ export class RunJobs {
     const { observations } = this.#state;
     const builder = this.#builderFor(turn, pipeline, group);
     const id = builder.add(payload, group, isAlike(builder.groups.at(-1), group));
-    if (group.rerun) writeRerun(turn.batch, group.rerun, id);
+    if (group.rerun) writeRerun(turn.batch, group.rerun, id, payload);
     observations.job('job.enqueued', turn.nowUs, pipelinePlugin, pipeline, id);
     observations.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
     return id;

@@ -5,8 +5,9 @@ import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
-import type { NewRun, PipelineCalls, SubmitReply } from '../job/protocol.ts';
+import { type NewRun, type PipelineCalls, payloadGone, type SubmitReply } from '../job/protocol.ts';
 import { findBlock } from '../job/records/block.ts';
+import { isWhole } from '../job/records/reruns.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
@@ -68,6 +69,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     if (!version || refusal !== null) return { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' };
     const paused = jobs.pauseRefusal(pipeline);
     if (paused) return paused;
+    if (source && !isWhole(store, payload)) return payloadGone;
     const id = beginRun(table, version, {
       submittedBy,
       parent: null,

@@ -29,12 +29,15 @@ export type ActOptions = WhereOptions & {
   readonly limit?: number;
   readonly perSecond?: number;
   readonly reason?: string;
+  /** Only of a rerun. */
+  readonly fromFailed?: true;
 };
 
 export type ActionDocument = {
   readonly action_id: string;
   readonly state: string;
   readonly do: Deed;
+  readonly from?: string;
   readonly where: { readonly [filter: string]: unknown };
   readonly by: string;
   readonly created_at: string;
@@ -109,8 +112,9 @@ function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } 
 
 /** Counts the jobs that match, or starts the action. */
 export async function act(deed: Deed, { options, client, out }: ClientCall<ActOptions>): Promise<void> {
-  const { dryRun, limit, perSecond, reason } = options;
-  const body = { do: deed, where: whereOf(options), limit, per_second: perSecond, reason };
+  const { dryRun, limit, perSecond, reason, fromFailed } = options;
+  const from = fromFailed && 'failed';
+  const body = { do: deed, where: whereOf(options), from, limit, per_second: perSecond, reason };
   if (dryRun) {
     const shape = { matched: true, sample: true, up_to: true } as const;
     const counted = await client.post<Counted>('/actions', shape, { ...body, dry_run: true });
@@ -120,11 +124,19 @@ export async function act(deed: Deed, { options, client, out }: ClientCall<ActOp
     ]);
     const more = counted.matched - counted.sample.length;
     if (more > 0) out.note(`and ${more} more`);
+    noteChildren();
     return;
   }
   const started = await client.post<Started>('/actions', { action_id: true, matched: true, up_to: true }, body);
   await out.answer(started, () => [`${started.action_id} ${doing[deed]}: ${jobsText(started.matched)}`]);
+  noteChildren();
   out.note(`"headgate action show ${started.action_id}" shows its progress`);
+
+  /** A filter by pipeline asks for runs. */
+  function noteChildren(): void {
+    if (!options.children && !options.pipeline)
+      out.note('only runs and direct jobs match; add --children for jobs inside runs');
+  }
 }
 
 const doing: { readonly [D in Deed]: string } = { cancel: 'cancels', rerun: 'reruns', run_now: 'runs now' };
@@ -141,7 +153,7 @@ export function progressText({ matched, done, failed, skipped }: ActionDocument)
 }
 
 export function actionLines(action: ActionDocument): TerminalLine[] {
-  const { where, limit, per_second: perSecond, reason } = action;
+  const { where, from, limit, per_second: perSecond, reason } = action;
   const more = [
     ...(limit === undefined ? [] : [`at most ${limit}`]),
     ...(perSecond === undefined ? [] : [`${perSecond} a second`]),
@@ -149,7 +161,7 @@ export function actionLines(action: ActionDocument): TerminalLine[] {
   ];
   return [
     [`${action.action_id} `, statusPiece(action.state)],
-    `${action.do} where ${JSON.stringify(where)}${more.length > 0 ? `; ${more.join('; ')}` : ''}`,
+    `${action.do}${from === undefined ? '' : ` from ${from}`} where ${JSON.stringify(where)}${more.length > 0 ? `; ${more.join('; ')}` : ''}`,
     `by ${action.by}, of the jobs as of ${formatAt(action.up_to)}`,
     progressText(action),
   ];

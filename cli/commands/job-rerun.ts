@@ -26,20 +26,28 @@ export const jobRerun = clientCommand<Options>({
     'headgate job rerun 0198c0de-0000-7000-8000-000000000000 --from failed --wait',
     `headgate job rerun 0198c0de-0000-7000-8000-000000000000 --payload '{"name":"Ada"}' --wait`,
     `headgate job rerun --status dead --query '"ECONNREFUSED"' --from 1h --per-second 500`,
+    'headgate job rerun --pipeline import --status failed --from 1h --from-failed',
   ],
-  options: [...rerunOptions(), ...actOptions(fromOption)],
+  options: [
+    ...rerunOptions(),
+    ...actOptions(fromOption),
+    new Option('--from-failed', 'runs reuse their jobs that succeeded; with an id the same as --from failed'),
+  ],
   statuses: '0 the new job was accepted (with --wait: succeeded), 1 it failed, 5 it or the wait for it timed out',
   async run(call) {
-    const { from, ...others } = call.options;
-    if (isPoint(from)) {
-      if (call.args.length === 0)
-        throw usageFailure(
-          `--from ${from} is for a single job, given by id; with filters, --from is a time, such as 1h`,
-        );
-      isOverMany({ args: call.args, options: others });
-      return rerun(`/job/${segment(call.args[0]!)}/rerun`, { ...call, options: { ...others, from } });
+    const { args, options } = call;
+    const { from, fromFailed, ...others } = options;
+    if (isPoint(from) && args.length === 0)
+      throw usageFailure(
+        `--from ${from} is for a single job, given by id; with filters, --from is a time, such as 1h, and --from-failed reuses the jobs that succeeded`,
+      );
+    if (!isOverMany({ args, options: isPoint(from) ? others : { ...others, ...(from && { from }) } })) {
+      const point = isPoint(from) ? from : fromFailed && 'failed';
+      return rerun(`/job/${segment(args[0]!)}/rerun`, {
+        ...call,
+        options: { ...others, ...(point && { from: point }) },
+      });
     }
-    if (!isOverMany(call)) return rerun(`/job/${segment(call.args[0]!)}/rerun`, { ...call, options: others });
     const { payload, wait, timeout, idempotencyKey } = call.options;
     if ([payload, wait, timeout, idempotencyKey].some(given => given !== undefined))
       throw usageFailure('--payload, --wait, --timeout and --idempotency-key are for a single job, given by id');

@@ -1,7 +1,7 @@
 // Actions over many jobs (docs/engine.md#actions): started by a filter, watched and cancelled as jobs.
 
 import { actionsOpenMax, type Deed, deeds, skipReasons } from '../../actors/job/records/action.ts';
-import { headgatePlugin, isHosted } from '../../actors/job/records/job.ts';
+import { headgatePlugin, isHosted, type RerunFrom, rerunPoints } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { sampleMax } from '../../actors/job/views/matches.ts';
 import type { Config } from '../../config/config.ts';
@@ -17,7 +17,7 @@ import { answerRead } from '../answer.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
 import { instant, jobStatus, nullable, oneOfTexts, reasonSchema, uuid } from '../openapi/schemas.ts';
-import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
+import { type HttpProblem, isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
 import { cursor, integer } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
@@ -36,6 +36,13 @@ const startBody = Type.Object(
   {
     do: Type.String({ enum: [...deeds], description: 'What is done to each job.' }),
     where: whereSchema,
+    from: Type.Optional(
+      Type.String({
+        enum: [...rerunPoints],
+        description:
+          'For `rerun`: with `failed`, runs reuse their jobs that succeeded, and run the others. Default: `start`, all jobs run.',
+      }),
+    ),
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: actionLimitMax, description: 'Takes at most this many.' }),
     ),
@@ -50,6 +57,7 @@ const startBody = Type.Object(
 type StartBody = {
   readonly do: Deed;
   readonly where: Where;
+  readonly from?: RerunFrom;
   readonly limit?: number;
   readonly per_second?: number;
   readonly reason?: string;
@@ -74,6 +82,7 @@ const actionSchema = Type.Object({
   state: jobStatus,
   do: oneOfTexts(deeds),
   where: Type.Object({}),
+  from: Type.Optional(oneOfTexts(rerunPoints)),
   limit: Type.Optional(Type.Integer()),
   per_second: Type.Optional(Type.Integer()),
   reason: Type.Optional(Type.String()),
@@ -133,7 +142,7 @@ const startAction = route({
       const message = 'must be an object with "do" and "where"';
       return mismatchProblem('invalid_request', [{ pointer: '', message }]);
     }
-    const wrong = whereProblems(body.where);
+    const wrong = [...whereProblems(body.where), ...fromProblems(body)];
     if (wrong.length > 0) return mismatchProblem('invalid_request', wrong);
     const lacking = lackingScope(call.caller!, body);
     if (lacking) return lacking;
@@ -148,9 +157,10 @@ const startAction = route({
     const { moment, searchedUs } = counted;
     const answer = answerOf(counted);
     if (body.dry_run) return json(200, JSON.stringify({ ...answer, sample: counted.sample.map(formatId) }));
-    const { do: deed, where, limit, per_second, reason } = body;
+    const { do: deed, where, from, limit, per_second, reason } = body;
     const plan = {
       deed,
+      ...(from && { from }),
       selection,
       moment,
       searchedUs,
@@ -163,6 +173,7 @@ const startAction = route({
     const payload = pack({
       do: deed,
       where,
+      ...(from && { from }),
       ...(limit !== undefined && { limit }),
       ...(per_second !== undefined && { per_second }),
       ...(reason !== undefined && { reason }),
@@ -221,6 +232,11 @@ const getAction = route({
 });
 
 export const actionRoutes: readonly Route[] = [startAction, getActions, getAction];
+
+function fromProblems({ do: deed, from }: StartBody): readonly ProblemItem[] {
+  if (from === undefined || deed === 'rerun') return [];
+  return [{ pointer: '/from', message: 'must be left out unless "do" is "rerun"' }];
+}
 
 function lackingScope(caller: Caller, { do: deed, where }: StartBody): HttpProblem | null {
   const needed = deed === 'rerun' ? (['plugin:ro', 'plugin:rw'] as const) : (['jobs:rw'] as const);

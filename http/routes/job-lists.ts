@@ -19,16 +19,14 @@ import {
 } from '../openapi/schemas.ts';
 import { cursor, flag, instant, integer, jobIdText, oneOf, type Parameters, type QueryValues, text } from '../query.ts';
 import { anyOf, type Route, route } from '../route.ts';
+import { nameCharactersMax, queryCharactersMax, statusAliases } from '../selection.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
 /** The most rows that one answer holds. */
 const limitMax = 200;
 const limitDefault = 50;
-const nameCharactersMax = 256;
-/** The length of a search query. */
-const queryCharactersMax = 1_024;
 
-const status = oneOf<Status>(statuses, { pending: 'queued', ok: 'succeeded', error: 'failed' });
+const status = oneOf<Status>(statuses, statusAliases);
 const limit = integer(1, limitMax, limitDefault);
 const name = text(nameCharactersMax);
 

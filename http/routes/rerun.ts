@@ -96,13 +96,9 @@ const rerunJob = route({
     if (isProblem(idempotency)) return idempotency;
     const errors = payload === undefined ? [] : checkPayload(config, inputSchema, payload, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
-    const packed = payload === undefined ? job.input.payload : pack(payload);
-    if (packed === null) {
-      return problem('not_kept', `a part of the payload of the job ${job.jobId} has been pruned: send a new payload`);
-    }
-    const request = rerunRequest(job, reason ?? null, job.plugin === pipelinePlugin ? from : 'start');
+    const request = rerunRequest(job, reason ?? null, from);
     const submission = {
-      payload: packed,
+      payload: payload === undefined ? job.input.stored : pack(payload),
       submittedBy: caller!.origin,
       source: request.source,
       asker: call,

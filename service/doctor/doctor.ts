@@ -20,6 +20,7 @@ import { type ListenerCertificate, leftBehind } from './certificates.ts';
 import { exposedFiles } from './exposed-files.ts';
 import { checkPauses } from './pauses.ts';
 import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
+import { checkTokens } from './tokens.ts';
 
 /** Below this much free space (on a small disk, below a fraction of it) the check fails. New work is refused at a lower limit. */
 export const diskLowBytes = 256 * 2 ** 20;
@@ -87,6 +88,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
     ['vault', () => checkVault(options.vault())],
+    ['tokens', () => checkTokens(config.api.tokens)],
     ['listen_exposure', () => checkExposure(config)],
     ['certificates', () => checkCertificates(options)],
     ['clock', () => checkClock(options)],

@@ -3,7 +3,7 @@
 import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
-import type { Status } from './job.ts';
+import type { RerunFrom, Status } from './job.ts';
 
 /** What an action does to each job; also the command of its own job. */
 export const deeds = ['cancel', 'rerun', 'run_now'] as const;
@@ -59,6 +59,8 @@ export type Moment = {
 
 export type ActionPlan = {
   readonly deed: Deed;
+  /** From where reruns begin. Absent: from the start. */
+  readonly from?: RerunFrom;
   readonly selection: Selection;
   readonly moment: Moment;
   /** The commit up to which attempts were searched for words. Null: nothing is searched. */

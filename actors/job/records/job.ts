@@ -60,7 +60,8 @@ export type JobGroup = {
 /** The settled job that is rerun, from where, and why. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
 /** `start`: all jobs run again. `failed`: jobs that succeeded are reused. */
-export type RerunFrom = 'start' | 'failed';
+export const rerunPoints = ['start', 'failed'] as const;
+export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
  * How the jobs inside a run ended, including those of called runs. `unsettled`: how many have not ended yet, if the run is open.

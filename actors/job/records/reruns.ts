@@ -1,5 +1,7 @@
 // The table of reruns: under each job, its reruns. Each of these refers back to the job in its group (records/job.ts).
-import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+// Under a run there are also the jobs whose payloads name values that its joins received (runtime/parted.ts).
+import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { Rerun } from './job.ts';
 
@@ -15,16 +17,45 @@ export type Reruns = {
 };
 
 const nothing = new Uint8Array(0);
+const reusesMark = 1;
+const namesPartsMark = 2;
 /** The value for a rerun `from: failed`. */
-const takesOver = Uint8Array.of(1);
+const takesOver = Uint8Array.of(reusesMark);
+/** The value for a job that does not rerun this run: its payload names values that the joins of this run received. */
+const namesParts = Uint8Array.of(namesPartsMark);
 export const afterIds = Buffer.alloc(16, 0xff);
 
-export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId): void {
+/** `payload`: the stored payload of the new job. */
+export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload: Uint8Array): void {
+  for (const run of runsNamedIn(payload)) batch.put('reruns', rerunKey(run, id), namesParts);
   batch.put('reruns', rerunKey(of, id), from === 'failed' ? takesOver : nothing);
+}
+
+/** Whether all parts of the payload are stored: a part is removed together with the run whose join received it. */
+export function isWhole(reader: Reader, payload: Uint8Array): boolean {
+  return runsNamedIn(payload).every(run => reader.peek('blocks', blockOf(run)) !== undefined);
+}
+
+function runsNamedIn(payload: Uint8Array): JobId[] {
+  if (!isParted(payload)) return [];
+  const runs = new Map<string, JobId>();
+  for (const section of sectionsOf(payload)) {
+    if (section instanceof Uint8Array) continue;
+    const run = Buffer.from(section.base.subarray(0, jobIdBytes));
+    runs.set(run.toString('latin1'), run);
+  }
+  return [...runs.values()];
 }
 
 /** The reruns `from: failed` of the runs from `first` up to `end`. */
 export function* takersOver(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
+  for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
+    if (value[0] === reusesMark) yield Buffer.from(key.subarray(jobIdBytes));
+  }
+}
+
+/** The reruns `from: failed` of the runs from `first` up to `end`, and the jobs whose payloads name parts that these runs received. */
+export function* dependents(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
   for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
     if (value.length > 0) yield Buffer.from(key.subarray(jobIdBytes));
   }
@@ -39,7 +70,8 @@ export function readReruns(reader: Reader, of: JobId): Reruns {
   const ids: JobId[] = [];
   let count = 0;
   const range = { from: of, to: rerunKey(of, afterIds), reverse: true, limit: rerunsCountedMax };
-  for (const key of reader.keys('reruns', range)) {
+  for (const { key, value } of reader.scan('reruns', range)) {
+    if (value[0] === namesPartsMark) continue;
     if (count++ < rerunsListedMax) ids.push(Buffer.from(key.subarray(of.length)));
   }
   return { ids, count };

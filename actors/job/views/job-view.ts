@@ -50,7 +50,9 @@ export type JobView = {
 
 /** The input of a job, and its position in a run. */
 export type JobInput = {
-  /** Packed. A value in parts is assembled on demand. Null: some of its parts were pruned. */
+  /** As it is stored, possibly in parts. */
+  readonly stored: Uint8Array;
+  /** Packed. A value in parts is assembled on demand. Packed null: some of its parts were pruned. */
   readonly payload: Uint8Array;
   /** The length of the payload. */
   readonly payloadBytes: number;
@@ -199,12 +201,13 @@ class StoredJob implements JobView {
     const { group, offset } = groupOf(this.#jobs.block, this.#index);
     const { event, context, pipeline, stepId, run } = group;
     const { reader } = this.#jobs;
-    const payload = this.#jobs.block.payload(this.#index);
+    const stored = this.#jobs.block.payload(this.#index);
     return {
+      stored,
       get payload() {
-        return shownOf(reader, payload);
+        return shownOf(reader, stored);
       },
-      payloadBytes: lengthOf(payload),
+      payloadBytes: lengthOf(stored),
       context,
       event,
       pipeline,

@@ -1,17 +1,18 @@
-// The input with which a settled job is rerun.
+// The input with which a settled job is rerun. Only runs reuse jobs: any other job runs from its start.
 import { parseId } from '../../../runtime/ids.ts';
 import { callEvent } from '../../pipeline/protocol.ts';
 import type { EntryEvent, RerunSource } from '../protocol.ts';
-import type { RerunFrom } from '../records/job.ts';
+import { pipelinePlugin, type RerunFrom } from '../records/job.ts';
 import type { JobView } from './job-view.ts';
 
 export type RerunRequest = { readonly event: EntryEvent | null; readonly source: RerunSource };
 
 export function rerunRequest(
-  { jobId, input: { context, event } }: JobView,
+  { jobId, plugin, input: { context, event } }: JobView,
   reason: string | null,
-  from: RerunFrom = 'start',
+  asked: RerunFrom,
 ): RerunRequest {
+  const from = plugin === pipelinePlugin ? asked : 'start';
   return {
     event: event && { type: event.type, source: event.source, ...(event.headers && { headers: event.headers }) },
     source: { rerun: { of: parseId(jobId)!, from, reason }, context, dedupeKey: event?.dedupeKey ?? null },

@@ -16,7 +16,8 @@ import { type AdministrationParts, openAdministration } from '../../../service/a
 import type { Served } from '../../../service/doctor/certificates.ts';
 import { type DoctorOptions, examine } from '../../../service/doctor/doctor.ts';
 import { trySandboxes } from '../../../service/doctor/sandboxes.ts';
-import { writeConfiguration } from '../../service/gateway/configuration.ts';
+import { canary } from '../../service/canary/canary.ts';
+import { everythingToken, writeConfiguration } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { echo } from '../../service/gateway/sources.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
@@ -35,10 +36,17 @@ const names = [
   'pipelines',
   'webhooks',
 ];
-const allNames = [...names, 'vault', 'listen_exposure', 'certificates', 'clock', 'node_version'];
+const allNames = [...names, 'vault', 'tokens', 'listen_exposure', 'certificates', 'clock', 'node_version'];
 type Checks = readonly { readonly name: string; readonly passed: boolean; readonly detail: string }[];
 
-const gateway = shareGateway({ plugins: { echo } });
+const tokens = [
+  { name: 'test', token: everythingToken, scopes: ['*'] },
+  { name: 'ci', token: canary('ci'), scopes: ['plugin:rw', 'jobs:rw'] },
+  { token: canary('unnamed'), scopes: ['jobs:rw'] },
+  { name: 'reader', token: canary('reader'), scopes: ['jobs:ro'] },
+];
+const settings = { plugins: { echo }, api: { auth: { tokens } } };
+const gateway = shareGateway(settings);
 
 async function failedOf(): Promise<readonly string[]> {
   const { body } = await gateway.call('GET', '/system/doctor');
@@ -54,6 +62,15 @@ test('a sound service passes every check', async () => {
   expect((body['checks'] as Checks).map(({ name }) => name)).toEqual(allNames);
   expect(body['checks']).toContainEqual({ name: 'seal', passed: true, detail: 'not sealed' });
   expect(body['checks']).toContainEqual({ name: 'vault', passed: true, detail: 'not initialised' });
+});
+
+test('the tokens that may cancel jobs are named', async () => {
+  const { body } = await gateway.call('GET', '/system/doctor');
+  expect(body['checks']).toContainEqual({
+    name: 'tokens',
+    passed: true,
+    detail: 'with jobs:rw these cancel jobs and run them again: ci, number 3; to read jobs, jobs:ro is enough',
+  });
 });
 
 test('what has become wrong on disk shows, while the service goes on', async () => {

@@ -25,6 +25,8 @@ const cases: readonly (readonly [typed: string, offered: string])[] = [
   ['headgate job list --status=d', '--status=dead'],
   ['headgate job list --status=dead --lim', '--limit'],
   ['headgate start --config "my dir" --gr', '--grace'],
+  ['headgate job rerun 0198c0de --from ', 'start failed'],
+  ['headgate job rerun 0198c0de --from f', 'failed'],
   ['headgate events --url http://localhost:80 --js', '--json'],
   ['headgate job logs -- --', ''],
 ];

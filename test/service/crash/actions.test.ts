@@ -1,52 +1,109 @@
-// kill -9 in the midst of an action over many jobs: it goes on by itself, and touches each job exactly once.
+// kill -9 in the midst of actions over many jobs: they go on by themselves, and touch each job exactly once.
 import { expect, onTestFinished, test } from 'vitest';
+import { attemptsOf } from '../../../actors/job/records/attempts.ts';
+import { decodeBlock } from '../../../actors/job/records/block.ts';
 import { formatId } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
 import { countOf } from '../../support/deep.ts';
 import { Gateway } from '../gateway/gateway.ts';
-import { step } from '../gateway/sources.ts';
 import { tamper } from '../gateway/tamper.ts';
 import { until } from '../gateway/until.ts';
 
-const jobs = countOf({ deep: 100_000, quick: 4_000 });
+const jobs = countOf({ deep: 100_000, quick: 2_000 });
 const kills = 3;
-/** Slow enough to be met on its way. */
-const perSecond = jobs / 4;
-const quiet = { code: 'export const handle = () => ({});' };
-const settings = {
-  plugins: { step, quiet },
-  pipelines: [{ name: 'many', steps: [{ id: 'each', uses: 'quiet', foreach: 'payload.list' }] }],
-  service: { log_level: 'info', max_queue_depth: 1_000_000 },
+/** Slow enough for all actions to be met on their way. */
+const perSecond = Math.min(jobs / 4, 8_000);
+/** Below the number of its jobs that a run has at a time. */
+const runJobs = Math.min(jobs, 10_000);
+/** Jobs of the three plugins end at once, wait for years after each attempt, and are paused. */
+const plugins = {
+  quiet: 'export const handle = () => ({});',
+  patient: `export const handle = () => ({ status: 'error', error: 'not yet' });`,
+  held: 'export const handle = () => ({});',
 };
+const named = Object.keys(plugins) as (keyof typeof plugins)[];
+const settings = {
+  plugins,
+  // The wait is random up to this: of many jobs one would be due in seconds.
+  instances: { patient: { retry: { max_attempts: 9, backoff_base: '36500d', backoff_max: '36500d' } } },
+  pipelines: named.map(name => ({
+    name,
+    steps: [{ id: 'each', uses: name, foreach: 'payload.list', on_error: 'continue' }],
+  })),
+  service: { log_level: 'info' },
+};
+const metByKill = 'failed: the service ended while the job ran';
+const deeds = [
+  { do: 'rerun', of: 'quiet' },
+  { do: 'run_now', of: 'patient' },
+  { do: 'cancel', of: 'held' },
+] as const;
 
-test(`a rerun of ${jobs} jobs, killed ${kills} times, runs each exactly once`, { timeout: 600_000 }, async () => {
+test(`a rerun, a run-now and a cancel of ${jobs} jobs, killed ${kills} times, touch each exactly once`, {
+  timeout: 600_000,
+}, async () => {
   const gateway = new Gateway(settings);
   onTestFinished(() => gateway.discard());
   await gateway.start();
-  const run = await gateway.run('many', { list: Array.from({ length: jobs }, (_, n) => n) });
-  await gateway.settled(run, 300_000);
-  const where = { run, plugin: 'quiet', children: true };
-  const { status, body } = await gateway.call('POST', '/actions', { do: 'rerun', where, per_second: perSecond });
-  expect([status, body['matched']]).toEqual([202, jobs]);
-  const path = `/action/${body['action_id']}`;
-  const doneOf = async () => Number((await gateway.call('GET', path)).body['done']);
-  for (let kill = 1; kill <= kills; kill++) {
-    await until(`kill ${kill}`, async () => (await doneOf()) >= (jobs * kill) / (kills + 2));
-    await gateway.restart();
-    expect(await doneOf()).toBeLessThan(jobs);
+  const read = async (path: string) => (await gateway.call('GET', path)).body;
+  await gateway.call('POST', '/control/plugin/held/pause', {});
+  const runs: string[] = [];
+  for (const name of named) {
+    for (let first = 0; first < jobs; first += runJobs)
+      runs.push(await gateway.run(name, { list: Array(runJobs).fill(0) }));
   }
-  const isOver = async () => (await gateway.call('GET', path)).body['state'] !== 'running';
-  await until('the action has ended', isOver, 120_000);
-  expect((await gateway.call('GET', path)).body).toMatchObject({
-    ...{ state: 'succeeded', matched: jobs, done: jobs, skipped: {}, failed: 0 },
-  });
-  const all = async () => (await gateway.call('GET', '/analytics/queue')).body;
-  await until('what it started has ended', async () => Number((await all())['queue_depth'] ?? 0) === 0, 120_000);
-  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok' });
+  const areReady = async () => {
+    const { delayed_count: delayed, paused_count: paused, queue_depth: due } = await read('/analytics/queue');
+    return delayed === jobs && paused === jobs && due === 0;
+  };
+  await until('all jobs wait or have ended', areReady, 300_000);
+  await gateway.allSettled(runs.slice(0, jobs / runJobs));
+
+  const actions: string[] = [];
+  for (const { do: deed, of } of deeds) {
+    const where = { plugin: of, children: true };
+    const { status, body } = await gateway.call('POST', '/actions', { do: deed, where, per_second: perSecond });
+    expect([deed, status, body['matched']]).toEqual([deed, 202, jobs]);
+    actions.push(`/action/${body['action_id']}`);
+  }
+  const done = () => Promise.all(actions.map(async path => Number((await read(path))['done'])));
+  for (let kill = 1; kill <= kills; kill++) {
+    await until(`kill ${kill}`, async () => Math.min(...(await done())) >= (jobs * kill) / (kills + 2));
+    await gateway.restart();
+    expect(Math.max(...(await done()))).toBeLessThan(jobs);
+  }
+  for (const path of actions) {
+    await until(`${path} has ended`, async () => (await read(path))['state'] !== 'running', 120_000);
+    expect(await read(path)).toMatchObject({ state: 'succeeded', matched: jobs, done: jobs, skipped: {}, failed: 0 });
+  }
+  // What was made due has run again, and waits.
+  const areThrough = async () => {
+    const { delayed_count: delayed, waiting_count: waiting, queue_depth: due } = await read('/analytics/queue');
+    return delayed === jobs && waiting === 0 && due === 0;
+  };
+  await until('what they started has run', areThrough, 120_000);
+  expect(await read('/system/selfcheck')).toMatchObject({ status: 'ok' });
   await gateway.term();
   tamper(gateway, (_, reader) => {
     const reruns = Array.from(reader.keys('reruns', {}), key => formatId(Buffer.from(key.subarray(0, 16))));
-    expect(reruns.length).toBe(jobs);
-    expect(new Set(reruns).size).toBe(jobs);
+    expect([reruns.length, new Set(reruns).size]).toEqual([jobs, jobs]);
+    expect(attemptsIn(reader, 'quiet')).toEqual(Array(2 * jobs).fill('succeeded'));
+    expect(attemptsIn(reader, 'patient')).toEqual(Array(jobs).fill('failed: not yet, failed: not yet'));
+    expect(attemptsIn(reader, 'held')).toEqual(Array(jobs).fill('cancelled: cancelled by api:test'));
     expect(reader.count('actions')).toBe(0);
   });
 });
+
+/** How the attempts of each job of the plugin ended, without those that a kill met: they are made up for at once. */
+function attemptsIn(reader: Reader, plugin: string): string[] {
+  const jobsOfPlugin: string[] = [];
+  for (const { key, value } of reader.scan('blocks', {})) {
+    const block = decodeBlock(value);
+    if (block.plugin !== plugin) continue;
+    const ends = Array.from({ length: block.count }, (): string[] => []);
+    for (const { index, attempt } of attemptsOf(reader, Buffer.from(key), 0, block.count))
+      ends[index]!.push([attempt.status, attempt.text('error')].filter(text => text !== null).join(': '));
+    jobsOfPlugin.push(...ends.map(each => each.filter(end => end !== metByKill).join(', ')));
+  }
+  return jobsOfPlugin;
+}

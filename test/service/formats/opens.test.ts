@@ -64,7 +64,23 @@ test.each(fixtures)('a state of format %s', async name => {
     await gateway.call('POST', '/control/plugin/resting/resume');
     expect(await ends('paused')).toMatchObject({ status: 'succeeded', attempt: 1 });
     expect(await ends('rerun')).toMatchObject({ status: 'failed', rerun_of: ids['failed'], rerun_reason: 'kept' });
-    expect(await ends('failed')).toMatchObject({ reruns: [ids['rerun']] });
+    const { reruns } = (await gateway.call('GET', `/job/${ids['failed']}`)).body;
+    expect((reruns as string[]).at(-1)).toBe(ids['rerun']);
+  }
+
+  if ('acting' in ids) {
+    const shown = async (id: string) => (await gateway.call('GET', `/action/${ids[id]}`)).body;
+    expect(await shown('acted')).toMatchObject({
+      state: 'succeeded',
+      do: 'rerun',
+      from: 'failed',
+      done: 1,
+      reason: 'kept',
+    });
+    expect(await shown('stopped')).toMatchObject({ state: 'cancelled', cancel: { by: 'api:test', reason: 'kept' } });
+    // It was killed on its way, and goes on.
+    expect((await ends('acting')).status).toBe('succeeded');
+    expect(await shown('acting')).toMatchObject({ do: 'cancel', matched: 12, done: 12, skipped: {}, failed: 0 });
   }
 
   // The state of plugins goes on, and the vault delivers.

@@ -12,7 +12,9 @@ import { until } from '../gateway/until.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'control';
+const shows = 'actions';
+/** Jobs of the action that is on its way. */
+const actedJobs = 12;
 
 const settings: Settings = {
   plugins: {
@@ -39,6 +41,7 @@ const settings: Settings = {
     failing: { retry: { max_attempts: 3, backoff_base: day, backoff_max: day } },
     hopeless: { uses: 'failing', retry: { max_attempts: 1 } },
     resting: { uses: 'worker' },
+    slow: { uses: 'worker' },
   },
   pipelines: [
     { name: 'on-seen', on: 'seen', steps: [{ id: 'see', uses: 'echo' }] },
@@ -172,6 +175,20 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   expect(await vault.do('audit/prune', now)).toMatchObject({ status: 'pruned', more: false });
   expect((await cancel(ids['stopping'])).status).toBe(202);
   expect([200, 202]).toContain((await cancel(ids['telling'], true)).status);
+  const act = async (body: object) => {
+    const { body: started } = await gateway.call('POST', '/actions', { reason: 'kept', ...body });
+    return String(started['action_id']);
+  };
+  const doneOf = async (id: string) => Number((await gateway.call('GET', `/action/${id}`)).body['done']);
+  ids['acted'] = await act({ do: 'rerun', where: { job_id: ids['failed'] }, from: 'failed' });
+  await until('the rerun is done', async () => (await doneOf(ids['acted']!)) === 1);
+  await gateway.call('POST', '/control/plugin/slow/pause', {});
+  for (let n = 0; n < actedJobs; n++) await gateway.submit('slow/handle');
+  ids['stopped'] = await act({ do: 'run_now', where: { plugin: 'slow' }, per_second: 1 });
+  await cancel(ids['stopped']);
+  // So many a second: it is killed on its way.
+  ids['acting'] = await act({ do: 'cancel', where: { plugin: 'slow' }, per_second: 5 });
+  await until('it has begun', async () => (await doneOf(ids['acting']!)) > 0);
   await gateway.kill9();
   const format = await keepFixture(gateway, shows, {
     settings,

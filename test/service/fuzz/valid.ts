@@ -138,8 +138,18 @@ function actions(known: Known): fc.Arbitrary<unknown> {
     { do: deed, where, dry_run: fc.constant(true), ...more },
     { requiredKeys: ['do', 'where', 'dry_run'] },
   );
+  const points = fc.record({
+    do: fc.constant('rerun'),
+    where,
+    from: fc.constantFrom('start', 'failed'),
+    dry_run: fc.constant(true),
+  });
   const started = fc.record({ do: deed, where: fc.constant({ plugin: 'nobody' }) });
-  return fc.oneof({ weight: 9, arbitrary: counted }, { weight: 1, arbitrary: started });
+  return fc.oneof(
+    { weight: 8, arbitrary: counted },
+    { weight: 1, arbitrary: points },
+    { weight: 1, arbitrary: started },
+  );
 }
 
 /** Bodies with the fields that a route takes from anybody: a payload, or a reason. */

@@ -1,4 +1,7 @@
 // Actions over many jobs as users see them (docs/engine.md#actions): counted first, then done to each job that matched, once.
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { canary } from '../canary/canary.ts';
@@ -7,7 +10,25 @@ import { type Answer, type CallOptions, shareGateway } from './gateway.ts';
 import { echo, failing, step, worker } from './sources.ts';
 import { until } from './until.ts';
 
-const tokens = { control: canary('control'), both: canary('both'), reads: canary('reads'), writes: canary('writes') };
+const bash = promisify(execFile);
+
+const tokens = {
+  ...{ control: canary('control'), jobs: canary('jobs'), both: canary('both') },
+  ...{ reads: canary('reads'), writes: canary('writes'), finds: canary('finds') },
+};
+/** What each set of scopes may do, besides `*`: an action needs its own scope and that of the single deed. */
+const may = {
+  control: { scopes: ['control:rw'], deeds: [] },
+  jobs: { scopes: ['jobs:rw', 'plugin:rw', 'control:ro'], deeds: [] },
+  both: { scopes: ['control:rw', 'jobs:rw'], deeds: ['cancel', 'run_now', 'search'] },
+  reads: { scopes: ['control:rw', 'plugin:ro'], deeds: ['rerun of a read'] },
+  writes: { scopes: ['control:rw', 'plugin:rw'], deeds: ['rerun of a read', 'rerun of a write', 'rerun of a run'] },
+  finds: {
+    scopes: ['control:rw', 'plugin:rw', 'jobs:result:ro'],
+    deeds: ['rerun of a read', 'rerun of a write', 'rerun of a run', 'rerun of what is found'],
+  },
+} as const;
+
 const slow = { backoff_base: '24h', backoff_max: '24h' };
 const reader = { code: 'export const look = () => ({});', commands: { look: { type: 'read' } } };
 
@@ -16,10 +37,9 @@ const gateway = shareGateway({
     auth: {
       tokens: [
         { name: 'test', token: everythingToken, scopes: ['*'] },
-        { name: 'control', token: tokens.control, scopes: ['control:rw'] },
-        { name: 'both', token: tokens.both, scopes: ['control:rw', 'jobs:rw'] },
-        { name: 'reads', token: tokens.reads, scopes: ['control:rw', 'plugin:ro'] },
-        { name: 'writes', token: tokens.writes, scopes: ['control:rw', 'plugin:rw'] },
+        ...(Object.keys(may) as (keyof typeof may)[]).map(name => ({
+          ...{ name, token: tokens[name], scopes: [...may[name].scopes] },
+        })),
       ],
     },
   },
@@ -30,7 +50,7 @@ const gateway = shareGateway({
     other: { uses: 'worker', parallelism: 1 },
     paced: { uses: 'worker', parallelism: 1 },
     patient: { uses: 'failing', retry: { max_attempts: 4, ...slow } },
-    weary: { uses: 'failing', retry: { max_attempts: 2, backoff_base: '1ms', backoff_max: '1ms' } },
+    mailer: { uses: 'failing', retry: { max_attempts: 2, backoff_base: '1ms', backoff_max: '1ms' } },
     listed: { uses: 'failing' },
     looked: { uses: 'reader' },
   },
@@ -176,10 +196,10 @@ test('run_now makes retries due at once, and says which jobs waited for nothing'
 });
 
 test('rerun runs each again, once, with its payload; those that fail again are not taken again', async () => {
-  const ids = await submitMany('weary/handle', 5, { message: 'ECONNREFUSED to the provider' });
-  const [different] = await submitMany('weary/handle', 1, { message: 'a wrong address' });
+  const ids = await submitMany('mailer/handle', 5, { message: 'ECONNREFUSED to the provider' });
+  const [different] = await submitMany('mailer/handle', 1, { message: 'a wrong address' });
   for (const id of [...ids, different!]) await gateway.settled(id);
-  const where = { plugin: 'weary', status: 'dead', error: '"econnrefused"' };
+  const where = { plugin: 'mailer', status: 'dead', error: '"econnrefused"' };
   const dry = await post({ do: 'rerun', where, dry_run: true });
   expect(dry.body).toMatchObject({ matched: 5, index_at: expect.any(String) });
   expect(await acted({ do: 'rerun', where, reason: 'it is back' })).toMatchObject({ matched: 5, done: 5 });
@@ -194,7 +214,7 @@ test('rerun runs each again, once, with its payload; those that fail again are n
   // Twice as many match now.
   expect((await post({ do: 'rerun', where, dry_run: true })).body['matched']).toBe(10);
   expect((await post({ do: 'rerun', where: { ...where, query: 'address' }, dry_run: true })).body['matched']).toBe(0);
-  const found = await post({ do: 'rerun', where: { plugin: 'weary', query: 'address' }, dry_run: true });
+  const found = await post({ do: 'rerun', where: { plugin: 'mailer', query: 'address' }, dry_run: true });
   expect(found.body).toMatchObject({ matched: 1, sample: [different] });
   const { body } = await post({ do: 'rerun', where: { job_id: different! }, dry_run: true });
   expect(body['matched']).toBe(1);
@@ -248,62 +268,69 @@ test('the command line counts, starts, lists and shows', async () => {
   expect(shown.stdout).toContain('at most 1; by hand');
   expect((await run('action', 'list', '--limit', '1')).stdout).toMatch(/ACTION .*\n.* succeeded +rerun /);
   expect((await run('job', 'cancel', '--plugin', 'nobody')).stdout).toMatch(/ cancels: 0 jobs match/);
-  expect((await run('job', 'run-now', '--plugin', 'nobody', '--dry-run')).stdout).toMatch(/^0 jobs match, as of /);
+  const none = await run('job', 'run-now', '--plugin', 'nobody', '--dry-run');
+  expect(none.stdout).toMatch(/^0 jobs match, as of /);
+  expect(none.stderr).toContain('only runs and direct jobs match; add --children for jobs inside runs');
+  const all = await run('job', 'run-now', '--plugin', 'nobody', '--children', '--dry-run');
+  expect(all.stderr).not.toContain('--children');
   const both = await run('job', 'cancel', json.action_id, '--plugin', 'x');
   expect(both).toMatchObject({ status: 2, stderr: expect.stringContaining('leave out --plugin, or the ids') });
   const timed = await run('job', 'rerun', json.action_id, '--from', '1h');
   expect(timed).toMatchObject({ status: 2, stderr: expect.stringContaining('leave out --from, or the ids') });
   const point = await run('job', 'rerun', '--plugin', 'nobody', '--from', 'failed');
   expect(point).toMatchObject({ status: 2, stderr: expect.stringContaining('--from failed is for a single job') });
-  const none = await run('job', 'run-now');
-  expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('give the ids of jobs, or filters') });
+  const empty = await run('job', 'run-now');
+  expect(empty).toMatchObject({ status: 2, stderr: expect.stringContaining('give the ids of jobs, or filters') });
+});
+
+test('the examples of the page do what it says', async () => {
+  const page = readFileSync(new URL('../../../docs/engine.md', import.meta.url), 'utf8');
+  const section = page.slice(page.indexOf('## Actions'), page.indexOf('## Pauses'));
+  await gateway.finished('mailer/handle', { message: 'connect ECONNREFUSED' });
+  const env = { ...process.env, HEADGATE_TOKEN: everythingToken };
+  const [, curl] = /```sh\n([^`]*)```/.exec(section)!;
+  const { stdout } = await bash('bash', ['-c', curl!.replace('http://127.0.0.1:8080', gateway.url)], { env });
+  const counted = JSON.parse(stdout);
+  expect(counted).toEqual({
+    ...{ matched: expect.any(Number), sample: expect.any(Array) },
+    ...{ up_to: expect.any(String), index_at: expect.any(String) },
+  });
+  expect(counted.matched).toBeGreaterThan(0);
+  const lines = [...section.matchAll(/^\$ headgate (.*)$/gm)].map(([, words]) => words!);
+  expect(lines.length).toBeGreaterThan(2);
+  for (const words of lines) {
+    const given = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!);
+    const { status, stderr } = await headgate([...given, '--url', gateway.url], { env });
+    expect([words, status, stderr]).toEqual([words, 0, expect.any(String)]);
+  }
+  const { body } = await gateway.call('GET', '/actions?limit=2');
+  expect(body['actions']).toMatchObject([
+    { do: 'rerun', from: 'failed', where: { pipeline: 'import', status: 'failed', from: expect.any(String) } },
+    { do: 'rerun', where: { plugin: 'mailer', status: 'dead', error: 'ECONNREFUSED' }, per_second: 500 },
+  ]);
 });
 
 test('it needs its own scope and that of the single deed', async () => {
-  const cancel = { do: 'cancel', where: { plugin: 'nobody' }, dry_run: true };
-  const rerun = { ...cancel, do: 'rerun' };
+  const nobody = { plugin: 'nobody' };
   const { job_id: look } = await gateway.finished('looked/look');
   const { job_id: write } = await gateway.finished('echo/handle');
-  const status = async (body: object, token: string) => (await post(body, { token })).status;
-  expect(await status(cancel, tokens.control)).toBe(403);
-  expect(await status(cancel, tokens.both)).toBe(200);
-  expect(await status({ ...cancel, do: 'run_now' }, tokens.writes)).toBe(403);
-  expect(await status(rerun, tokens.both)).toBe(403);
-  expect(await status(rerun, tokens.writes)).toBe(200);
-  expect(await status({ ...rerun, where: { job_id: look } }, tokens.reads)).toBe(200);
-  expect(await status({ ...rerun, where: { job_id: write } }, tokens.reads)).toBe(403);
-  expect(await status({ ...rerun, where: { job_id: write, error: 'x' } }, tokens.writes)).toBe(403);
-});
-
-test.each([
-  [undefined, 'the body must be an object with "do" and "where"'],
-  [{ do: 'cancel' }, '/where is required'],
-  [{ do: 'stop', where: { all: true } }, '/do must be one of ["cancel","rerun","run_now"]'],
-  [
-    { do: 'cancel', where: {} },
-    '/where must have a filter, such as {"plugin": "mailer"}; {"all": true} matches every job',
-  ],
-  [{ do: 'cancel', where: { children: true } }, /^\/where must have a filter/],
-  [{ do: 'cancel', where: { all: false } }, '/where/all must be true'],
-  [{ do: 'cancel', where: { plugins: 'x' } }, /^\/where\/plugins is not a known field/],
-  [{ do: 'cancel', where: { status: 'waiting' } }, /^\/where\/status must be one of \["queued"/],
-  [{ do: 'cancel', where: { root: 'x' } }, '/where/root must be the id of a job'],
-  [
-    { do: 'cancel', where: { run: '0198c0de-0000-7000-8000-000000000000' } },
-    '/where/children must be true with "run": jobs inside a run match only then',
-  ],
-  [
-    { do: 'cancel', where: { from: 'yesterday' } },
-    '/where/from must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
-  ],
-  [{ do: 'cancel', where: { query: '!!' } }, '/where/query must have at least one word to search for'],
-  [{ do: 'cancel', where: { plugin: 'x' }, limit: 0 }, '/limit must be >= 1'],
-  [{ do: 'cancel', where: { plugin: 'x' }, per_second: 0.5 }, /^\/per_second must be integer/],
-  [{ do: 'cancel', where: { plugin: 'x' }, reason: '' }, /^\/reason must NOT have fewer than 1 characters/],
-  [{ do: 'cancel', where: { plugin: 'x' }, dry_run: 'yes' }, '/dry_run must be boolean'],
-])('a body %j is told what would be right', async (body, detail) => {
-  const answer = await gateway.call('POST', '/actions', body);
-  expect(answer.status).toBe(400);
-  if (typeof detail === 'string') expect(answer.body['detail']).toBe(detail);
-  else expect(answer.body['detail']).toMatch(detail);
+  const { job_id: run } = await gateway.ran('quick', {});
+  const bodies = {
+    cancel: { do: 'cancel', where: nobody },
+    run_now: { do: 'run_now', where: nobody },
+    search: { do: 'cancel', where: { ...nobody, query: 'x' } },
+    'rerun of a read': { do: 'rerun', where: { job_id: look } },
+    'rerun of a write': { do: 'rerun', where: { job_id: write } },
+    'rerun of a run': { do: 'rerun', where: { job_id: run }, from: 'failed' },
+    'rerun of what is found': { do: 'rerun', where: { job_id: write, error: 'x' } },
+  };
+  for (const name of Object.keys(may) as (keyof typeof may)[]) {
+    const allowed: string[] = [];
+    for (const [deed, body] of Object.entries(bodies)) {
+      const { status } = await post({ ...body, dry_run: true }, { token: tokens[name] });
+      if (status === 200) allowed.push(deed);
+      else expect([name, deed, status]).toEqual([name, deed, 403]);
+    }
+    expect([name, allowed]).toEqual([name, may[name].deeds]);
+  }
 });

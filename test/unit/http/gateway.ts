@@ -330,6 +330,7 @@ export class MemoryEngine implements Engine {
       cancelling: false,
       cancel: null,
       input: {
+        stored: pack({ n: 1 }),
         payload: pack({ n: 1 }),
         payloadBytes: 4,
         context: pack({}),

@@ -43,7 +43,7 @@ it('forgets which jobs ran a pruned one again, and keeps those of others', () =>
     [second!, third!],
     [anotherRun, first!],
   ] as const)
-    writeRerun(writing, { of, from: 'start', reason: null }, id);
+    writeRerun(writing, { of, from: 'start', reason: null }, id, packedEmpty);
   ledger.store.commit(writing);
   ledger.prune(0);
   expect(ledger.store.count('blocks')).toBe(0);
@@ -55,7 +55,7 @@ it('lists the newest reruns of a job, and counts them, up to their limits', () =
   const { store } = new Ledger();
   const writing = store.batch();
   const ids = Array.from({ length: rerunsCountedMax + 1 }, (_, n) => jobId(blockOf(anotherRun), n));
-  for (const id of ids) writeRerun(writing, { of: anotherRun, from: 'start', reason: null }, id);
+  for (const id of ids) writeRerun(writing, { of: anotherRun, from: 'start', reason: null }, id, packedEmpty);
   store.commit(writing);
   const { ids: listed, count } = readReruns(store, anotherRun);
   expect(count).toBe(rerunsCountedMax);

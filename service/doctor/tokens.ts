@@ -1,0 +1,13 @@
+// The doctor's check of API tokens. It names those that may end jobs and run them again: before there were cancels, `jobs:rw` only read.
+import type { ApiToken } from '../../config/config.ts';
+
+export function checkTokens(tokens: readonly ApiToken[]): { passed: true; detail: string } {
+  const named = tokens.flatMap(({ name, scopes }, n) =>
+    scopes.includes('jobs:rw') ? [name ?? `number ${n + 1}`] : [],
+  );
+  if (named.length === 0) return { passed: true, detail: 'none has the scope jobs:rw' };
+  return {
+    passed: true,
+    detail: `with jobs:rw these cancel jobs and run them again: ${named.join(', ')}; to read jobs, jobs:ro is enough`,
+  };
+}
