@@ -160,6 +160,8 @@ export class Commits {
       this.#ask('blocks', key, changed);
       this.#follow(name, key, changed);
     }
+    // Their jobs may have ended without a word of them.
+    for (const key of this.#reader.keys('holds', {})) this.#ask('holds', key);
     this.#counted.compare();
   }
 
