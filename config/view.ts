@@ -46,7 +46,7 @@ export function redact(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, isSecretKey(key) ? redacted : redact(inner)]));
 }
 
-/** The members of the response, with the concurrency of commands that allow more than 1. */
+/** The document of `GET /config/view`. It shows the concurrency of commands that allow more than 1. */
 export function viewOf({ service, api, plugins, disabledPlugins, pipelines }: Config): JsonObject {
   type Shown = { readonly config: JsonObject; readonly concurrency?: { readonly [command: string]: number } };
   const shown = (enabled: boolean) => (plugin: readonly [string, Shown]) => {
