@@ -3,35 +3,47 @@ import { readdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, w
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { headgate } from '../../feature/cli/headgate.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { shareGateway } from './gateway.ts';
 
-const plugins = { echo: 'export const say = async () => ({ status: "ok", result: "heard" });' };
-
-test('a damaged ledger ends the start and every command on the store with 74', async () => {
-  const gateway = await startGateway({ plugins });
-  await gateway.finished('echo/say');
-  await gateway.term();
-  const file = join(gateway.directory, 'data/data.mdb');
-  writeFileSync(file, 'hello\n');
-
-  await expect(gateway.start()).rejects.toThrow('instead of getting ready');
-  const line = `${file} is damaged: it does not begin with the header of an LMDB database; restore`;
-  expect(await gateway.ended).toEqual({ status: 74, signal: null });
-  expect(gateway.stderr).toContain(line);
-  for (const words of ['audit', 'init', 'rotate-key', 'reset-admin-token']) {
-    const { status, json, stderr } = await headgate(['vault', words, '--config', gateway.directory, '--json']);
-    expect([words, status, json.code]).toEqual([words, 74, 'store_fault']);
-    expect(stderr).toContain(line);
-  }
+const gateway = shareGateway({
+  plugins: { echo: 'export const say = async () => ({ status: "ok", result: "heard" });' },
 });
 
-async function checked(gateway: Gateway): Promise<unknown> {
+async function checked(): Promise<unknown> {
   const { body } = await gateway.call('GET', '/system/doctor');
   return (body['checks'] as readonly { readonly name: string }[]).find(({ name }) => name === 'search_index');
 }
 
+test('an index that cannot be opened is left as it is: the service starts without it, and opens it once it can', async () => {
+  const { job_id } = await gateway.finished('echo/say');
+  await gateway.term();
+  const index = join(gateway.directory, 'data/search');
+  const { ino } = statSync(join(index, 'data.mdb'));
+  renameSync(index, `${index}-kept`);
+  symlinkSync(join(gateway.directory, 'nowhere/search'), index);
+
+  await gateway.start();
+  expect(await checked()).toMatchObject({
+    passed: false,
+    detail: expect.stringMatching(/cannot be opened, so/),
+  });
+  const refused = await gateway.call('GET', '/job-logs?query=heard');
+  expect(refused).toMatchObject({
+    status: 503,
+    body: { code: 'unavailable', detail: 'the search index cannot be opened' },
+  });
+  expect((await gateway.call('GET', '/stopwatch/echo')).status).toBe(503);
+  await gateway.finished('echo/say');
+  rmSync(index);
+  renameSync(`${index}-kept`, index);
+  await expect.poll(() => checked()).toMatchObject({ passed: true, detail: 'open' });
+  const { body } = await gateway.call('GET', '/job-logs?query=heard');
+  expect(body).toMatchObject({ total: 2, logs: [{}, { job_id }] });
+  expect(statSync(join(index, 'data.mdb')).ino).toBe(ino);
+  expect(readdirSync(join(gateway.directory, 'data')).filter(name => name.startsWith('search-'))).toEqual([]);
+});
+
 test('a damaged index is built again from the ledger, with a warning', async () => {
-  const gateway = await startGateway({ plugins });
   const id = await gateway.finished('echo/say');
   await gateway.term();
   const index = join(gateway.directory, 'data/search');
@@ -45,41 +57,28 @@ test('a damaged index is built again from the ledger, with a warning', async () 
     setAside: expect.any(String),
   });
   expect(statSync(join(String(line['setAside']), 'data.mdb')).size).toBe(16_384);
-  expect(await checked(gateway)).toEqual({
+  expect(await checked()).toEqual({
     name: 'search_index',
     passed: true,
     detail: `open, rebuilt from the ledger: ${line['reason']}; the previous one is in ${line['setAside']}`,
   });
   const { body } = await gateway.call('GET', '/job-logs?query=heard');
-  expect(body).toMatchObject({ total: 1, logs: [{ job_id: id.job_id }] });
+  expect(body).toMatchObject({ total: 3, logs: [{ job_id: id.job_id }, {}, {}] });
 });
 
-test('an index that cannot be opened is left as it is: the service starts without it, and opens it once it can', async () => {
-  const gateway = await startGateway({ plugins });
-  const { job_id } = await gateway.finished('echo/say');
+// The last: the ledger cannot be used any more.
+test('a damaged ledger ends the start and every command on the store with 74', async () => {
   await gateway.term();
-  const index = join(gateway.directory, 'data/search');
-  const { ino } = statSync(join(index, 'data.mdb'));
-  renameSync(index, `${index}-kept`);
-  symlinkSync(join(gateway.directory, 'nowhere/search'), index);
+  const file = join(gateway.directory, 'data/data.mdb');
+  writeFileSync(file, 'hello\n');
 
-  await gateway.start();
-  expect(await checked(gateway)).toMatchObject({
-    passed: false,
-    detail: expect.stringMatching(/cannot be opened, so/),
-  });
-  const refused = await gateway.call('GET', '/job-logs?query=heard');
-  expect(refused).toMatchObject({
-    status: 503,
-    body: { code: 'unavailable', detail: 'the search index cannot be opened' },
-  });
-  expect((await gateway.call('GET', '/stopwatch/echo')).status).toBe(503);
-  await gateway.finished('echo/say');
-  rmSync(index);
-  renameSync(`${index}-kept`, index);
-  await expect.poll(() => checked(gateway)).toMatchObject({ passed: true, detail: 'open' });
-  const { body } = await gateway.call('GET', '/job-logs?query=heard');
-  expect(body).toMatchObject({ total: 2, logs: [{}, { job_id }] });
-  expect(statSync(join(index, 'data.mdb')).ino).toBe(ino);
-  expect(readdirSync(join(gateway.directory, 'data')).filter(name => name.startsWith('search-'))).toEqual([]);
+  await expect(gateway.start()).rejects.toThrow('instead of getting ready');
+  const line = `${file} is damaged: it does not begin with the header of an LMDB database; restore`;
+  expect(await gateway.ended).toEqual({ status: 74, signal: null });
+  expect(gateway.stderr).toContain(line);
+  for (const words of ['audit', 'init', 'rotate-key', 'reset-admin-token']) {
+    const { status, json, stderr } = await headgate(['vault', words, '--config', gateway.directory, '--json']);
+    expect([words, status, json.code]).toEqual([words, 74, 'store_fault']);
+    expect(stderr).toContain(line);
+  }
 });
