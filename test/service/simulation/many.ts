@@ -180,7 +180,8 @@ export class Many {
     holds(isSo, () => `${matched} jobs are said to match, not ${matching.size}: ${text}`);
     const by = `action ${this.#acts.length + this.#counted.length + 1} ${this.#asked}`;
     const common = { searchedUs: null, perSecond: null, reason: null };
-    const plan = { deed, selection, moment, limit, matched, by, ...common };
+    const from = deed === 'rerun' && this.#dice.chance(0.5) ? { from: 'failed' as const } : {};
+    const plan = { deed, ...from, selection, moment, limit, matched, by, ...common };
     this.#counted.push({ by, plan, matching, id: null });
   }
 
@@ -247,7 +248,8 @@ export class Many {
     // Those that nothing kept from being taken.
     const kept = [...matching].filter(id => this.#commits.prunedAt(id) === null).length;
     const isAll = !isWhole || limit !== null || !isSure(selection) || selection.status === null;
-    holds(isAll || done + failed >= kept, () => `${by} has taken ${said} of ${kept} jobs that are kept`);
+    const spared = skipped.not_kept ?? 0;
+    holds(isAll || done + failed + spared >= kept, () => `${by} has taken ${said} of ${kept} jobs that are kept`);
     return done;
   }
 }

@@ -43,7 +43,7 @@ export class Reruns {
     const wanted = failed.length > 0 && dice.chance(0.6) ? failed : ended;
     const known = wanted.length > 0 ? dice.pick(wanted) : null;
     const job = known && !this.#isDamaged(known.id) ? findJob(this.#reader, parseId(known.id)!) : undefined;
-    const payload = job?.input.payload;
+    const payload = job?.input.stored;
     if (!job || !payload) return null;
     const { plugin, command } = job;
     const isRun = plugin === pipelinePlugin;
