@@ -13,7 +13,7 @@ import { type Line, readLines, wrongs } from './journal.ts';
 import { pipelines, plugins, retry, secretName, webhookKey, webhooks } from './plugins.ts';
 import { seededRandom } from './random.ts';
 
-const cycles = countOf({ deep: 200, quick: 6 });
+const cycles = countOf({ deep: 200, quick: 10 });
 const clientCount = 6;
 const acceptedPerCycle = 16;
 /** Bytes of the journal, some hundred a job. */
