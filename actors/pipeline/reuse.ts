@@ -7,7 +7,7 @@ import { type JobId, jobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { StoredAttempt } from '../job/records/attempt.ts';
 import { latestAttempt } from '../job/records/attempts.ts';
-import { type Rerun, readDefinitionHash } from '../job/records/job.ts';
+import { type Rerun, readDefinitionHash, readTally } from '../job/records/job.ts';
 import { attemptsOfJobs } from '../job/views/jobs.ts';
 import type { Version } from './definition-versions.ts';
 import { calledAddress, type Found, forkAddress, readFound, readGap, splitPath } from './records/reuse.ts';
@@ -127,8 +127,11 @@ export class Reuse {
   }
 }
 
-export function hasSucceeded({ final, status }: StoredAttempt): boolean {
-  return final && status === 'succeeded';
+/** A called run is reused only if none of its jobs failed. Otherwise it is rerun, too. */
+function hasSucceeded({ final, status, stored }: StoredAttempt): boolean {
+  if (!final || status !== 'succeeded') return false;
+  const tally = readTally(stored);
+  return tally === null || tally.failed + tally.timed_out + tally.dead + tally.cancelled === 0;
 }
 
 function forkOf(run: Run, { scope, node, path }: At): Uint8Array {

@@ -61,7 +61,7 @@ export const countsSchema = Type.Optional(
   ),
 );
 
-/** For a job in a tree. */
+/** For a job in a tree, or in a list of a tree's jobs. */
 export const reusedSchema = Type.Optional(
   Type.Literal(true, {
     description: 'The job belongs to the original run; this rerun reuses its result.',

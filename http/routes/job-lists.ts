@@ -15,6 +15,7 @@ import {
   nullable,
   oneOfTexts,
   outputSchema,
+  reusedSchema,
   uuid,
 } from '../openapi/schemas.ts';
 import { cursor, flag, instant, integer, jobIdText, oneOf, type Parameters, type QueryValues, text } from '../query.ts';
@@ -54,6 +55,7 @@ const jobRowSchema = Type.Object({
   completed_at: nullable(instantSchema),
   attempt: Type.Integer(),
   counts: countsSchema,
+  reused: reusedSchema,
 });
 
 const logSchema = Type.Object({

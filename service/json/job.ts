@@ -114,7 +114,7 @@ export function writeJobRow(job: JobRow): string {
   return (
     `{"job_id":"${formatId(job.id)}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
     `"status":"${job.status}","created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},` +
-    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}${countsPart(job.counts)}}`
+    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}${countsPart(job.counts)}${reusedPart(job)}}`
   );
 }
 
@@ -139,7 +139,7 @@ function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
   return withResult ? [`${head},"result":`, ...outputParts(job), '}'] : [`${head}}`];
 }
 
-function reusedPart({ isReused }: JobView): string {
+function reusedPart({ isReused }: Pick<JobView, 'isReused'>): string {
   return isReused ? ',"reused":true' : '';
 }
 

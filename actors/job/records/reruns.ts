@@ -3,7 +3,7 @@
 import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
-import type { Rerun } from './job.ts';
+import type { Rerun, RerunFrom } from './job.ts';
 
 /** The maximum number of reruns of a job that are listed, and that are counted. */
 export const rerunsListedMax = 100;
@@ -31,6 +31,12 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
   batch.put('reruns', rerunKey(of, id), from === 'failed' ? takesOver : nothing);
 }
 
+/** What an entry with this value says of its job. `parts`: only that its payload names parts. */
+export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
+  if (value.length === 0) return 'start';
+  return value[0] === reusesMark ? 'failed' : 'parts';
+}
+
 /** Whether all parts of the payload are stored: a part is removed together with the run whose join received it. */
 export function isWhole(reader: Reader, payload: Uint8Array): boolean {
   return runsNamedIn(payload).every(run => reader.peek('blocks', blockOf(run)) !== undefined);
@@ -50,7 +56,7 @@ function runsNamedIn(payload: Uint8Array): JobId[] {
 /** The reruns `from: failed` of the runs from `first` up to `end`. */
 export function* takersOver(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
   for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
-    if (value[0] === reusesMark) yield Buffer.from(key.subarray(jobIdBytes));
+    if (rerunKind(value) === 'failed') yield Buffer.from(key.subarray(jobIdBytes));
   }
 }
 

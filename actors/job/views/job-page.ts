@@ -20,7 +20,7 @@ export type JobScopeFilter = { readonly of: 'root' | 'parent' | 'run'; readonly 
 
 export type JobRow = { readonly id: JobId } & Pick<
   JobView,
-  'plugin' | 'command' | 'status' | 'createdUs' | 'startedUs' | 'completedUs' | 'attempt' | 'counts'
+  'plugin' | 'command' | 'status' | 'createdUs' | 'startedUs' | 'completedUs' | 'attempt' | 'counts' | 'isReused'
 >;
 
 /** `more`: further jobs follow. `atLeast`: the total is a lower bound. */
@@ -40,6 +40,6 @@ export const countedMax = 10_000;
 
 /** The current state of a job. A view would read it later. */
 export function rowOf(id: JobId, view: JobView): JobRow {
-  const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts } = view;
-  return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts };
+  const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused } = view;
+  return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused };
 }

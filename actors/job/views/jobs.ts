@@ -8,7 +8,7 @@ import { type KeyText, keyText } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { BlockJobs, type JobView } from './job-view.ts';
-import { reusedJobs } from './reused-jobs.ts';
+import { reusedJobs, Successors } from './reused-jobs.ts';
 
 /** The job as of the last commit. Undefined: there is no job with this id. */
 export function findJob(reader: Reader, id: JobId, blocks = new BlockCache(reader)): JobView | undefined {
@@ -92,10 +92,11 @@ function* walkTree(
 ): Iterable<JobView | null> {
   yield job;
   const { root } = groupOf(block, indexOf(id)).group;
-  const shown = new Set<string>();
-  if (root === null && reader.count('reused') > 0) yield* reusedJobs(reader, blocks, id, shown);
+  const successors = Successors.in(reader, blocks, root ?? id);
   // If the job is not the root, only its descendants are listed.
-  const below = root === null ? null : new DescendantFilter(blocks, id);
+  const below = root === null ? null : new DescendantFilter(blocks, id, successors);
+  const shown = new Set([job.jobId]);
+  if (successors) yield* reusedJobs(reader, blocks, successors, parent => below?.has(parent) ?? true, shown);
   let from: Uint8Array = root ?? id;
   const to = Buffer.concat([from, afterBlocks]);
   for (;;) {
@@ -157,11 +158,13 @@ const parentsMax = 10_000;
 /** Determines which jobs of a tree descend from a job, by following parents. */
 class DescendantFilter {
   readonly #blocks: BlockCache;
+  readonly #successors: Successors | null;
   readonly #top: KeyText;
   readonly #known = new Map<KeyText, boolean>();
 
-  constructor(blocks: BlockCache, top: JobId) {
+  constructor(blocks: BlockCache, top: JobId, successors: Successors | null) {
     this.#blocks = blocks;
+    this.#successors = successors;
     this.#top = keyText(top);
   }
 
@@ -185,7 +188,9 @@ class DescendantFilter {
 
   #parentOf(id: JobId): JobId | null {
     const block = this.#blocks.find(blockOf(id));
-    return block ? groupOf(block, indexOf(id)).group.parent : null;
+    const parent = block ? groupOf(block, indexOf(id)).group.parent : null;
+    // The parent of a reused job may be a run of another tree.
+    return parent && (this.#successors?.of(parent) ?? parent);
   }
 }
 

@@ -3,7 +3,7 @@ import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdByte
 import type { Reader } from '../../../runtime/store/store.ts';
 import { reusedOf } from '../../pipeline/records/reuse.ts';
 import { latestAttempt } from '../records/attempts.ts';
-import { groupOf } from '../records/block.ts';
+import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
 import { afterIds, rerunKey, takersOver } from '../records/reruns.ts';
@@ -14,18 +14,18 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * Parents come before children: a run of the tree comes before the jobs that it reused, and is added to `shown`. Each null is a point at
- * which the walk can pause.
+ * Parents come before children: a run of the tree comes before the jobs that it reused, and is added to `shown`. `isBelow`: whether the
+ * wanted part of the tree contains the children of this job. Each null is a point at which the walk can pause.
  */
 export function* reusedJobs(
   reader: Reader,
   blocks: BlockCache,
-  root: JobId,
+  successors: Successors,
+  isBelow: (parent: JobId) => boolean,
   shown: Set<string>,
 ): Iterable<JobView | null> {
-  const successors = new Successors(reader, blocks, root);
-  let { from } = reusedOf(root);
-  const { to } = reusedOf(root);
+  let { from } = reusedOf(successors.root);
+  const { to } = reusedOf(successors.root);
   for (;;) {
     const entries = [...reader.scan('reused', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
@@ -34,21 +34,30 @@ export function* reusedJobs(
       // The block may have been pruned.
       if (!block) continue;
       const jobs = new BlockJobs(reader, key, block);
-      const ranges = rangesOf(entry.value);
-      for (let pair = 0; pair < ranges.length; pair += 2) {
-        for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
-          const { parent: before } = groupOf(block, index).group;
-          const parent = before && successors.of(before);
-          if (!parent) continue;
-          yield* unshown(reader, blocks, root, parent, shown);
+      for (const { group, first, end } of groupsIn(block, rangesOf(entry.value))) {
+        const parent = group.parent && successors.of(group.parent);
+        if (!parent || !isBelow(parent)) continue;
+        yield* unshown(reader, blocks, successors.root, parent, shown);
+        for (let index = first; index < end; index++)
           yield jobs.view(index, latestAttempt(reader, jobId(key, index)), { parent });
-        }
         yield null;
       }
     }
     yield null;
     if (entries.length < entriesAtOnce) return;
     from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+  }
+}
+
+/** Neighbours that share a group. */
+function* groupsIn(block: Block, ranges: readonly number[]) {
+  for (let pair = 0; pair < ranges.length; pair += 2) {
+    for (let first = ranges[pair]!; first < ranges[pair + 1]!; ) {
+      const { group, left } = groupOf(block, first);
+      const end = Math.min(first + left, ranges[pair + 1]!);
+      yield { group, first, end };
+      first = end;
+    }
   }
 }
 
@@ -69,16 +78,25 @@ function groupIn(blocks: BlockCache, id: JobId): JobGroup | undefined {
 }
 
 /** Finds the rerun in this tree of a run in another tree. */
-class Successors {
+export class Successors {
+  readonly root: JobId;
   readonly #reader: Reader;
   readonly #blocks: BlockCache;
-  readonly #root: string;
+  readonly #rootName: string;
   readonly #known = new Map<string, JobId>();
 
-  constructor(reader: Reader, blocks: BlockCache, root: JobId) {
+  /** Null: no run of the tree reused a job. */
+  static in(reader: Reader, blocks: BlockCache, root: JobId): Successors | null {
+    if (reader.count('reused') === 0) return null;
+    for (const _ of reader.keys('reused', { ...reusedOf(root), limit: 1 })) return new Successors(reader, blocks, root);
+    return null;
+  }
+
+  private constructor(reader: Reader, blocks: BlockCache, root: JobId) {
+    this.root = root;
     this.#reader = reader;
     this.#blocks = blocks;
-    this.#root = keyText(root);
+    this.#rootName = keyText(root);
   }
 
   /** The rerun of the job in this tree; the job itself if there is none. */
@@ -90,6 +108,17 @@ class Successors {
     if (this.#known.size >= knownMax) this.#known.clear();
     this.#known.set(name, found);
     return found;
+  }
+
+  /** The group of reused jobs as it would be if this tree had made them. */
+  groupHere(group: JobGroup): JobGroup {
+    const { parent, run } = group;
+    return {
+      ...group,
+      root: this.root,
+      parent: parent && this.of(parent),
+      run: run && { ...run, run: this.of(run.run) },
+    };
   }
 
   #find(job: JobId): JobId | null {
@@ -104,9 +133,9 @@ class Successors {
   }
 
   #isHere(run: JobId): boolean {
-    if (keyText(run) === this.#root) return true;
+    if (keyText(run) === this.#rootName) return true;
     const root = groupIn(this.#blocks, run)?.root;
-    return root != null && keyText(root) === this.#root;
+    return root != null && keyText(root) === this.#rootName;
   }
 }
 

@@ -9,8 +9,9 @@ import { keyText } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { countedMax, type JobFilter, type JobPage, type JobRow, type JobScopeFilter, rowOf } from './job-page.ts';
-import { BlockJobs } from './job-view.ts';
+import { BlockJobs, type TakenOver } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
+import { Successors } from './reused-jobs.ts';
 
 /** Entries of the tree per slice. */
 const entriesPerStep = 16;
@@ -18,7 +19,14 @@ const entriesPerStep = 16;
 const attemptsPerStep = 256;
 
 /** Neighbouring jobs of a block, from index `from` up to, not including, `to`. */
-type JobRange = { readonly key: BlockKey; readonly block: Block; readonly from: number; readonly to: number };
+type JobRange = {
+  readonly key: BlockKey;
+  readonly block: Block;
+  readonly from: number;
+  readonly to: number;
+  /** Not null: the jobs are reused from another tree. */
+  readonly takenOver: TakenOver | null;
+};
 
 /** `has`: whether the latest attempt of a job matches. Default: every job matches. */
 export function* listWithin(
@@ -36,7 +44,7 @@ export function* listWithin(
   for (const span of spansWithin(reader, within)) {
     yield;
     if (span === null) continue;
-    const { key, block, from, to } = span;
+    const { key, block, from, to, takenOver } = span;
     if (plugin !== null && block.plugin !== plugin) continue;
     if (command !== null && block.command !== command) continue;
     if (!isSifted) total += to - from;
@@ -49,7 +57,7 @@ export function* listWithin(
       for (let index = top - 1; index >= bottom; index--) {
         const ending = endings.get(index);
         if (has && !(ending && has(ending.attempt))) continue;
-        const view = jobs.view(index, ending);
+        const view = jobs.view(index, ending, takenOver);
         if (status !== null && view.status !== status) continue;
         if (isSifted) total++;
         const id = jobId(key, index);
@@ -79,38 +87,54 @@ function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterab
   if (!block || indexOf(id) >= block.count) return;
   const members = within.map(each => memberOf(blocks, each));
   const isInside = (group: JobGroup) => members.every(isMember => isMember(group));
-  const root = groupOf(block, indexOf(id)).group.root;
-  let to: Uint8Array = Buffer.concat([root ?? id, endOfBlocks]);
-  for (;;) {
-    // No scan stays open while other reads run.
-    const range = { from: root ?? id, to, reverse: true, limit: entriesPerStep };
-    const entries = [...reader.scan('tree', range)];
-    for (const entry of entries) {
-      const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
-      const found = blocks.find(at);
-      if (found) yield* spansOf(at, found, rangesOf(entry.value), isInside);
-      yield null;
-    }
-    if (entries.length < entriesPerStep) break;
-    to = entries.at(-1)!.key;
-  }
+  const { root } = groupOf(block, indexOf(id)).group;
+  const top = root ?? id;
+  yield* spansOfTable(reader, blocks, 'tree', top, group => isInside(group) && { takenOver: null });
   // The root is in no run and has no cause, so that only `root` can select it.
   const isRootWanted = root === null && within.every(each => each.of === 'root' && keyText(each.id) === keyText(id));
-  if (isRootWanted) yield { key, block, from: indexOf(id), to: indexOf(id) + 1 };
+  if (isRootWanted) yield { key, block, from: indexOf(id), to: indexOf(id) + 1, takenOver: null };
+  const successors = Successors.in(reader, blocks, top);
+  if (!successors) return;
+  yield* spansOfTable(reader, blocks, 'reused', top, group => {
+    const here = successors.groupHere(group);
+    return isInside(here) && { takenOver: { parent: here.parent! } };
+  });
 }
 
-function* spansOf(
-  key: BlockKey,
-  block: Block,
-  ranges: readonly number[],
-  isInside: (group: JobGroup) => boolean,
+/** False: the jobs of the group are not wanted. */
+type Wanted = (group: JobGroup) => false | Pick<JobRange, 'takenOver'>;
+
+function* spansOfTable(
+  reader: Reader,
+  blocks: BlockCache,
+  table: 'tree' | 'reused',
+  root: JobId,
+  wanted: Wanted,
 ): Iterable<JobRange | null> {
+  let to: Uint8Array = Buffer.concat([root, endOfBlocks]);
+  for (;;) {
+    // No scan stays open while other reads run.
+    const entries = [...reader.scan(table, { from: root, to, reverse: true, limit: entriesPerStep })];
+    for (const entry of entries) {
+      const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
+      // A reused block may have been pruned.
+      const found = blocks.find(at);
+      if (found) yield* spansOf(at, found, rangesOf(entry.value), wanted);
+      yield null;
+    }
+    if (entries.length < entriesPerStep) return;
+    to = entries.at(-1)!.key;
+  }
+}
+
+function* spansOf(key: BlockKey, block: Block, ranges: readonly number[], wanted: Wanted): Iterable<JobRange | null> {
   for (let pair = ranges.length - 2; pair >= 0; pair -= 2) {
     const first = ranges[pair]!;
     for (let to = ranges[pair + 1]!; to > first; ) {
       const { group, offset } = groupOf(block, to - 1);
       const from = Math.max(first, to - 1 - offset);
-      yield isInside(group) ? { key, block, from, to } : null;
+      const how = wanted(group);
+      yield how ? { key, block, from, to, ...how } : null;
       to = from;
     }
   }

@@ -51,13 +51,17 @@ export function readFound(reader: Reader, root: JobId, fork: Uint8Array, ordinal
   const range = { from: indexKey(root, fork, 0), to: indexKey(root, fork, ordinal + 1), reverse: true, limit: 1 };
   for (const { key, value } of reader.scan('reuse_index', range)) {
     const skipped = ordinal - Buffer.from(key).readUInt32BE(addressEnd);
-    const bytes = Buffer.from(value);
-    const count = bytes.readUInt32BE(blockKeyBytes + 4) - skipped;
-    if (count <= 0) return null;
-    const index = bytes.readUInt32BE(blockKeyBytes) + skipped;
-    return { key: bytes.subarray(0, blockKeyBytes), index, count };
+    const found = readFoundValue(value);
+    const count = found.count - skipped;
+    return count > 0 ? { ...found, index: found.index + skipped, count } : null;
   }
   return null;
+}
+
+export function readFoundValue(value: Uint8Array): Found {
+  const bytes = Buffer.from(value);
+  const [index, count] = [bytes.readUInt32BE(blockKeyBytes), bytes.readUInt32BE(blockKeyBytes + 4)];
+  return { key: bytes.subarray(0, blockKeyBytes), index, count };
 }
 
 /** How many ordinals from this one on have no job. */

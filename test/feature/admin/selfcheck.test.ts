@@ -8,8 +8,18 @@ import { AttemptWriter, attemptKey, latestAttempt, pageBytesMax } from '../../..
 import { BlockBuilder, decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { putMark } from '../../../actors/job/records/cancel.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import { rerunKey } from '../../../actors/job/records/reruns.ts';
 import { encodeRetry } from '../../../actors/job/records/retry.ts';
+import { encodeRanges } from '../../../actors/job/records/tree.ts';
 import { type FindIdle, selfcheck } from '../../../actors/job/views/selfcheck.ts';
+import {
+  reusedKey,
+  topAddress,
+  writeDropped,
+  writeFound,
+  writeLostJob,
+  writeNeed,
+} from '../../../actors/pipeline/records/reuse.ts';
 import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { encodeParted } from '../../../runtime/parted.ts';
@@ -61,7 +71,10 @@ async function fill(gateway: Gateway) {
   for (const id of [ok, large, dead, run]) await gateway.settled(id);
   const child = (await gateway.tree(run)).find(({ plugin }) => plugin === 'step')!.job_id;
   await gateway.noted('start', 5);
-  const all = { ok, dead, run, held, child };
+  const { body } = await gateway.call('POST', `/job/${dead}/rerun`, {});
+  const again = String(body['job_id']);
+  await gateway.settled(again);
+  const all = { ok, dead, run, held, child, again };
   return Object.fromEntries(Object.entries(all).map(([name, id]) => [name, parseId(id)!])) as Record<
     keyof typeof all,
     JobId
@@ -173,6 +186,21 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       batch.put('open', key, open.encode());
     },
     open_trees_are_counted: (batch, _, { held }) => batch.put('open_trees', held, pack(7)),
+    reruns_refer_back: (batch, _, { ok, dead }) => batch.put('reruns', rerunKey(ok, dead), Buffer.alloc(0)),
+    reruns_are_listed: (batch, _, { dead, again }) => batch.remove('reruns', rerunKey(dead, again)),
+    reused_jobs_succeeded: (batch, _, { ok, held }) =>
+      batch.put('reused', reusedKey(held, blockOf(ok)), encodeRanges([0, 1])),
+    open_reruns_have_sources: (batch, reader, { held, run }) => {
+      const stored = unpack<unknown[]>(reader.get('runs', held)!);
+      batch.put('runs', held, pack([...stored.slice(0, 13), null, [run, held, topAddress, true, 0]]));
+    },
+    reusable_jobs_are_kept: (batch, _, { ok, held }) =>
+      writeFound(batch, held, topAddress, 0, { key: blockOf(ok), index: 0, count: 1 }),
+    needed_trees_are_named: (batch, _, { ok, held }) => writeNeed(batch, ok, held),
+    lost_jobs_are_gone: (batch, _, { ok, run }) => writeLostJob(batch, run, ok),
+    dropped_events_have_jobs: (batch, _, { dead }) => writeDropped(batch, dead, 0),
+    // Retention removes one of which no run is kept.
+    unused_definitions_are_unused: batch => batch.put('unused_definitions', nowhere, pack(Date.now() * 1000)),
     blocks_are_in_trees: (batch, _, { run, child }) => batch.remove('tree', Buffer.concat([run, blockOf(child)])),
     commands_have_blocks: batch => batch.put('by_command', Buffer.concat([Buffer.alloc(4), nowhere]), Buffer.of(1)),
     unsuccessful_jobs_are_so: (batch, _, { ok }) =>

@@ -1,0 +1,173 @@
+// Runs that run another one again from what had failed: what they take over, and what they make anew.
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { reusedOf } from '../../../../actors/pipeline/records/reuse.ts';
+import type { Json } from '../../../../runtime/packing.ts';
+import { fc } from '../../../support/seed.ts';
+import { type Job, resultOf, Stage } from './stage.ts';
+
+/**
+ * What a job was made of: its own name and the names of all jobs before it. Two jobs with the same name, in whichever run, did the same
+ * step on the same results.
+ */
+type Trace = { readonly id: string; readonly before: readonly string[] };
+type Payload = { readonly [key: string]: Json };
+
+/** The traces in a payload: one of a result, several of a join. */
+function tracesIn(value: Json): Trace[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if ('t' in value) return [value['t'] as Trace];
+  return Object.values(value).flatMap(tracesIn);
+}
+
+function traceOf(job: Job, payload: Payload): Trace {
+  const parents = tracesIn(payload);
+  const before = [...new Set(parents.flatMap(({ id, before: earlier }) => [id, ...earlier]))].sort();
+  const { index = null, n = null } = payload;
+  const text = JSON.stringify([job.group.stepId, index, n, parents.map(({ id }) => id).sort()]);
+  return { id: createHash('sha256').update(text).digest('hex').slice(0, 12), before };
+}
+
+type Steps = readonly object[];
+const onError = fc.constantFrom('continue', 'continue', 'fail');
+const withTrace = { t: '{payload.t}', n: '{payload.n}' };
+const join = { uses: 'work', join: 'all' };
+
+/** Sequences that begin with one chain and end with one. */
+const sequences = fc.letrec<{ sequence: Steps; unit: Steps }>(tie => ({
+  sequence: fc.array(tie('unit'), { minLength: 1, maxLength: 3 }).map(units => units.flat()),
+  unit: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    onError.map(on_error => [{ uses: 'work', on_error }]),
+    onError.map(on_error => [{ call: 'inner', on_error }]),
+    fc
+      .tuple(onError, onError)
+      .map(([first, second]) => [
+        { uses: 'work', foreach: 'payload.list', with: withTrace, on_error: first },
+        { uses: 'work', on_error: second },
+        join,
+      ]),
+    onError.map(on_error => [
+      { call: 'inner', foreach: 'payload.list', with: { ...withTrace, list: '{payload.list}' }, on_error },
+      join,
+    ]),
+    onError.map(on_error => [{ uses: 'telling' }, { uses: 'work', on_error }, join]),
+    fc.array(tie('sequence'), { minLength: 1, maxLength: 2 }).map(split => [{ split }, join]),
+    tie('sequence').map(steps => [{ steps }]),
+  ),
+})).sequence;
+
+/** Each step with an id of its own. */
+function numbered(steps: Steps, prefix: string): Steps {
+  return steps.map((step, at) => {
+    const id = `${prefix}${at}`;
+    if ('split' in step)
+      return { id, split: (step.split as Steps[]).map((branch, k) => numbered(branch, `${id}.${k}.`)) };
+    return 'steps' in step ? { id, steps: numbered(step.steps as Steps, `${id}.`) } : { ...step, id };
+  });
+}
+
+const inner = numbered(
+  [
+    { uses: 'work', foreach: 'payload.list', with: withTrace, on_error: 'continue' },
+    { ...join, on_error: 'fail' },
+  ],
+  'i',
+);
+const call = { list: [0, 1], n: 0, t: { id: 'call', before: [] } };
+
+/** A stage on which jobs fail that are `sick`, with the jobs that it ran. */
+function staged(steps: Steps, random: () => number) {
+  const ran: { id: string; succeeded: boolean }[] = [];
+  const state = { sick: (_: string): boolean => false };
+  const work = (payload: Payload, job: Job) => {
+    const t = traceOf(job, payload);
+    const isSick = state.sick(t.id);
+    ran.push({ id: t.id, succeeded: !isSick });
+    return isSick ? { error: 'sick' } : { result: { list: [0, 1], n: 0, t } };
+  };
+  const telling = (payload: Payload, job: Job) => {
+    const outcome = work(payload, job);
+    const { result } = outcome;
+    return result ? { ...outcome, events: [0, 1].map(n => ({ type: 'told', payload: { ...result, n } })) } : outcome;
+  };
+  const stage = new Stage({
+    plugins: { work: work as never, telling: telling as never },
+    pipelines: [
+      { name: 'outer', steps: numbered(steps, 's') },
+      { name: 'inner', steps: inner },
+    ],
+    random,
+    isSpent: () => random() < 0.1,
+    keepsRecords: true,
+  });
+  /** Until the run is over, with a restart now and then; what it ran. */
+  const through = (id: string) => {
+    ran.length = 0;
+    while (stage.isBusy) {
+      stage.work(1 + Math.floor(random() * stage.waiting.length));
+      if (random() < 0.05) stage.restart();
+    }
+    return { run: stage.jobs.get(id)!, ran: [...ran] };
+  };
+  return { stage, state, through };
+}
+
+function without(all: readonly string[], some: readonly string[]): string[] {
+  const left = [...all];
+  for (const one of some) if (left.includes(one)) left.splice(left.indexOf(one), 1);
+  return left.sort();
+}
+
+const succeededIn = (ran: readonly { id: string; succeeded: boolean }[]) =>
+  ran.filter(({ succeeded }) => succeeded).map(({ id }) => id);
+
+/** Numbers from a seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+describe('a run from what had failed', () => {
+  it('runs what failed and what depends on it, and nothing else; its result is that of a run in which nothing fails', () => {
+    fc.assert(
+      fc.property(sequences, fc.integer({ min: 1 }), fc.integer({ min: 2, max: 9 }), (steps, seed, oneOf) => {
+        const random = randomFrom(seed);
+        const sound = staged(steps, random);
+        const whole = sound.through(sound.stage.start('outer', call));
+
+        const { stage, state, through } = staged(steps, random);
+        const pick = () => {
+          const salt = random();
+          state.sick = id => createHash('sha256').update(`${salt}${id}`).digest()[0]! % oneOf === 0;
+        };
+        pick();
+        const old = through(stage.start('outer', call));
+        pick();
+        const second = through(stage.rerun(old.run.text));
+        state.sick = () => false;
+        const mended = through(stage.rerun(old.run.text));
+        const all = whole.ran.map(({ id }) => id);
+        expect(mended.ran.map(({ id }) => id).sort()).toEqual(without(all, succeededIn(old.ran)));
+        expect([mended.run.status, resultOf(mended.run)]).toEqual(['succeeded', resultOf(whole.run)]);
+
+        // The rerun of one that met failures of its own, and may have ended before it took over all that it could.
+        const third = through(stage.rerun(second.run.text));
+        expect(resultOf(third.run)).toEqual(resultOf(whole.run));
+        const again = third.ran.map(({ id }) => id);
+        expect(without(again, without(all, succeededIn(second.ran)))).toEqual([]);
+
+        // Nothing is left to do.
+        const idle = through(stage.rerun(mended.run.text));
+        expect([idle.ran, resultOf(idle.run)]).toEqual([[], resultOf(whole.run)]);
+        stage.turn();
+        expect(stage.leftovers() + stage.store.count('reuse_index') + stage.store.count('reuse_needs')).toBe(0);
+        expect([...stage.store.keys('reused', reusedOf(idle.run.id))].length).toBeGreaterThan(0);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
