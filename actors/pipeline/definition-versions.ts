@@ -28,7 +28,7 @@ export type Version = {
 
 const hashBytes = 16;
 /** The most stored definitions that the configuration no longer has. */
-export const unusedMax = 1000;
+export const unusedDefinitionsMax = 1000;
 
 export class DefinitionVersions {
   readonly #byHash = new Map<string, Version>();
@@ -137,7 +137,7 @@ export class DefinitionVersions {
     version.stored = false;
   }
 
-  /** Removes definitions without stored runs, and the longest unused ones beyond `unusedMax`. */
+  /** Removes definitions without stored runs, and the longest unused ones beyond `unusedDefinitionsMax`. */
   prune(reader: Reader, batch: Batch): void {
     if (reader.count('unused_definitions') === 0) return;
     const unused = Array.from(reader.scan('unused_definitions', {}), ({ key, value }) => ({
@@ -148,7 +148,7 @@ export class DefinitionVersions {
     const oldestUs = oldestBlockUs(reader);
     for (const [place, { hash, sinceUs }] of unused.entries()) {
       // A run that used it was accepted before it became unused, so it may still be stored.
-      if (place < unusedMax && sinceUs >= oldestUs) continue;
+      if (place < unusedDefinitionsMax && sinceUs >= oldestUs) continue;
       batch.remove('definitions', hash);
       batch.remove('unused_definitions', hash);
     }

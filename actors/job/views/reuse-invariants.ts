@@ -8,7 +8,7 @@ import { latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock, findBlock, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
-import { isFromFailed, rerunKey } from '../records/reruns.ts';
+import { rerunKey, rerunKind } from '../records/reruns.ts';
 import { rangesOf } from '../records/tree.ts';
 import type { Invariant } from './invariant.ts';
 import { attemptsOfJobs } from './jobs.ts';
@@ -31,8 +31,9 @@ export function reuseInvariants(reader: Reader): readonly Invariant[] {
     const group = groupIn(id);
     if (!group) return null;
     const { rerun } = group;
-    const isRight =
-      rerun !== null && keyText(rerun.of) === keyText(of) && isFromFailed(value) === (rerun.from === 'failed');
+    const kind = rerunKind(value);
+    if (kind === 'parts') return null;
+    const isRight = rerun !== null && keyText(rerun.of) === keyText(of) && kind === rerun.from;
     return isRight ? null : `${formatId(id)} is listed as a rerun of ${formatId(of)} and says otherwise`;
   }
 

@@ -2,18 +2,19 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { cyclesOf } from '../../support/deep.ts';
 import { type Answer, type Job, shareGateway } from './gateway.ts';
 import { echo, journal, step } from './sources.ts';
 
-/** Fails while its payload's `n` is in the list `bad` of the file `sick`. */
+/** Fails while its payload's `n` is in the file `sick`; its result has as many `bytes` as the payload says. */
 const mends = `${journal}
 import { readFileSync } from 'node:fs';
 export async function handle(request) {
   const { payload } = request.event;
   note(request, 'start', { name: payload.of });
-  const { n } = payload.item ?? payload;
+  const { n, bytes } = payload.item ?? payload;
   const isSick = existsSync(home + '/sick') && readFileSync(home + '/sick', 'utf8').split(' ').includes(String(n));
-  return isSick ? { status: 'error', error: 'sick', retry: false } : { result: { n } };
+  return isSick ? { status: 'error', error: 'sick', retry: false } : { result: bytes ? { n, text: 'x'.repeat(bytes) } : { n } };
 }
 `;
 const settings = {
@@ -73,18 +74,19 @@ async function again(id: string, more: object = {}): Promise<Job> {
 }
 
 test('of a run with many children, those that failed run again, and the join', async () => {
-  const of = Array.from({ length: 2000 }, (_, n) => ({ n }));
+  const count = cyclesOf({ deep: 100_000, quick: 2000 });
+  const of = Array.from({ length: count }, (_, n) => ({ n }));
   const sick = Array.from({ length: 37 }, (_, k) => k * 53);
   fallIll(sick);
   const old = await gateway.ran('wide', { of });
-  expect(old).toMatchObject({ status: 'succeeded', counts: { succeeded: 1964, failed: 37 } });
+  expect(old).toMatchObject({ status: 'succeeded', counts: { succeeded: count - 36, failed: 37 } });
   fallIll([]);
   const run = await again(old.job_id, { reason: 'mended' });
-  expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 38, failed: 0, reused: 1963 } });
+  expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 38, failed: 0, reused: count - 37 } });
   expect(run).toMatchObject({ rerun_of: old.job_id, rerun_from: 'failed', rerun_reason: 'mended' });
   const tree = (await gateway.tree(run.job_id)) as (Job & { readonly reused?: true })[];
   const fresh = tree.filter(job => job.reused !== true);
-  expect([tree.length, fresh.length]).toEqual([2002, 39]);
+  expect([tree.length, fresh.length]).toEqual([count + 2, 39]);
   const { results } = run.result!.result as { results: { n: number }[] };
   expect(results.map(({ n }) => n)).toEqual(of.map(({ n }) => n));
 });
@@ -157,11 +159,84 @@ test('called runs that succeeded are taken over whole; into others it goes, and 
   const run = await again(old.job_id);
   expect(run).toMatchObject({ status: 'succeeded' });
   expect(await freshOf(run)).toEqual(['echo.handle', 'mends.handle', 'mends.handle', 'pipeline.inner']);
-  const tree = await treeOf(run);
-  const shown = new Set<string | null>();
-  for (const job of tree) {
-    if (job.job_id !== run.job_id) expect([job, shown.has(job.parent_job_id)]).toEqual([job, true]);
-    shown.add(job.job_id);
+  const inner = (await treeOf(run)).find(job => job.command === 'inner' && !job.reused)!;
+  for (const top of [run, inner]) {
+    const tree = await treeOf(top);
+    const shown = new Set<string | null>();
+    for (const job of tree) {
+      if (job.job_id !== top.job_id) expect([job, shown.has(job.parent_job_id)]).toEqual([job, true]);
+      shown.add(job.job_id);
+    }
+    expect(shown.size).toBe(tree.length);
+  }
+});
+
+test('the tree of a called run, and the lists of the jobs of a tree, have the reused jobs as well', async () => {
+  fallIll([7, 1]);
+  const old = await gateway.ran('outer', { lists: [[3, 4, 7].map(n => ({ n })), [{ n: 5 }]] });
+  fallIll([]);
+  const run = await again(old.job_id);
+  const whole = await treeOf(run);
+  const inner = whole.find(job => job.command === 'inner' && !job.reused)!;
+  const inside = await treeOf(inner);
+  expect(inside.map(job => [job.plugin, job.reused ?? false]).sort()).toEqual([
+    ['mends', false],
+    ['mends', false],
+    ['mends', true],
+    ['mends', true],
+    ['pipeline', false],
+  ]);
+  const listed = async (query: string) => {
+    const rows: TreeJob[] = [];
+    for (let cursor = ''; ; ) {
+      const { body } = await gateway.call('GET', `/jobs?${query}&limit=2${cursor}`);
+      const page = body as unknown as { jobs: TreeJob[]; total: number; next_cursor?: string };
+      rows.push(...page.jobs);
+      if (page.next_cursor === undefined) return { total: page.total, rows };
+      cursor = `&cursor=${page.next_cursor}`;
+    }
+  };
+  const idsOf = (jobs: readonly TreeJob[]) => jobs.map(({ job_id: id, reused = false }) => `${id} ${reused}`).sort();
+  const below = (jobs: readonly TreeJob[], top: Job) => jobs.filter(({ job_id: id }) => id !== top.job_id);
+  const childrenOf = (top: Job) => whole.filter(job => job.parent_job_id === top.job_id);
+  for (const [query, jobs] of [
+    [`root=${run.job_id}`, whole],
+    [`run=${run.job_id}`, below(whole, run)],
+    [`run=${inner.job_id}`, below(inside, inner)],
+    [`parent=${inner.job_id}`, childrenOf(inner)],
+    [`run=${run.job_id}&status=succeeded&plugin=mends`, whole.filter(({ plugin }) => plugin === 'mends')],
+  ] as const) {
+    const { rows, total } = await listed(query);
+    expect([query, total, idsOf(rows)]).toEqual([query, jobs.length, idsOf(jobs)]);
+    const ids = rows.map(({ job_id: id }) => id);
+    expect(ids).toEqual([...ids].sort().reverse());
+  }
+});
+
+test('what failed inside a called run runs again though the called run succeeded', async () => {
+  fallIll([7]);
+  const old = await gateway.ran('outer', { lists: [[{ n: 3 }, { n: 7 }], [{ n: 4 }]] });
+  expect(old).toMatchObject({ status: 'succeeded', counts: { failed: 1 } });
+  fallIll([]);
+  const run = await again(old.job_id);
+  expect(await freshOf(run)).toEqual(['echo.handle', 'mends.handle', 'mends.handle', 'pipeline.inner']);
+  expect(run).toMatchObject({ counts: { failed: 0, reused: 2 } });
+});
+
+test('large results are reused, one by one and in the parts of a join', async () => {
+  fallIll([2]);
+  const bytes = 2_200_000;
+  const old = await gateway.ran('wide', {
+    of: [{ n: 0, bytes }, { n: 1, bytes }, { n: 2 }, { n: 3, bytes: 20_000 }],
+  });
+  fallIll([]);
+  const mended = await again(old.job_id);
+  expect(mended).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 3 } });
+  const idle = await again(mended.job_id);
+  expect(idle).toMatchObject({ status: 'succeeded', counts: { succeeded: 0, reused: 5 } });
+  for (const run of [mended, idle]) {
+    const { results } = run.result!.result as { results: { n: number; text?: string }[] };
+    expect(results.map(({ text = '' }) => text.length)).toEqual([bytes, bytes, 0, 20_000]);
   }
 });
 

@@ -1,9 +1,11 @@
 // Runs that run another one again from what had failed: what they take over, and what they make anew.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { unusedDefinitionsMax } from '../../../../actors/pipeline/definition-versions.ts';
 import { reusedOf } from '../../../../actors/pipeline/records/reuse.ts';
 import type { Json } from '../../../../runtime/packing.ts';
 import { fc } from '../../../support/seed.ts';
+import { plugins } from './cast.ts';
 import { type Job, resultOf, Stage } from './stage.ts';
 
 /**
@@ -132,6 +134,26 @@ function randomFrom(seed: number): () => number {
 }
 
 describe('a run from what had failed', () => {
+  it('goes by the definition that it had: of those that are not configured any more, the newest are kept', () => {
+    const definition = (n: number) => [{ name: 'p', steps: [{ uses: 'echo', with: { n } }] }];
+    const s = new Stage({ plugins, pipelines: definition(0), keepsRecords: true });
+    const runs = [s.run('p')];
+    for (let n = 1; n <= unusedDefinitionsMax + 1; n++) {
+      s.reconfigure({ pipelines: definition(n) });
+      runs.push(s.run('p'));
+    }
+    s.send({ kind: 'prune' });
+    const stored = (['unused_definitions', 'definitions'] as const).map(table => s.store.count(table));
+    expect(stored).toEqual([unusedDefinitionsMax, unusedDefinitionsMax + 1]);
+    expect(s.rerun(runs[0]!.text)).toBe('not_kept');
+    expect(s.replies.at(-1)).toMatchObject({
+      detail: `the definition of the run ${runs[0]!.text} is no longer stored: rerun it from the start`,
+    });
+    const again = s.rerun(runs[1]!.text);
+    s.finish();
+    expect(resultOf(s.jobs.get(again)!)).toEqual({ n: 1 });
+  });
+
   it('runs what failed and what depends on it, and nothing else; its result is that of a run in which nothing fails', () => {
     fc.assert(
       fc.property(sequences, fc.integer({ min: 1 }), fc.integer({ min: 2, max: 9 }), (steps, seed, oneOf) => {
