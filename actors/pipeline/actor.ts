@@ -62,7 +62,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     const of = source?.rerun.from === 'failed' ? source.rerun.of : null;
     const version = of ? definitionOf(store, table.versions, of) : table.versions.current(pipeline);
     if (version && 'missing' in version) {
-      const detail = `${version.missing} is no longer stored: rerun it from the start`;
+      const detail = `${version.missing}: rerun it from the start`;
       return { kind: 'refused', refusal: 'not_kept', detail };
     }
     const refusal = version ? (jobs.refusal() ?? (table.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';

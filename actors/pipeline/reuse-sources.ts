@@ -12,7 +12,7 @@ import { neededRoots } from './reuse-roots.ts';
 /** One turn removes at most this many index entries of ended reruns. */
 const removedPerTurnMax = 4096;
 
-/** The definition with which a run began, for its rerun; or what is missing. */
+/** The definition with which a run began, for its rerun; or why the run cannot be rerun from failed. */
 export function definitionOf(
   reader: Reader,
   versions: DefinitionVersions,
@@ -21,12 +21,14 @@ export function definitionOf(
   const name = formatId(of);
   const attempt = latestAttempt(reader, of)?.attempt;
   const block = findBlock(reader, of);
-  if (!block || indexOf(of) >= block.count || !attempt?.final) return { missing: `the run ${name}` };
+  if (!block || indexOf(of) >= block.count || !attempt?.final)
+    return { missing: `the run ${name} is no longer stored` };
   const lost = readLostJob(reader, of);
-  if (lost) return { missing: `the job ${formatId(lost)}, which the run ${name} made or reused,` };
+  if (lost) return { missing: `the job ${formatId(lost)}, which the run ${name} made or reused, is no longer stored` };
   const hash = readDefinitionHash(attempt.stored);
-  if (!hash) return { missing: `the hash of the definition of the run ${name}` };
-  return versions.find(hash, reader) ?? { missing: `the definition of the run ${name}` };
+  if (!hash)
+    return { missing: `the run ${name} has no definition: it never began, or an earlier version of headgate ran it` };
+  return versions.find(hash, reader) ?? { missing: `the definition of the run ${name} is no longer stored` };
 }
 
 export class ReuseSources {

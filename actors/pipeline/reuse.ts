@@ -45,7 +45,7 @@ export class Reuse {
   }
 
   /** The job at this place of the original run, whatever its status. Null: there is none. */
-  find(run: Run, at: At): EarlierJob | null {
+  #find(run: Run, at: At): EarlierJob | null {
     const [before, ordinal] = splitPath(at.path);
     const found = readFound(this.#table.reader, run.reuse!.root, forkOf(run, { ...at, path: before }), ordinal);
     return found && this.#jobOf(found);
@@ -53,13 +53,13 @@ export class Reuse {
 
   /** The job at this place of the original run if it succeeded, else null. */
   findSucceeded(run: Run, at: At): EarlierJob | null {
-    const job = this.find(run, at);
-    return job && hasSucceeded(job.attempt) ? job : null;
+    const job = this.#find(run, at);
+    return job && canReuse(run, at, job.attempt) ? job : null;
   }
 
   /** The run that a step called at this place of the original run, if it began: its jobs can be reused, too. */
   entered(run: Run, at: At): Entered | null {
-    const called = this.find(run, at);
+    const called = this.#find(run, at);
     const hash = called?.attempt.final ? readDefinitionHash(called.attempt.stored) : null;
     if (!called || hash === null) return null;
     const { of, root, address } = run.reuse!;
@@ -82,7 +82,7 @@ export class Reuse {
     let fresh = 0;
     for (let each = index; each < to; each++) {
       const attempt = endings.get(each)?.attempt;
-      if (attempt && hasSucceeded(attempt)) {
+      if (attempt && canReuse(run, at, attempt)) {
         if (fresh > 0) break;
         jobs.push({ id: jobId(key, each), attempt });
       } else {
@@ -128,9 +128,11 @@ export class Reuse {
 }
 
 /** A called run is reused only if none of its jobs failed. Otherwise it is rerun, too. */
-function hasSucceeded({ final, status, stored }: StoredAttempt): boolean {
-  if (!final || status !== 'succeeded') return false;
-  const tally = readTally(stored);
+function canReuse(run: Run, { node: number }: At, attempt: StoredAttempt): boolean {
+  if (!attempt.final || attempt.status !== 'succeeded') return false;
+  const node = run.version.compiled.nodes[number]!;
+  if (node.kind !== 'work' || node.step.kind !== 'call') return true;
+  const tally = readTally(attempt.stored);
   return tally === null || tally.failed + tally.timed_out + tally.dead + tally.cancelled === 0;
 }
 

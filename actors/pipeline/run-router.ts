@@ -1,11 +1,9 @@
 // Decides where tokens go when jobs settle, node by node, from the definition, the outcomes and the run alone.
 
-import { checkBody } from '../../runtime/host/wire/body-check.ts';
-import { type Body, bodyPart, encodeBody, hasDeflated, inflateBody } from '../../runtime/host/wire/outcome.ts';
+import { type Body, bodyPart, hasDeflated } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack, packedEmpty, packedNull } from '../../runtime/packing.ts';
 import { isParted } from '../../runtime/parted.ts';
-import { listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import { cancelText } from '../job/records/cancel.ts';
@@ -15,9 +13,10 @@ import type { CompiledPipeline, Node } from './compile.ts';
 import { holds, isLong } from './condition.ts';
 import { DeferredEvents } from './deferred-events.ts';
 import { enterEvent } from './event-tokens.ts';
-import { type Emitted, readEvents } from './events.ts';
+import type { Emitted } from './events.ts';
 import { Expansion, type StoredValues } from './expansion.ts';
 import type { FindAncestor } from './hops.ts';
+import { eventsOf, inflated, type JobEvents } from './job-events.ts';
 import { arriveAtJoin, endTokens, markFork } from './join.ts';
 import { LookGoesOn } from './looks.ts';
 import { parkedBeforeEvents } from './parked-token.ts';
@@ -25,7 +24,7 @@ import type { Origin } from './records/deferred-event.ts';
 import { Reuse } from './reuse.ts';
 import { type FinishedRun, idText, openScope, type Run, type RunEnd, type Scope } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
-import { bytesPerTurnMax, type Move, type RunTable } from './run-table.ts';
+import type { Move, RunTable } from './run-table.ts';
 import { StepStarter, type WorkNode } from './step-starter.ts';
 import { type TakenJob, TakeOver } from './take-over.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
@@ -33,9 +32,6 @@ import { Triggers } from './triggers.ts';
 
 /** The position of a token, and its number if it was parked. */
 type Place = { node: number; scope: Scope; token: Token; id: number | null };
-
-/** A response with more events than this is processed over several turns. */
-const eventsAtOnceMax = 256;
 
 export class RunRouter {
   readonly #table: RunTable;
@@ -366,32 +362,6 @@ type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {
   readonly status: TerminalStatus;
   readonly error: string;
 };
-
-/** Inflates the body of a job. If that fails, the run treats the job as failed. */
-function inflated(settled: SettledJob): SettledJob {
-  try {
-    const body = inflateBody(settled.body);
-    if (body === settled.body) return settled;
-    checkBody(body);
-    return { ...settled, body };
-  } catch (error) {
-    const reason = `the job's answer cannot be decoded: ${(error as Error).message}`;
-    return { ...settled, status: 'failed', body: encodeBody({ error: Buffer.from(reason) }) };
-  }
-}
-
-/** The events of a job. Null: a flood (very many events, or many copies of large baggage), which is processed over several turns. */
-type JobEvents = readonly Emitted[] | null;
-const noEvents: JobEvents = [];
-
-/** Only jobs that succeeded have events. */
-function eventsOf({ status, body }: SettledJob, context: Uint8Array): JobEvents {
-  const packed = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
-  if (packed === undefined) return noEvents;
-  const count = listCount(packed);
-  const areMany = count > eventsAtOnceMax || (count > 1 && count * context.length > bytesPerTurnMax);
-  return areMany ? null : readEvents(packed);
-}
 
 function isGathering({ nodes }: CompiledPipeline, number: number): boolean {
   const { kind } = nodes[number]!;

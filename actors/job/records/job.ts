@@ -100,12 +100,14 @@ export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, ca
   sum.cancelled += cancelled;
 }
 
-type PackedTally = [...counts: number[], hash: Uint8Array | null];
+/** Without the last two parts: nothing was reused, and the run never began. */
+type PackedTally = number[] | [...counts: number[], reused: number, hash: Uint8Array | null];
 
 /** The stored data of an ended run: its counts, and the hash of its definition, if it began. */
 export function encodeTally(tally: Tally, hash: Uint8Array | null): Uint8Array {
   const counts = terminalStatuses.map(status => tally[status]);
-  return pack([...counts, tally.reused ?? 0, hash] satisfies PackedTally);
+  const { reused = 0 } = tally;
+  return pack((reused > 0 || hash ? [...counts, reused, hash] : counts) satisfies PackedTally);
 }
 
 /** The counts of an ended run. Null: an earlier version stored none. */

@@ -2,7 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { headgate } from '../../feature/cli/headgate.ts';
+import { blocksOf } from '../../feature/kit/page.ts';
 import { cyclesOf } from '../../support/deep.ts';
+import { everythingToken } from './configuration.ts';
 import { type Answer, type Job, shareGateway } from './gateway.ts';
 import { echo, journal, step } from './sources.ts';
 
@@ -17,8 +21,12 @@ export async function handle(request) {
   return isSick ? { status: 'error', error: 'sick', retry: false } : { result: bytes ? { n, text: 'x'.repeat(bytes) } : { n } };
 }
 `;
+/** The example of the page. */
+const page = blocksOf(new URL('../../../docs/engine.md', import.meta.url)).filter(({ name }) => name === 'newsletter');
+const blockOf = (wanted: string) => page.find(({ language }) => language === wanted)!.text;
+
 const settings = {
-  plugins: { echo, step, mends },
+  plugins: { echo, step, mends, mailer: mends, report: echo },
   pipelines: [
     {
       name: 'wide',
@@ -51,6 +59,7 @@ const settings = {
         { id: 'all', uses: 'echo', join: 'all' },
       ],
     },
+    parse(blockOf('yaml')) as { name: string },
     {
       name: 'outer',
       steps: [
@@ -264,4 +273,20 @@ test('kill -9 while it takes over changes nothing', async () => {
   expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 3, failed: 0, reused: 1998 } });
   const { body: check } = await gateway.call('GET', '/system/selfcheck');
   expect(check).toMatchObject({ status: 'ok', failures: [] });
+});
+
+test('the example of the page: who got no mail gets one, and the others do not', async () => {
+  fallIll([3]);
+  const old = await gateway.ran('newsletter', { people: [1, 2, 3, 4].map(n => ({ n })) });
+  expect(old).toMatchObject({ counts: { succeeded: 4, failed: 1 } });
+  fallIll([]);
+  const words = blockOf('sh')
+    .trim()
+    .split(/ (?=(?:[^"]*"[^"]*")*[^"]*$)/);
+  const given = words.map(word => word.replaceAll('"', '').replace('$RUN', old.job_id)).slice(1);
+  const { status, json } = await headgate([...given, '--url', gateway.url, '--json'], {
+    env: { HEADGATE_TOKEN: everythingToken },
+  });
+  expect([status, json.counts]).toEqual([0, JSON.parse(blockOf('json'))]);
+  expect(json).toMatchObject({ rerun_of: old.job_id, rerun_reason: 'provider is back' });
 });

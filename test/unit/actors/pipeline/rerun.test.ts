@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { unusedDefinitionsMax } from '../../../../actors/pipeline/definition-versions.ts';
 import { reusedOf } from '../../../../actors/pipeline/records/reuse.ts';
-import type { Json } from '../../../../runtime/packing.ts';
+import { bodyPart } from '../../../../runtime/host/wire/outcome.ts';
+import { type Json, pack } from '../../../../runtime/packing.ts';
 import { fc } from '../../../support/seed.ts';
 import { plugins } from './cast.ts';
 import { type Job, resultOf, Stage } from './stage.ts';
@@ -108,7 +109,10 @@ function staged(steps: Steps, random: () => number) {
     ran.length = 0;
     while (stage.isBusy) {
       stage.work(1 + Math.floor(random() * stage.waiting.length));
-      if (random() < 0.05) stage.restart();
+      if (random() < 0.05) {
+        stage.restart();
+        stage.turn();
+      }
     }
     return { run: stage.jobs.get(id)!, ran: [...ran] };
   };
@@ -134,24 +138,48 @@ function randomFrom(seed: number): () => number {
 }
 
 describe('a run from what had failed', () => {
-  it('goes by the definition that it had: of those that are not configured any more, the newest are kept', () => {
-    const definition = (n: number) => [{ name: 'p', steps: [{ uses: 'echo', with: { n } }] }];
-    const s = new Stage({ plugins, pipelines: definition(0), keepsRecords: true });
-    const runs = [s.run('p')];
-    for (let n = 1; n <= unusedDefinitionsMax + 1; n++) {
-      s.reconfigure({ pipelines: definition(n) });
-      runs.push(s.run('p'));
-    }
-    s.send({ kind: 'prune' });
-    const stored = (['unused_definitions', 'definitions'] as const).map(table => s.store.count(table));
-    expect(stored).toEqual([unusedDefinitionsMax, unusedDefinitionsMax + 1]);
-    expect(s.rerun(runs[0]!.text)).toBe('not_kept');
-    expect(s.replies.at(-1)).toMatchObject({
-      detail: `the definition of the run ${runs[0]!.text} is no longer stored: rerun it from the start`,
-    });
-    const again = s.rerun(runs[1]!.text);
+  it('goes by the definition that it had, unless too many that are not configured any more were used later', () => {
+    const pipelines = (text: string) => [{ name: 'p', steps: [{ uses: 'echo', with: { text } }] }];
+    const s = new Stage({ plugins, pipelines: pipelines('old'), keepsRecords: true });
+    const old = s.run('p').text;
+    s.reconfigure({ pipelines: pipelines('new') });
+    const [definition] = Array.from(s.store.scan('definitions', {}), ({ value }) => value);
+    const use = (from: number, to: number) => {
+      const batch = s.store.batch();
+      for (let n = from; n < to; n++) {
+        const hash = Buffer.alloc(16, `${n}`.padStart(16));
+        batch.put('definitions', hash, definition!);
+        batch.put('unused_definitions', hash, pack(s.nowUs + 1));
+      }
+      s.store.commit(batch);
+      s.send({ kind: 'prune' });
+    };
+    use(1, unusedDefinitionsMax);
+    const again = s.rerun(old);
     s.finish();
-    expect(resultOf(s.jobs.get(again)!)).toEqual({ n: 1 });
+    expect(resultOf(s.jobs.get(again)!)).toEqual({ text: 'old' });
+    use(1, unusedDefinitionsMax + 1);
+    expect(s.store.count('unused_definitions')).toBe(unusedDefinitionsMax);
+    expect(s.rerun(old)).toBe('not_kept');
+    const detail = `the definition of the run ${old} is no longer stored: rerun it from the start`;
+    expect(s.replies.at(-1)).toMatchObject({ detail });
+  });
+
+  it('of one that never began is refused; such a run stores nothing but its counts', () => {
+    const outer = { name: 'outer', steps: [{ uses: 'echo' }, { call: 'inner' }] };
+    const s = new Stage({
+      plugins,
+      pipelines: [outer, { name: 'inner', steps: [{ uses: 'echo' }] }],
+      keepsRecords: true,
+    });
+    const id = s.start('outer');
+    s.reconfigure({ pipelines: [{ name: 'outer', steps: [{ uses: 'echo' }] }] });
+    s.finish();
+    const inner = s.of('pipeline').find(({ command }) => command === 'inner')!;
+    const sizes = [s.jobs.get(id)!, inner].map(({ body }) => bodyPart(body!, 'counts')!.length);
+    expect(sizes).toEqual([6 + 1 + 18, 6]);
+    expect(s.rerun(inner.text)).toBe('not_kept');
+    expect(s.replies.at(-1)).toMatchObject({ detail: expect.stringContaining('it never began') });
   });
 
   it('runs what failed and what depends on it, and nothing else; its result is that of a run in which nothing fails', () => {

@@ -1,0 +1,36 @@
+// What a job that has ended left for its run: its body, inflated, and its events.
+import { checkBody } from '../../runtime/host/wire/body-check.ts';
+import { bodyPart, encodeBody, inflateBody } from '../../runtime/host/wire/outcome.ts';
+import { listCount } from '../../runtime/splice.ts';
+import type { SettledJob } from '../job/protocol.ts';
+import { type Emitted, readEvents } from './events.ts';
+import { bytesPerTurnMax } from './run-table.ts';
+
+/** A response with more events than this is processed over several turns. */
+const eventsAtOnceMax = 256;
+
+/** Inflates the body of a job. If that fails, the run treats the job as failed. */
+export function inflated(settled: SettledJob): SettledJob {
+  try {
+    const body = inflateBody(settled.body);
+    if (body === settled.body) return settled;
+    checkBody(body);
+    return { ...settled, body };
+  } catch (error) {
+    const reason = `the job's answer cannot be decoded: ${(error as Error).message}`;
+    return { ...settled, status: 'failed', body: encodeBody({ error: Buffer.from(reason) }) };
+  }
+}
+
+/** The events of a job. Null: a flood (very many events, or many copies of large baggage), which is processed over several turns. */
+export type JobEvents = readonly Emitted[] | null;
+const noEvents: JobEvents = [];
+
+/** Only jobs that succeeded have events. */
+export function eventsOf({ status, body }: SettledJob, context: Uint8Array): JobEvents {
+  const packed = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
+  if (packed === undefined) return noEvents;
+  const count = listCount(packed);
+  const areMany = count > eventsAtOnceMax || (count > 1 && count * context.length > bytesPerTurnMax);
+  return areMany ? null : readEvents(packed);
+}
