@@ -31,7 +31,6 @@ import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
 import { partInvariants } from './part-invariants.ts';
 import { readPause } from './pauses.ts';
-import { reuseInvariants } from './reuse-invariants.ts';
 import { runInvariants } from './run-invariants.ts';
 
 /** A block key may run a little ahead of the clock. */
@@ -86,7 +85,6 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
     ...runInvariants(reader),
     ...actionInvariants(reader),
-    ...reuseInvariants(reader),
   ];
 
   function openHasBlock(key: Uint8Array, value: Uint8Array): string | null {

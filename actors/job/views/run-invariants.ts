@@ -7,6 +7,7 @@ import { readCountsOf } from '../../pipeline/records/run.ts';
 import { readRunCounts } from '../../pipeline/records/run-counts.ts';
 import type { Invariant } from './invariant.ts';
 import { descendantsOf } from './jobs.ts';
+import { reuseInvariants } from './reuse-invariants.ts';
 
 /** The maximum number of a tree's run records and jobs that are compared. A larger tree is not checked. */
 const recordsMax = 4096;
@@ -16,6 +17,7 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
   return [
     { name: 'open_runs_are_counted', table: 'run_counts', wrong: runsAreCounted },
     { name: 'open_trees_are_counted', table: 'open_trees', wrong: treeIsCounted },
+    ...reuseInvariants(reader),
   ];
 
   function runsAreCounted(hash: Uint8Array, value: Uint8Array): string | null {

@@ -1,22 +1,19 @@
 // A stage for the pipeline actor: a store in memory, and a job actor that runs jobs as given functions, in any order.
 
 import type { EndedRun, JobCalls, JobsSettled, NewJobs, SettledJob } from '../../../../actors/job/protocol.ts';
-import { AttemptWriter } from '../../../../actors/job/records/attempts.ts';
-import { BlockBuilder } from '../../../../actors/job/records/block.ts';
 import type { JobGroup, Status, TerminalStatus } from '../../../../actors/job/records/job.ts';
 import type { Pause } from '../../../../actors/job/records/pause.ts';
-import { writeRerun } from '../../../../actors/job/records/reruns.ts';
 import { type PipelineActor, startPipelineActor } from '../../../../actors/pipeline/actor.ts';
-import type { PipelineMessage } from '../../../../actors/pipeline/protocol.ts';
-import type { Config } from '../../../../config/config.ts';
+import type { PipelineMessage, StartRun } from '../../../../actors/pipeline/protocol.ts';
 import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
 import { type Json, pack, unpack } from '../../../../runtime/packing.ts';
 import { isParted, type PartReader, partKeys, partsIn, wholeOf } from '../../../../runtime/parted.ts';
-import type { Batch, Store } from '../../../../runtime/store/store.ts';
+import type { Store } from '../../../../runtime/store/store.ts';
 import type { Turn } from '../../../../runtime/turn.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
-import { checkPipelines } from './checked.ts';
+import { configOf } from './checked.ts';
+import { JobRecords } from './job-records.ts';
 
 export type Outcome = {
   readonly result?: Json;
@@ -67,15 +64,6 @@ function pauseOf(name: string): Pause {
   return { kind: 'pipeline', name, command: null, reason: null, by: 'test', sinceUs: 1, untilUs: null, rejects: false };
 }
 
-function configOf({ pipelines, plugins, configs, jobsPerRootMax = 10_000_000 }: StageOptions): Config {
-  const known = Object.fromEntries(Object.keys(plugins).map(name => [name, ['handle', 'poll']]));
-  const checked = checkPipelines(pipelines, known);
-  if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
-  const instances = Object.keys(plugins).map(name => [name, { config: configs?.[name] ?? {} }]);
-  const service = { queueDepthMax: 1_000_000, jobsPerRootMax };
-  return { service, pipelines: checked.pipelines, plugins: Object.fromEntries(instances) } as unknown as Config;
-}
-
 export class Stage {
   readonly store: Store = openMemoryStore();
   readonly jobs = new Map<string, Job>();
@@ -100,16 +88,14 @@ export class Stage {
   #settled: JobsSettled[] = [];
   #isWoken = false;
   readonly #made = new Map<string, number>();
-  /** Of this turn, where records are kept. */
-  readonly #blocks = new Map<string, BlockBuilder>();
-  readonly #ended: Job[] = [];
-  readonly #reruns: Job[] = [];
+  readonly #records: JobRecords | null;
   readonly #blockKeys = makeBlockKeys(() => 7);
   #options: StageOptions;
   readonly #random: () => number;
 
   constructor(options: StageOptions) {
     this.#options = options;
+    this.#records = options.keepsRecords ? new JobRecords() : null;
     this.#random = options.random ?? (() => 0);
     this.restart();
   }
@@ -155,19 +141,19 @@ export class Stage {
 
   /** Calls a pipeline; the run's id, or the refusal. */
   start(pipeline: string, payload: Json = {}, watch = false): string {
-    const replyTo = { ask: 0 };
-    this.send({ kind: 'start_run', replyTo, pipeline, payload: pack(payload), submittedBy: 'test', watch });
-    const reply = this.replies.at(-1) as { kind: string; id: JobId; refusal: string };
-    return reply.kind === 'accepted' ? formatId(reply.id) : reply.refusal;
+    return this.#start({ pipeline, payload: pack(payload), watch });
   }
 
-  /** Runs a run again from what had failed; the new run's id, or why not. */
+  /** Runs a run again from what had failed; the new run's id, or the refusal. */
   rerun(id: string): string {
     const { command, payload, group } = this.jobs.get(id)!;
     const rerun = { of: parseId(id)!, from: 'failed', reason: null } as const;
     const source = { rerun, context: group.context, dedupeKey: null };
-    const replyTo = { ask: 0 };
-    this.send({ kind: 'start_run', replyTo, pipeline: command, payload, submittedBy: 'test', watch: false, source });
+    return this.#start({ pipeline: command, payload, watch: false, source });
+  }
+
+  #start(call: Pick<StartRun, 'pipeline' | 'payload' | 'watch' | 'source'>): string {
+    this.send({ kind: 'start_run', replyTo: { ask: 0 }, submittedBy: 'test', ...call });
     const reply = this.replies.at(-1) as { kind: string; id: JobId; refusal: string };
     return reply.kind === 'accepted' ? formatId(reply.id) : reply.refusal;
   }
@@ -230,7 +216,7 @@ export class Stage {
       batch.put('tree', Buffer.from(entry, 'latin1'), Buffer.from(Uint32Array.of(0, count).buffer));
     }
     this.#made.clear();
-    this.#keepRecords(batch);
+    this.#records?.write(batch, this.nowUs);
     this.store.commit(batch);
     for (const effect of effects) effect();
   }
@@ -316,7 +302,6 @@ export class Stage {
       createRun: (pipeline, group, payload) => {
         const job = this.#add('pipeline', pipeline, group, 0, payload, this.#newKey());
         job.status = 'running';
-        if (group.rerun) this.#reruns.push(job);
         return job.id;
       },
       settleRun: run => this.#settle(run),
@@ -328,22 +313,7 @@ export class Stage {
     if (job.status !== 'running') throw new Error(`a run that is ${job.status} settles`);
     job.status = status;
     job.body = body;
-    this.#ended.push(job);
-  }
-
-  /** Writes the jobs that came in this turn, and those that ended. */
-  #keepRecords(batch: Batch): void {
-    const ended = this.#ended.splice(0);
-    if (!this.#options.keepsRecords) return;
-    for (const builder of this.#blocks.values()) batch.put('blocks', builder.key, builder.encode());
-    this.#blocks.clear();
-    const writer = new AttemptWriter();
-    for (const { id, status, body } of ended.sort((a, b) => Buffer.compare(a.id, b.id))) {
-      const times = { startedUs: this.nowUs, completedUs: this.nowUs };
-      writer.add(batch, id, 1, { status: status as TerminalStatus, final: true, ...times, body: body! });
-    }
-    writer.close(batch);
-    for (const { id, group } of this.#reruns.splice(0)) writeRerun(batch, group.rerun!, id);
+    this.#records?.end(job);
   }
 
   #create(jobs: NewJobs): void {
@@ -358,7 +328,7 @@ export class Stage {
     const { status, error } = failedAtCreation;
     const body = encodeBody({ error: Buffer.from(error) });
     for (const job of added) Object.assign(job, { status, body });
-    this.#ended.push(...added);
+    for (const job of added) this.#records?.end(job);
     this.#settled.push({ plugin, command, group, jobs: added.map(({ id, offset }) => ({ id, offset, status, body })) });
   }
 
@@ -383,19 +353,12 @@ export class Stage {
       body: null,
     };
     this.jobs.set(text, job);
-    if (this.#options.keepsRecords) this.#blockOf(job, key).add(job.payload, group, offset > 0);
+    this.#records?.add(job);
     if (group.root) {
       const entry = Buffer.concat([group.root, key]).toString('latin1');
       this.#made.set(entry, (this.#made.get(entry) ?? 0) + 1);
     }
     return job;
-  }
-
-  #blockOf({ plugin, command }: Job, key: Uint8Array): BlockBuilder {
-    const name = Buffer.from(key).toString('hex');
-    const block = this.#blocks.get(name) ?? new BlockBuilder(key, plugin, command, this.nowUs);
-    this.#blocks.set(name, block);
-    return block;
   }
 
   #run(job: Job): void {
@@ -407,7 +370,7 @@ export class Stage {
       ...(events && { events: pack(events) }),
       ...(error !== undefined && { error: Buffer.from(error) }),
     });
-    this.#ended.push(job);
+    this.#records?.end(job);
   }
 }
 
