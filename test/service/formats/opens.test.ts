@@ -25,6 +25,8 @@ test.each(fixtures)('a state of format %s', async name => {
   const before = wholeTrail(readAudit(place, {}));
   expect([before.broken, before.records.length > 0]).toEqual([null, true]);
 
+  // What was sick is well again.
+  gateway.open('mended');
   await gateway.start();
   const ends = async (id: string) => gateway.settled(ids[id]!);
   // What had settled is as it was, without having run again.
@@ -81,6 +83,16 @@ test.each(fixtures)('a state of format %s', async name => {
     // It was killed on its way, and goes on.
     expect((await ends('acting')).status).toBe('succeeded');
     expect(await shown('acting')).toMatchObject({ do: 'cancel', matched: 12, done: 12, skipped: {}, failed: 0 });
+  }
+
+  if ('mending' in ids) {
+    // It was under way, and goes on with what it had reused.
+    expect(await ends('mending')).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 3 } });
+    expect(await ends('mended')).toMatchObject({ counts: { succeeded: 2, reused: 4 }, rerun_of: ids['patched'] });
+    // The event that the old run dropped stays dropped.
+    const again = await gateway.call('POST', `/job/${ids['patched']}/rerun`, { from: 'failed' });
+    const run = await gateway.settled(String(again.body['job_id']));
+    expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 4 } });
   }
 
   // The state of plugins goes on, and the vault delivers.

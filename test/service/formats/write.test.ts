@@ -7,12 +7,12 @@ import { VaultGateway } from '../../feature/vault/service.ts';
 import { send, signed } from '../../feature/webhooks/sender.ts';
 import type { Settings } from '../gateway/configuration.ts';
 import { Gateway } from '../gateway/gateway.ts';
-import { echo, failing, worker } from '../gateway/sources.ts';
+import { echo, failing, journal, worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'actions';
+const shows = 'reruns';
 /** Jobs of the action that is on its way. */
 const actedJobs = 12;
 
@@ -34,6 +34,15 @@ const settings: Settings = {
       runtime: 'process',
       commands: { run: {} },
     },
+    // Two elements with one key are one event.
+    crier:
+      "export const handle = ({ event: { payload: { item } } }, { emit }) => emit({ type: 'cried', payload: item, dedupe_key: item.key });",
+    mending: `${journal}
+      export async function handle({ event: { payload } }) {
+        if (payload.sick && !existsSync(home + '/gate-mended')) return { status: 'error', error: 'sick', retry: false };
+        if (payload.gate) await gate(payload.gate);
+        return { result: payload };
+      }`,
     adding: 'export const handle = ({ event }) => ({ result: { succeeded: event.payload.succeeded } });',
   },
   instances: {
@@ -47,6 +56,14 @@ const settings: Settings = {
     { name: 'on-seen', on: 'seen', steps: [{ id: 'see', uses: 'echo' }] },
     { name: 'telling', on: 'telling', steps: [{ uses: 'teller' }, { uses: 'deaf.run' }] },
     { name: 'hearing', on: 'told', steps: [{ uses: 'deaf.run' }] },
+    {
+      name: 'patchy',
+      steps: [
+        { id: 'cry', uses: 'crier', foreach: 'payload.list' },
+        { id: 'mend', uses: 'mending', on_error: 'continue' },
+        { id: 'all', uses: 'echo', join: 'all' },
+      ],
+    },
     {
       name: 'fan',
       on: 'fan',
@@ -147,6 +164,15 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   ids['rerun'] = String(rerun.body['job_id']);
   await gateway.settled(ids['rerun']);
 
+  const patchy = async (...list: object[]) => (await gateway.ran('patchy', { list })).job_id;
+  const fromFailed = async (id: string) =>
+    String((await gateway.call('POST', `/job/${id}/rerun`, { from: 'failed' })).body['job_id']);
+  ids['patched'] = await patchy({ key: 'a', sick: true }, { key: 'a', sick: true }, { key: 'b' });
+  const late = await patchy({ key: 'c', sick: true, gate: 'later' }, { key: 'd' });
+  gateway.open('mended');
+  ids['mended'] = await fromFailed(ids['patched']);
+  await gateway.settled(ids['mended']);
+
   ids['running'] = await gateway.submit('single/handle', { gate: 'later' });
   await gateway.noted('start', ids['running']);
   for (let n = 0; n < 5; n++) ids[`queued-${n}`] = await gateway.submit('single/handle', { gate: 'later', n });
@@ -162,6 +188,8 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   );
   const statuses = async () => (await children(ids['fan']!)).map(({ status }) => status);
   await until('one of them runs', async () => (await statuses()).includes('running'));
+  ids['mending'] = await fromFailed(late);
+  await until('it has reused what succeeded', async () => (await gateway.tree(ids['mending']!)).length === 5);
 
   // Both threads are taken.
   ids['held'] = await gateway.submit('leaving/handle', {});

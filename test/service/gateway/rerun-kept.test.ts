@@ -19,7 +19,7 @@ export async function handle(request) {
 
 test('what a running rerun refers to is kept; afterwards a run that has lost jobs cannot be run again from what had failed', async () => {
   const gateway = await startGateway({
-    state: { retention: { max_jobs: 100 } },
+    state: { retention: { max_jobs: 40 } },
     plugins: { echo, mends },
     pipelines: [
       {
@@ -35,37 +35,37 @@ test('what a running rerun refers to is kept; afterwards a run that has lost job
   const rerun = (id: string, from = 'failed') => gateway.call('POST', `/job/${id}/rerun`, { from });
   const filled = async (count: number) => {
     for (let n = 0; n < count; n++) await gateway.submit('echo/say');
-    await until('a sweep is over', async () => (await total('plugin=echo&command=say')) <= 100);
+    await until('a sweep is over', async () => (await total('plugin=echo&command=say')) <= 40);
   };
   const sick = join(gateway.directory, 'sick');
   writeFileSync(sick, '');
-  const of = Array.from({ length: 30 }, (_, n) => ({ n, ...(n === 7 && { gate: 'late' }) }));
+  const of = Array.from({ length: 12 }, (_, n) => ({ n, ...(n === 7 && { gate: 'late' }) }));
   const old = await gateway.ran('wide', { of });
   const made = (await gateway.tree(old.job_id)).map(({ job_id: id }) => id);
   rmSync(sick);
   const { body } = await rerun(old.job_id);
   const id = String(body['job_id']);
-  await until('the new run has come to what had failed', () => gateway.journal().length === 30);
+  await until('the new run has come to what had failed', () => gateway.journal().length === 12);
 
   // The old tree is the oldest of all, and is kept, also by the next start.
-  await filled(110);
+  await filled(45);
   await gateway.restart();
-  await filled(10);
-  expect((await gateway.tree(old.job_id)).length).toBe(1 + 30 + 1);
-  expect((await gateway.tree(id)).filter(job => 'reused' in job).length).toBe(29);
+  await filled(5);
+  expect((await gateway.tree(old.job_id)).length).toBe(1 + 12 + 1);
+  expect((await gateway.tree(id)).filter(job => 'reused' in job).length).toBe(11);
   gateway.open('late');
   const run = await gateway.settled(id);
-  expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 29 } });
+  expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 11 } });
 
   // Now it goes, but for what few others leave room for. The two runs stay: the older one goes after its rerun.
-  await until('the old jobs are gone', async () => (await gateway.tree(old.job_id)).length < 30);
+  await until('the old jobs are gone', async () => (await gateway.tree(old.job_id)).length < 12);
   for (const again of [old.job_id, id]) {
     const { status, body: problem } = await rerun(again);
     expect([status, problem['code']]).toEqual([409, 'not_kept']);
     const lost = /^the job (\S+), which the run (\S+) made or reused, is no longer stored: rerun it from the start$/;
     const [, job, named] = lost.exec(String(problem['detail'])) ?? [];
     expect([made.slice(1), named]).toEqual([expect.arrayContaining([job]), again]);
-    expect((await rerun(again, 'start')).status).toBe(202);
   }
+  expect((await rerun(id, 'start')).status).toBe(202);
   expect((await gateway.call('GET', '/system/selfcheck')).body['failures']).toEqual([]);
 });

@@ -28,7 +28,7 @@ export class JobRecords {
       const block = blocks.get(name) ?? new BlockBuilder(key, plugin, command, nowUs);
       blocks.set(name, block);
       block.add(payload, group, offset > 0);
-      if (group.rerun) writeRerun(batch, group.rerun, id);
+      if (group.rerun) writeRerun(batch, group.rerun, id, payload);
     }
     for (const block of blocks.values()) batch.put('blocks', block.key, block.encode());
     const writer = new AttemptWriter();
