@@ -1,11 +1,23 @@
 // The records that the job actor writes of jobs and of their ends, for a stage on which runs are run again.
 import { AttemptWriter } from '../../../../actors/job/records/attempts.ts';
 import { BlockBuilder } from '../../../../actors/job/records/block.ts';
-import type { TerminalStatus } from '../../../../actors/job/records/job.ts';
+import type { JobGroup, Status, TerminalStatus } from '../../../../actors/job/records/job.ts';
 import { writeRerun } from '../../../../actors/job/records/reruns.ts';
-import { blockOf } from '../../../../runtime/ids.ts';
+import type { Body } from '../../../../runtime/host/wire/outcome.ts';
+import { blockOf, type JobId } from '../../../../runtime/ids.ts';
 import type { Batch } from '../../../../runtime/store/store.ts';
-import type { Job } from './stage.ts';
+
+/** A job of the stage. */
+type Job = {
+  readonly id: JobId;
+  readonly plugin: string;
+  readonly command: string;
+  readonly group: JobGroup;
+  readonly offset: number;
+  readonly payload: Uint8Array;
+  readonly status: Status;
+  readonly body: Body | null;
+};
 
 export class JobRecords {
   /** The jobs of this turn, in the order of their creation. */
