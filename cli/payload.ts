@@ -18,6 +18,11 @@ export async function readJsonOption(option: string, text: string, io: Io): Prom
   }
 }
 
+/** The bytes of a file, or with `-` those of stdin. */
+export async function readBytesOption(option: string, path: string, io: Io): Promise<Uint8Array> {
+  return path === '-' ? readStdin(option, io) : readNamedFile(option, resolve(io.cwd, path));
+}
+
 /** All of stdin. `what` is named in messages. */
 export async function readStdin(what: string, { stdin }: Io, bytesMax = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
   const chunks: Buffer[] = [];

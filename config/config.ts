@@ -165,6 +165,8 @@ export type Config = {
     readonly server: (typeof servers)[number];
     readonly listen: ListenAddress;
     readonly bodyBytesMax: number;
+    /** Of a batch. */
+    readonly batchBytesMax: number;
     readonly tokens: readonly ApiToken[];
   };
   readonly webhooks: Protection & {

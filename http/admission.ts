@@ -4,7 +4,7 @@
 import type { Config } from '../config/config.ts';
 import type { VaultCalls } from '../service/vault-client.ts';
 import { type Authenticate, type Caller, may, scopesText } from './auth.ts';
-import { headerOf, type RequestHead } from './head.ts';
+import { headerOf, isNdjson, mayBeJson, ndjsonType, type RequestHead } from './head.ts';
 import { readJsonBody } from './json.ts';
 import { type HttpProblem, mismatchProblem, type ProblemItem, problem } from './problem.ts';
 import type { Route, RouteAccess } from './route.ts';
@@ -103,4 +103,12 @@ export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck)
   if (reading.kind === 'problem') return reading;
   const errors = check(reading.value);
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : { kind: 'body', value: reading.value };
+}
+
+/** The bytes of a batch, or 415. The handler parses them. */
+export function readBatchBody(head: RequestHead, bytes: Uint8Array): BodyReading {
+  const type = headerOf(head, 'content-type');
+  if (mayBeJson(type) || isNdjson(type)) return { kind: 'body', value: bytes };
+  const detail = `a batch is JSON or NDJSON, and the header Content-Type must say which: application/json or ${ndjsonType}`;
+  return problem('unsupported_media_type', detail);
 }

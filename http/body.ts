@@ -3,12 +3,13 @@
 const firstBytes = 4096;
 
 /**
- * The limit for the total size of the bodies that are arriving on one listener. Beyond it the oldest body is refused, so slow senders
- * can neither exhaust memory nor block other callers. A single body may exceed it.
+ * The limit for all bodies together that are arriving on one listener; batches, from their arrival until they are read, have another one of
+ * the same size. Beyond it the oldest body is refused, so slow senders can neither exhaust memory nor block other callers. A single body may
+ * exceed it.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 
-/** The memory that the arriving bodies of one listener hold. */
+/** The memory that bodies hold together. */
 export class BodyRoom {
   #heldBytes = 0;
   /** Oldest first. */

@@ -5,7 +5,7 @@ import { ThreadGone } from '../runtime/link.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import type { Engine } from '../service/engine.ts';
 import type { AnswerSink } from '../service/reads/reads.ts';
-import { admit, readBody } from './admission.ts';
+import { admit, readBatchBody, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { type BodyRoom, bodiesBytesMax, RequestBody } from './body.ts';
 import { givenRequestId, headerListOf, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
@@ -24,6 +24,7 @@ export type Shared = {
   readonly log: ServerLog;
   readonly authenticate: Authenticate;
   readonly room: BodyRoom;
+  readonly batchRoom: BodyRoom;
   /** Whether the server accepts chunked bodies. */
   readonly takesChunks: boolean;
   /** The routes under the configuration in force; called for every request. */
@@ -142,6 +143,7 @@ export class Exchange implements HttpCall, AnswerSink {
     if (admission.wrongMethod) return admission.wrongMethod;
     this.found = found;
     if (route.raw) return this.#receive(route, route.raw);
+    if (route.batch) return this.#receive(route, route.batch(this.config));
     if (route.body === null || head.contentLength === 0) return this.#handle(route);
     return this.#receive(route, { bytesMax: this.config.api.bodyBytesMax, setting: 'api.max_body_size' });
   }
@@ -161,15 +163,16 @@ export class Exchange implements HttpCall, AnswerSink {
 
   /** A body that arrives in one chunk is parsed in place; further chunks are collected. */
   #arrived(route: Route, bytes: Uint8Array, isLast: boolean, limit: BodyLimit): Reply {
-    if (isLast && this.#arriving === null) {
+    if (isLast && this.#arriving === null && !route.batch) {
       return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);
     }
-    this.#arriving ??= new RequestBody(limit.bytesMax, this.#shared.room, () => this.#giveWay());
+    const { room, batchRoom } = this.#shared;
+    this.#arriving ??= new RequestBody(limit.bytesMax, route.batch ? batchRoom : room, () => this.#giveWay());
     const taken = this.#arriving.append(bytes);
     if (taken === 'too_large') return tooLarge(limit);
     if (!isLast) return undefined;
     const reply = this.#readBody(route, this.#arriving.bytes());
-    this.#release();
+    if (!route.batch) this.releaseBody();
     return reply;
   }
 
@@ -180,7 +183,7 @@ export class Exchange implements HttpCall, AnswerSink {
     setImmediate(() => this.#answer(problem('unavailable', detail)));
   }
 
-  #release(): void {
+  releaseBody(): void {
     this.#arriving?.release();
     this.#arriving = null;
   }
@@ -190,7 +193,8 @@ export class Exchange implements HttpCall, AnswerSink {
       this.body = bytes;
       return route.handle(this as HttpCall<unknown, object>);
     }
-    const reading = readBody(this.#head, bytes, this.#table.bodyChecks.get(route)!);
+    const check = this.#table.bodyChecks.get(route)!;
+    const reading = route.batch ? readBatchBody(this.#head, bytes) : readBody(this.#head, bytes, check);
     if (reading.kind === 'problem') return reading;
     this.body = reading.value;
     return this.#handle(route);
@@ -341,7 +345,7 @@ export class Exchange implements HttpCall, AnswerSink {
   #finish(status: number | null): void {
     this.#state = 'over';
     this.#forget = null;
-    this.#release();
+    this.releaseBody();
     const { log } = this.#shared;
     const isRefused = status === 401 || status === 403;
     if (!log.debug && !isRefused) return;

@@ -105,3 +105,10 @@ const jsonType = /^application\/(?:[\w.!#$&^+-]+\+)?json[ \t]*(?:;|$)/i;
 export function mayBeJson(type: string | undefined): boolean {
   return type === undefined || type === '' || jsonType.test(type);
 }
+
+export const ndjsonType = 'application/x-ndjson';
+
+/** One JSON value a line. */
+export function isNdjson(type: string | undefined): boolean {
+  return type !== undefined && /^application\/x-ndjson *(?:;|$)/i.test(type);
+}

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { IdempotencyKey } from '../actors/job/protocol.ts';
 import { canonicalText } from '../runtime/json-value.ts';
-import { type HttpProblem, problem } from './problem.ts';
+import { type HttpProblem, isProblem, problem } from './problem.ts';
 import type { HttpCall } from './route.ts';
 
 export const idempotencyKeyCharsMax = 255;
@@ -12,18 +12,27 @@ const hashBytes = 16;
 
 /** Null: the call has no key. */
 export function idempotencyOf(call: HttpCall, method: string, path: string): IdempotencyKey | HttpProblem | null {
+  const keyFor = idempotencyKeyOf(call);
+  if (keyFor === null || isProblem(keyFor)) return keyFor;
+  return keyFor(method, path, call.body === undefined ? [] : [call.body]);
+}
+
+/** Makes the key of a request with this content. Null: the call has no key. */
+export function idempotencyKeyOf(
+  call: HttpCall,
+): ((method: string, path: string, content: unknown) => IdempotencyKey) | HttpProblem | null {
   const key = call.header(header);
   if (key === undefined) return null;
   if (key === '' || key.length > idempotencyKeyCharsMax) {
     return problem('invalid_idempotency_key', `an Idempotency-Key has 1 to ${idempotencyKeyCharsMax} characters`);
   }
-  const { caller, params, body } = call;
+  const { caller, params } = call;
   // How long the caller waits is not part of the request.
   const { wait: _, ...query } = call.query as { readonly wait?: number };
-  return {
+  return (method, path, content) => ({
     key: hash([caller?.tokenDigest ?? '', key]),
-    request: hash([method, path, params, query, body === undefined ? [] : [body]]),
-  };
+    request: hash([method, path, params, query, content]),
+  });
 }
 
 const anyDelivery = hash(['delivery']);

@@ -62,8 +62,8 @@ export const problems = {
 } as const satisfies { readonly [code: string]: ProblemKind };
 
 export type ProblemCode = keyof typeof problems;
-/** One of several errors; the pointer leads into the body. */
-export type ProblemItem = { readonly pointer: string; readonly message: string };
+/** One of several errors; the pointer leads into the body, or into the payload with this index of a batch. */
+export type ProblemItem = { readonly index?: number; readonly pointer: string; readonly message: string };
 
 export type HttpProblem = {
   readonly kind: 'problem';

@@ -42,7 +42,10 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   readonly config: Config;
   readonly params: P;
   readonly query: Q;
-  /** The JSON value, which fits the schema; undefined: there is no body. For a raw route, the bytes, valid until the handler awaits. */
+  /**
+   * The JSON value, which fits the schema; undefined: there is no body. For a raw route, the bytes, valid until the handler awaits; for a
+   * batch, the bytes, valid until `releaseBody`.
+   */
   readonly body: unknown;
   /** Null on open and signed routes. */
   readonly caller: Caller | null;
@@ -60,6 +63,8 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   callerNow(): Caller | undefined;
   /** Registers a function that is called once if the caller disconnects before the answer is complete. */
   onGone(forget: () => void): void;
+  /** Frees the memory of a batch's body. */
+  releaseBody(): void;
 }
 
 type Declaration<P extends string, Q extends Parameters, F> = {
@@ -77,6 +82,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly body: Schema | null;
   /** Instead of `body`: the handler gets the bytes as they were sent. The query is ignored. */
   readonly raw?: BodyLimit;
+  /** `body` is for the documents only: the handler gets the bytes, which stay valid until it calls `releaseBody`. */
+  readonly batch?: (config: Config) => BodyLimit;
   /** Further refusals, for the documents; those of access, query and body are derived. */
   readonly problems?: readonly ProblemCode[];
   /** Its answers by status, without refusals. `type`: the media type if it is not JSON. */

@@ -9,7 +9,7 @@ import { nodeTransport } from './transport/node.ts';
 import { CertificateFault, type Listener, type Transport } from './transport/transport.ts';
 import { loadUws } from './transport/uws.ts';
 
-export type ServeOptions = Omit<Shared, 'room' | 'takesChunks' | 'nextRequestId'> & {
+export type ServeOptions = Omit<Shared, 'room' | 'batchRoom' | 'takesChunks' | 'nextRequestId'> & {
   /** The prefix of generated request ids, different for each start and listener. */
   readonly idPrefix: string;
 };
@@ -77,7 +77,7 @@ export function serve(listener: Listener, { idPrefix, ...rest }: ServeOptions): 
   let requests = 0;
   const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
   const { takesChunks } = listener;
-  const shared: Shared = { ...rest, takesChunks, room: new BodyRoom(), nextRequestId };
+  const shared: Shared = { ...rest, takesChunks, room: new BodyRoom(), batchRoom: new BodyRoom(), nextRequestId };
   listener.open({ begin: (response, request) => new Exchange(shared, response).begin(request), nextRequestId });
   return listener;
 }

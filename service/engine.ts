@@ -26,7 +26,7 @@ import { EventStreams } from './events/streams.ts';
 import { JobWaiters, type OnJobEnd } from './job-waiters.ts';
 import { openPauses } from './pauses.ts';
 import type { Reads } from './reads/reads.ts';
-import { type RunSubmission, type Submission, Submissions } from './submissions.ts';
+import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
 /** Limits of a tree that is written on the main thread: each takes a few ms. */
@@ -87,6 +87,8 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
         onJobEnd,
       );
     },
+    /** Resolves when the jobs of a batch are on disk, as many as there is room for, or refused. */
+    submitAll: (batch: BatchSubmission) => submissions.submitAll(batch),
     /** As submit, for a run. */
     startRun(submission: RunSubmission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.startRun(submission, false);

@@ -3,6 +3,7 @@
 import type {
   EntryEvent,
   IdempotencyKey,
+  RefusedWork,
   RerunSource,
   SubmitJobs,
   SubmitJobsReply,
@@ -23,6 +24,17 @@ export type Submission = {
   readonly idempotency?: IdempotencyKey;
   readonly source?: RerunSource;
   readonly asker?: PendingAsk;
+};
+
+/** The jobs of one call, which are accepted in one commit. */
+export type BatchSubmission = {
+  /** A command of a plugin, or a pipeline. */
+  readonly target: Pick<Submission, 'plugin' | 'command' | 'event'> | Pick<RunSubmission, 'pipeline'>;
+  /** Packed. */
+  readonly payloads: readonly Uint8Array[];
+  readonly submittedBy: string;
+  readonly idempotency?: IdempotencyKey;
+  readonly asker: PendingAsk;
 };
 
 export type RunSubmission = {
@@ -52,9 +64,9 @@ export const lookBackMax = 16;
 /** Bytes of payloads that the ledger has not answered yet; beyond it submissions are refused. A single payload may be larger. */
 export const waitingBytesMax = 256 * 2 ** 20;
 
-const overloaded: SubmitReply = { kind: 'refused', refusal: 'overloaded' };
+const overloaded: RefusedWork = { kind: 'refused', refusal: 'overloaded' };
 /** Never read: the caller has disconnected. */
-const takenBack: SubmitReply = { kind: 'refused', refusal: 'unavailable' };
+const takenBack: RefusedWork = { kind: 'refused', refusal: 'unavailable' };
 
 export class Submissions {
   readonly #link: Link;
@@ -84,7 +96,19 @@ export class Submissions {
     });
   }
 
-  #takes({ length }: Uint8Array): boolean {
+  /** As many of the jobs as there is room for. */
+  submitAll({ target, asker, ...common }: BatchSubmission): Promise<SubmitJobsReply> {
+    const length = common.payloads.reduce((sum, payload) => sum + payload.length, 0);
+    if (!this.#takes({ length })) return Promise.resolve(overloaded);
+    const isRun = 'pipeline' in target;
+    const message = { kind: isRun ? 'start_runs' : 'submit', ...target, ...common };
+    const recall = { asker, answer: takenBack };
+    return this.#link.ask<SubmitJobsReply>(isRun ? 'pipeline' : 'job', message, recall).finally(() => {
+      this.#waitingBytes -= length;
+    });
+  }
+
+  #takes({ length }: { readonly length: number }): boolean {
     if (this.#waitingBytes > 0 && this.#waitingBytes + length > waitingBytesMax) return false;
     this.#waitingBytes += length;
     return true;

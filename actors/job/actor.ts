@@ -324,9 +324,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
     cancels: state.cancels,
     awaited: state.awaited,
     holdsChanged,
-    refusal: plugin => acceptor.refusal(plugin),
+    refusal: (plugin, waitingRuns) => acceptor.refusal(plugin, waitingRuns),
     createJobs: (jobs, turn) => acceptor.create(turn, jobs),
     createRun: (pipeline, group, payload, turn) => runs.create(turn, pipeline, group, payload),
+    createRuns: (pipeline, group, payloads, turn) => runs.createAll(turn, pipeline, group, payloads),
     settleRun: (run, turn) => runs.settle(turn, run),
     pauseOf: pipeline => state.pauses.ofPipeline(pipeline),
     pauseRefusal(pipeline) {

@@ -1,13 +1,14 @@
-// Which request with an Idempotency-Key created which job. The value of a key is the hash of the request (16) and the id of the job
-// (16).
-import type { JobId } from '../../runtime/ids.ts';
+// Which request with an Idempotency-Key created which jobs. The value of a key is the hash of the request (16) and the id of the job (16);
+// for a batch, whose ids mostly follow each other, the hash and a list of the first id (16) and the number (4) of adjacent ids.
+import { blockOf, indexOf, isOfBlock, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';
-import type { IdempotencyKey, IdempotencyStore, SubmitReply } from './protocol.ts';
+import type { IdempotencyKey, IdempotencyStore, SubmitJobsReply, SubmitReply } from './protocol.ts';
 
 /** Entries removed per turn. */
 const endsPerTurnMax = 256;
+const rangeBytes = jobIdBytes + 4;
 
 export class IdempotencyTable implements IdempotencyStore {
   readonly keys: RememberedKeys;
@@ -18,17 +19,22 @@ export class IdempotencyTable implements IdempotencyStore {
     this.keys = new RememberedKeys(reader, 'idempotency');
   }
 
-  answer({ key, request }: IdempotencyKey, turn: Turn): SubmitReply | null {
+  answer(key: IdempotencyKey, turn: Turn): SubmitReply | null {
+    const reply = this.answerAll(key, turn);
+    return reply?.kind === 'accepted' ? { kind: 'accepted', id: reply.ids } : reply;
+  }
+
+  answerAll({ key, request }: IdempotencyKey, turn: Turn): SubmitJobsReply | null {
     const known = this.keys.find(key, turn);
     if (known === null) return null;
     const isSame = Buffer.compare(known.subarray(0, keyHashBytes), request) === 0;
     return isSame
-      ? { kind: 'accepted', id: known.subarray(keyHashBytes) }
+      ? { kind: 'accepted', ids: decodeIds(known.subarray(keyHashBytes)) }
       : { kind: 'refused', refusal: 'idempotency_mismatch' };
   }
 
-  remember({ key, request }: IdempotencyKey, id: JobId, turn: Turn): void {
-    this.keys.remember(key, Buffer.concat([request, id]), turn);
+  remember({ key, request }: IdempotencyKey, ids: Uint8Array, turn: Turn): void {
+    this.keys.remember(key, Buffer.concat([request, encodeIds(ids)]), turn);
   }
 
   /** Removes the list of keys by expiry time that earlier versions wrote. */
@@ -36,4 +42,32 @@ export class IdempotencyTable implements IdempotencyStore {
     const keys = this.#reader.keys('idempotency_ends', { limit: endsPerTurnMax });
     for (const key of keys) batch.remove('idempotency_ends', Buffer.from(key));
   }
+}
+
+/** A single id as it is, more as ranges. */
+function encodeIds(ids: Uint8Array): Uint8Array {
+  if (ids.length === jobIdBytes) return ids;
+  const ranges: Buffer[] = [];
+  for (let at = 0; at < ids.length; at += jobIdBytes) {
+    const id = ids.subarray(at, at + jobIdBytes);
+    const last = ranges.at(-1);
+    const count = last?.readUInt32BE(jobIdBytes) ?? 0;
+    if (last && isOfBlock(id, blockOf(last)) && indexOf(id) === indexOf(last) + count)
+      last.writeUInt32BE(count + 1, jobIdBytes);
+    else ranges.push(Buffer.concat([id, Buffer.of(0, 0, 0, 1)]));
+  }
+  return Buffer.concat(ranges);
+}
+
+function decodeIds(known: Uint8Array): Uint8Array {
+  if (known.length === jobIdBytes) return known;
+  const ids: Buffer[] = [];
+  for (let at = 0; at < known.length; at += rangeBytes) {
+    const range = Buffer.from(known.subarray(at, at + rangeBytes));
+    const first = indexOf(range);
+    const some = Buffer.allocUnsafe(range.readUInt32BE(jobIdBytes) * jobIdBytes);
+    for (let k = 0; k * jobIdBytes < some.length; k++) writeJobId(some, k * jobIdBytes, blockOf(range), first + k);
+    ids.push(some);
+  }
+  return Buffer.concat(ids);
 }

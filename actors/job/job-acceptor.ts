@@ -43,10 +43,10 @@ export class JobAcceptor {
   }
 
   #remembered(turn: Turn, { idempotency, watch }: SubmitJobs): SubmitJobsReply | null {
-    const reply = idempotency ? this.#idempotency.answer(idempotency, turn) : null;
-    if (reply?.kind !== 'accepted') return reply;
-    if (watch) this.#state.awaited.addKnown(reply.id, turn);
-    return { kind: 'accepted', ids: reply.id };
+    const reply = idempotency ? this.#idempotency.answerAll(idempotency, turn) : null;
+    // Only single calls are awaited.
+    if (reply?.kind === 'accepted' && watch) this.#state.awaited.addKnown(reply.ids, turn);
+    return reply;
   }
 
   /** Accepts as many of the jobs as there is room for. */
@@ -61,15 +61,17 @@ export class JobAcceptor {
       if (this.refusal(message.plugin)) break;
       ids.push(this.#add(turn, message, payload));
     }
-    return { kind: 'accepted', ids: Buffer.concat(ids) };
+    const all = Buffer.concat(ids);
+    if (message.idempotency) this.#idempotency.remember(message.idempotency, all, turn);
+    return { kind: 'accepted', ids: all };
   }
 
-  /** Why no new work is accepted at the moment; null: it is. Without a plugin: for a run, which may call any plugin. */
-  refusal(plugin?: string): Refusal | null {
+  /** See JobCalls. */
+  refusal(plugin?: string, waitingRuns = 0): Refusal | null {
     const { unsettled, waiting, config } = this.#state;
     if (this.closed) return this.closed;
     const { queueDepthMax, waitingMax } = config.service;
-    if (unsettled - waiting >= queueDepthMax) return 'queue_full';
+    if (unsettled - waiting + waitingRuns >= queueDepthMax) return 'queue_full';
     return waiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
   }
 
@@ -86,7 +88,7 @@ export class JobAcceptor {
   }
 
   #add(turn: Turn, message: NewCalls, payload: Uint8Array): JobId {
-    const { plugin, command, submittedBy, event, watch, idempotency, source } = message;
+    const { plugin, command, submittedBy, event, watch, source } = message;
     const { builder } = this.#builderFor(turn, plugin, command);
     const last = builder.groups.at(-1);
     const alike =
@@ -103,7 +105,6 @@ export class JobAcceptor {
     const group: JobGroup = alike ? last : directGroup(submittedBy, event, source);
     this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
-    if (idempotency) this.#idempotency.remember(idempotency, id, turn);
     if (source) writeRerun(turn.batch, source.rerun, id, payload);
     if (watch) this.#state.awaited.add(id);
     return id;

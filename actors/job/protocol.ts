@@ -17,8 +17,10 @@ export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8
 export interface IdempotencyStore {
   /** The earlier answer to this key; a refusal if that was for another request; null: the key is new. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
-  /** Must be called in the turn that creates the job. */
-  remember(key: IdempotencyKey, id: JobId, turn: Turn): void;
+  /** As answer, for a call that may have created many jobs. */
+  answerAll(key: IdempotencyKey, turn: Turn): SubmitJobsReply | null;
+  /** Must be called in the turn that creates the jobs; 16 bytes each. */
+  remember(key: IdempotencyKey, ids: Uint8Array, turn: Turn): void;
 }
 
 /** The event that a call or webhook delivery represents. */
@@ -43,7 +45,6 @@ export type NewCalls = {
   readonly event: EntryEvent | null;
   /** The callers wait: a JobSettled follows when each job has settled. */
   readonly watch?: boolean;
-  /** Set only if there is a single job. */
   readonly idempotency?: IdempotencyKey;
   /** Set only if there is a single job. */
   readonly source?: RerunSource;
@@ -148,8 +149,11 @@ export type EndedRun = {
 
 /** The job actor, as the other actors of its thread call it. All changes are part of the turn's commit. */
 export interface JobCalls {
-  /** Why no new work is accepted at the moment; null: it is. Without a plugin: for a run, which may call any plugin. */
-  refusal(plugin?: string): Refusal | null;
+  /**
+   * Why no new work is accepted at the moment; null: it is. Without a plugin: for a run, which may call any plugin. `waitingRuns`: how many
+   * runs were accepted and have not begun; each will have a job.
+   */
+  refusal(plugin?: string, waitingRuns?: number): Refusal | null;
   /** The answers to calls with an Idempotency-Key. */
   readonly idempotency: IdempotencyStore;
   /** The jobs and runs that callers wait for. */
@@ -158,6 +162,8 @@ export interface JobCalls {
   createJobs(jobs: NewJobs, turn: Turn): void;
   /** Creates the job that stands for a run. It is never dispatched. */
   createRun(pipeline: string, group: JobGroup, payload: Uint8Array, turn: Turn): JobId;
+  /** As createRun, for roots that differ only in their payloads. They have blocks of their own. */
+  createRuns(pipeline: string, group: JobGroup, payloads: readonly Uint8Array[], turn: Turn): JobId[];
   settleRun(run: EndedRun, turn: Turn): void;
   /** The pause that holds the runs of this pipeline at their next step. Null: there is none. */
   pauseOf(pipeline: string): Pause | null;

@@ -41,6 +41,14 @@ export class RunJobs {
     return id;
   }
 
+  /** Runs that have not begun share no block with others. */
+  createAll(turn: Turn, pipeline: string, group: JobGroup, payloads: readonly Uint8Array[]): JobId[] {
+    this.#filling.delete(pipeline);
+    const ids = payloads.map(payload => this.create(turn, pipeline, group, payload));
+    this.#filling.delete(pipeline);
+    return ids;
+  }
+
   /**
    * Root runs share blocks: they have no baggage, and only their payloads may be large. Any other run has a block of its own, younger
    * than its parent's, because a tree is listed in the order of its blocks.

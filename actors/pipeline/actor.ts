@@ -5,15 +5,23 @@ import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
-import { type NewRun, type PipelineCalls, payloadGone, type SubmitReply } from '../job/protocol.ts';
+import {
+  type NewRun,
+  type PipelineCalls,
+  payloadGone,
+  type Refusal,
+  type SubmitJobsReply,
+  type SubmitReply,
+} from '../job/protocol.ts';
 import { findBlock } from '../job/records/block.ts';
 import { isWhole } from '../job/records/reruns.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
+import { AcceptedRuns } from './accepted-runs.ts';
 import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
-import { callEvent, type FailRun, type PipelineMessage, type StartRun } from './protocol.ts';
+import { callEvent, type FailRun, type PipelineMessage, type StartRun, type StartRuns } from './protocol.ts';
 import { definitionOf } from './reuse-sources.ts';
-import { idText } from './run.ts';
+import { idText, type Run } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
 import { beginRun } from './run-start.ts';
@@ -48,6 +56,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   const { store, jobs, wake, ancestor = ancestorIn(store) } = options;
   const { bodyOf = bodyIn(store), payloadOf = payloadIn(store) } = options;
   const table = new RunTable(options);
+  const accepted = new AcceptedRuns(table);
   const router = new RunRouter(table, ancestor, { bodyOf, payloadOf });
   let isFirstTurn = true;
 
@@ -65,7 +74,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       const detail = `${version.missing}: rerun it from the start`;
       return { kind: 'refused', refusal: 'not_kept', detail };
     }
-    const refusal = version ? (jobs.refusal() ?? (table.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
+    const refusal = version ? refusalOf(accepted.count) : 'unknown_pipeline';
     if (!version || refusal !== null) return { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' };
     const paused = jobs.pauseRefusal(pipeline);
     if (paused) return paused;
@@ -89,15 +98,47 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return { kind: 'accepted', id };
   }
 
+  function startAll(message: StartRuns, turn: Turn): void {
+    const { idempotency, replyTo } = message;
+    const known = idempotency && jobs.idempotency.answerAll(idempotency, turn);
+    turn.reply(replyTo, known ?? acceptAll(message, turn));
+  }
+
+  /** As many of the runs as there is room for. */
+  function acceptAll({ pipeline, payloads, submittedBy, idempotency }: StartRuns, turn: Turn): SubmitJobsReply {
+    const version = table.versions.current(pipeline);
+    if (!version) return { kind: 'refused', refusal: 'unknown_pipeline' };
+    const refusal = refusalOf(accepted.count);
+    if (refusal) return { kind: 'refused', refusal };
+    const paused = jobs.pauseRefusal(pipeline);
+    if (paused) return paused;
+    const full = payloads.findIndex((_, index) => refusalOf(accepted.count + index) !== null);
+    const taken = full < 0 ? payloads : payloads.slice(0, full);
+    const ids = Buffer.concat(accepted.accept(version, submittedBy, callEvent, taken));
+    if (idempotency) jobs.idempotency.remember(idempotency, ids, turn);
+    return { kind: 'accepted', ids };
+  }
+
+  /** Why no run is accepted while so many have been accepted and not begun. */
+  function refusalOf(waitingRuns: number): Refusal | null {
+    return jobs.refusal(undefined, waitingRuns) ?? (table.isFullOfRuns ? 'queue_full' : null);
+  }
+
+  /** The open run. */
+  function runOf(id: JobId): Run | undefined {
+    accepted.beginIfWaiting(id);
+    return table.runs.find(idText(id));
+  }
+
   /** The edge receives a JobSettled when the run ends. */
   function awaitRun(id: JobId, turn: Turn): void {
     // A run whose condition is false has settled already.
-    if (table.runs.find(idText(id))) jobs.awaited.add(id);
+    if (runOf(id)) jobs.awaited.add(id);
     else jobs.awaited.addKnown(id, turn);
   }
 
   function failRun({ id, error, atOnce }: FailRun): void {
-    const run = table.runs.find(idText(id));
+    const run = runOf(id);
     if (!run) return;
     if (atOnce) finishRun(table, run, failedWith(error));
     else table.fail(run, error);
@@ -107,6 +148,9 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     switch (message.kind) {
       case 'start_run':
         start(message, turn);
+        break;
+      case 'start_runs':
+        startAll(message, turn);
         break;
       case 'prune':
         table.dedupe.sweepSoon();
@@ -124,6 +168,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     begin(turn) {
       table.begin(turn);
       router.expansion.renew();
+      accepted.renew();
       router.deferred.renew();
       if (isFirstTurn) {
         table.versions.sweep(turn);
@@ -151,24 +196,24 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       router.drain();
       return reply;
     },
-    isOpen: id => table.runs.find(idText(id)) !== undefined,
-    callerOf: id => table.runs.find(idText(id))?.outer?.run ?? null,
+    isOpen: id => runOf(id) !== undefined,
+    callerOf: id => runOf(id)?.outer?.run ?? null,
     begun(id) {
-      const run = table.runs.find(idText(id));
+      const run = runOf(id);
       if (!run?.parent) return null;
       const { root, parent, hooked, outer } = run;
       return { root, parent, hooked, run: outer };
     },
     haveWaitingEvents: root => router.deferred.areBelow(root),
     cancelRun(id) {
-      const run = table.runs.find(idText(id));
+      const run = runOf(id);
       const isNew = run !== undefined && table.cancel(run);
       router.drain();
       return isNew;
     },
     advance() {
       do router.drain();
-      while (router.deferred.step() || router.expansion.step());
+      while (accepted.step() || router.deferred.step() || router.expansion.step());
     },
     close(turn) {
       table.flush();
@@ -176,7 +221,13 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       options.onRuns?.(runs, settled);
       router.reuse.flush();
       const isSweeping = table.sources.sweep(turn.batch);
-      if (isSweeping || table.dedupe.sweep(turn) || router.expansion.isWaiting || router.deferred.isWaiting)
+      if (
+        isSweeping ||
+        table.dedupe.sweep(turn) ||
+        router.expansion.isWaiting ||
+        router.deferred.isWaiting ||
+        accepted.isWaiting
+      )
         turn.after(wake);
     },
   };

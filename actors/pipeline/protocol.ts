@@ -18,6 +18,14 @@ export type StartRun = NewRun & {
   readonly watch: boolean;
 };
 
+/** From the edge: run a pipeline once for each payload. A SubmitJobsReply follows the commit. */
+export type StartRuns = Omit<NewRun, 'payload' | 'source' | 'event'> & {
+  readonly kind: 'start_runs';
+  readonly replyTo: ReplyTo;
+  /** Packed maps. */
+  readonly payloads: readonly Uint8Array[];
+};
+
 /** From the ledger thread, at intervals: remove expired keys. */
 export type Prune = { readonly kind: 'prune' };
 
@@ -29,4 +37,4 @@ export type FailRun = {
   readonly atOnce: boolean;
 };
 
-export type PipelineMessage = StartRun | Prune | FailRun;
+export type PipelineMessage = StartRun | StartRuns | Prune | FailRun;

@@ -43,9 +43,20 @@ export type RunStart = {
 
 export function beginRun(table: RunTable, version: Version, start: RunStart): JobId {
   const id = unpinned(createRun(table, version.name, start));
-  const { called, context, depth, event } = start;
+  enterRun(table, version, id, { ...start, createdUs: table.turn.nowUs });
+  return id;
+}
+
+/** Begins the run of this job, which exists. */
+export function enterRun(
+  table: RunTable,
+  version: Version,
+  id: JobId,
+  start: RunStart & { readonly createdUs: number },
+): void {
+  const { called, context, depth, event, createdUs } = start;
   const stored: StoredRun = {
-    createdUs: table.turn.nowUs,
+    createdUs,
     submittedBy: start.submittedBy,
     root: start.root,
     hooked: start.hooked,
@@ -80,7 +91,6 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
   if (definition.if === null || holds(definition.if, atOnce(table, token))) {
     table.moves.push({ kind: 'enter', run, scope, node: first, token });
   } else finishRun(table, run, succeededWith(packedNull));
-  return id;
 }
 
 /** The data for the pipeline's own condition, which is evaluated within the turn. */

@@ -2,7 +2,7 @@
 import { Option } from 'commander';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
-import { readJsonOption } from '../payload.ts';
+import { readBytesOption, readJsonOption } from '../payload.ts';
 import { matching, parseMs } from '../quantity.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatMs, spanMs } from '../terminal/time.ts';
@@ -15,7 +15,7 @@ type SubmitOptions = {
   readonly timeout?: number;
   readonly idempotencyKey?: string;
 };
-export type CallOptions = SubmitOptions & { readonly async?: true };
+export type CallOptions = SubmitOptions & { readonly async?: true; readonly batch?: string };
 
 const submitOptions = {
   payload: ['--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'],
@@ -27,6 +27,10 @@ export function callOptions(): Option[] {
   return [
     new Option(...submitOptions.payload),
     new Option('--async', 'do not wait for the job'),
+    new Option(
+      '--batch <file>',
+      'one job for each line of a file, which is a payload; - reads stdin. It prints the ids',
+    ).conflicts(['payload', 'async', 'timeout']),
     new Option(...submitOptions.timeout).argParser(parseMs),
     new Option(...submitOptions.key).argParser(checkKey),
   ];
@@ -52,7 +56,7 @@ export function rerunOptions(): Option[] {
 }
 
 export const callStatuses =
-  '0 the job succeeded (with --async: was accepted), 1 the job failed, 5 the job or the wait for it timed out, 6 the job was cancelled';
+  '0 the job succeeded (with --async or --batch: was accepted), 1 the job failed, 5 the job or the wait for it timed out, 6 the job was cancelled, 69 the queue had no room for all of a batch';
 
 const checkKey = matching(/^[\x21-\x7e]{1,255}$/, 'a key has 1 to 255 visible ASCII characters.');
 
@@ -63,9 +67,34 @@ type AcceptedJob = {
   readonly command: string;
 };
 
-/** Resolves with the exit status. */
-export function callAndWait(path: string, call: ClientCall<CallOptions>): Promise<number> {
-  return submit(path, {}, call, call.options.async !== true);
+/** `query`: of a single call. Resolves with the exit status. */
+export function callAndWait(path: string, call: ClientCall<CallOptions>, query = ''): Promise<number> {
+  const { batch, async: isAsync } = call.options;
+  return batch === undefined ? submit(path + query, {}, call, isAsync !== true) : submitBatch(path, batch, call);
+}
+
+type AcceptedBatch = { readonly job_ids: readonly string[]; readonly accepted: number };
+
+async function submitBatch(path: string, file: string, call: ClientCall<CallOptions>): Promise<number> {
+  const { client, io, out } = call;
+  const lines = await readBytesOption('--batch', file, io);
+  const headers = { 'Content-Type': 'application/x-ndjson', ...keyHeader(call.options) };
+  const answer = await client.post<AcceptedBatch>(`${path}/batch`, { job_ids: true, accepted: true }, lines, headers);
+  await out.answer(answer, () => answer.job_ids);
+  const given = countLines(lines);
+  if (answer.accepted === given) return exitStatus.ok;
+  out.note(`the queue is full: the first ${answer.accepted} of ${given} payloads were accepted`);
+  return exitStatus.unavailable;
+}
+
+/** Lines with a payload. */
+function countLines(bytes: Uint8Array): number {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  return text.split('\n').filter(line => line.trim() !== '').length;
+}
+
+function keyHeader({ idempotencyKey }: SubmitOptions): { readonly [name: string]: string } {
+  return idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey };
 }
 
 /** Runs a settled job again. Resolves with the exit status. */
@@ -77,9 +106,8 @@ export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<num
 async function submit(path: string, body: object, call: ClientCall<SubmitOptions>, waits: boolean): Promise<number> {
   const { options, client, io, out } = call;
   const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
-  const headers = options.idempotencyKey === undefined ? {} : { 'Idempotency-Key': options.idempotencyKey };
   const given = payload === undefined ? body : { ...body, payload };
-  const accepted = await client.post<AcceptedJob>(path, { job_id: true }, given, headers);
+  const accepted = await client.post<AcceptedJob>(path, { job_id: true }, given, keyHeader(options));
   if (!waits) {
     await out.answer(accepted, () => [accepted.job_id]);
     return exitStatus.ok;

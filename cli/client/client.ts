@@ -32,6 +32,7 @@ export class Client {
     return readJson(await this.open('GET', path + queryText(query)), form);
   }
 
+  /** Bytes are sent as they are, with the Content-Type among the headers; any other body as JSON. */
   async post<Answer>(
     path: string,
     form: AnswerShape<Answer>,
@@ -67,7 +68,7 @@ export class Client {
     const timer = setTimeout(() => tooLate.abort(new TooLate()), answerMsMax);
     const headers: Record<string, string> = { ...more.headers };
     if (token !== null) headers['Authorization'] = `Bearer ${token}`;
-    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    if (body !== undefined) headers['Content-Type'] ??= 'application/json';
     try {
       const response = await this.#fetch(this.url + path, {
         method,
@@ -75,7 +76,7 @@ export class Client {
         // Redirects are not followed: a token is sent only to the given address.
         redirect: 'error',
         signal: more.signal ? AbortSignal.any([more.signal, tooLate.signal]) : tooLate.signal,
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(body !== undefined && { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),
       });
       if (!response.ok) throw await refusal(response);
       return response;

@@ -9,9 +9,10 @@ export const pipelineRun = clientCommand<CallOptions>({
   examples: [
     `headgate pipeline run greet-all --payload '{"people":["Ada","Grace"]}'`,
     'headgate pipeline run greet-all --async',
+    'headgate pipeline run greet-all --batch groups.ndjson',
   ],
   options: callOptions(),
   statuses: callStatuses,
   // This command waits itself, whatever the mode and time-out of the pipeline are.
-  run: call => callAndWait(`/pipeline/${segment(call.args[0]!)}?async=true`, call),
+  run: call => callAndWait(`/pipeline/${segment(call.args[0]!)}`, call, '?async=true'),
 });

@@ -9,6 +9,7 @@ export const pluginRun = clientCommand<CallOptions>({
   examples: [
     `headgate plugin run greet handle --payload '{"name":"Ada"}'`,
     'echo \'{"name":"Ada"}\' | headgate plugin run greet handle --payload - --json',
+    'headgate plugin run greet handle --batch people.ndjson',
   ],
   options: callOptions(),
   statuses: callStatuses,

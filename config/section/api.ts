@@ -8,6 +8,7 @@ import { readListen } from './listen.ts';
 import { readProtection } from './tls.ts';
 
 const bodyBytesDefault = 2 ** 20;
+const batchBytesDefault = 16 * 2 ** 20;
 
 export function readApi(root: SourceNode, reportAt: ReportAt): Config['api'] {
   const api = nodeAt(root, 'api');
@@ -20,6 +21,7 @@ export function readApi(root: SourceNode, reportAt: ReportAt): Config['api'] {
     listen: readListen(root, ['api', 'listen'], reportAt) ?? parseListen('127.0.0.1:8080')!,
     ...readProtection(root, 'api'),
     bodyBytesMax: readSize(nodeAt(api, 'max_body_size')),
+    batchBytesMax: readSize(nodeAt(api, 'batch_max_size'), batchBytesDefault),
     tokens: itemsOf(nodeAt(root, ...path)).map((item, index) => readToken(item, [...path, index], reportAt)),
   };
 }
@@ -47,6 +49,6 @@ function isRealTime(text: string, ms: number): boolean {
   return new Date(Date.UTC(year!, month!, 0)).getUTCDate() >= day! && day! >= 1;
 }
 
-export function readSize(node: SourceNode | undefined): number {
-  return parseSize(numberOf(node) ?? textOf(node)) ?? bodyBytesDefault;
+export function readSize(node: SourceNode | undefined, bytesDefault = bodyBytesDefault): number {
+  return parseSize(numberOf(node) ?? textOf(node)) ?? bytesDefault;
 }

@@ -136,6 +136,9 @@ const api = field.closedMap(
     listen: field.listen('The address at which the API listens. Default: `127.0.0.1:8080`.'),
     ...protection,
     max_body_size: field.size('The largest body of a request; a larger one gets 413. Default: `1MB`.'),
+    batch_max_size: field.size(
+      'The largest body of a batch; a larger one gets 413. Each of its payloads has at most `max_body_size`. Default: `16MB`.',
+    ),
     auth: field.closedMap(
       {
         tokens: field.listOf(

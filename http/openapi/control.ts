@@ -21,7 +21,10 @@ export function controlDocument(title: string, version: string, routes: readonly
 function operation(route: Route): JsonObject {
   const { method, path, section, summary, access, notes, body } = route;
   const parameters = [...pathParameters(path), ...queryParameters(route)];
-  const content = { 'application/json': { schema: body } };
+  const lines = route.batch && {
+    'application/x-ndjson': { schema: { type: 'string', description: 'One payload a line.' } },
+  };
+  const content = { 'application/json': { schema: body }, ...lines };
   return {
     operationId: operationIdOf(method, path),
     summary,

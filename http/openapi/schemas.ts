@@ -39,9 +39,16 @@ export const problemDetails = Type.Object({
   error: Type.String({ description: 'The same as detail.' }),
   request_id: Type.String(),
   errors: Type.Optional(
-    Type.Array(Type.Object({ pointer: Type.String(), message: Type.String() }), {
-      description: 'Present if there is more than one error.',
-    }),
+    Type.Array(
+      Type.Object({
+        index: Type.Optional(
+          Type.Integer({ description: 'Of a payload in a batch, from 0; the pointer leads into it.' }),
+        ),
+        pointer: Type.String(),
+        message: Type.String(),
+      }),
+      { description: 'Present if more than one thing is wrong, and for payloads of a batch.' },
+    ),
   ),
 });
 

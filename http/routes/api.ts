@@ -2,6 +2,7 @@
 import type { Route } from '../route.ts';
 import { actionRoutes } from './actions.ts';
 import { analyticsRoutes } from './analytics.ts';
+import { batchRoutes } from './batch.ts';
 import { configViewRoutes } from './config-view.ts';
 import { controlDocumentRoute, discoveryRoutes } from './discovery.ts';
 import { eventRoutes } from './events.ts';
@@ -19,6 +20,7 @@ import { vaultRoutes } from './vault.ts';
 
 export const apiRoutes: readonly Route[] = [
   ...executionRoutes,
+  ...batchRoutes,
   ...jobRoutes,
   ...rerunRoutes,
   ...runNowRoutes,

@@ -1,6 +1,6 @@
 // Execution: plugin calls and pipeline calls (docs/contract.md#plugin-call, docs/contract.md#pipeline-call).
 
-import type { RefusedWork, SubmitReply } from '../../actors/job/protocol.ts';
+import type { EntryEvent, RefusedWork, SubmitReply } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { callEvent } from '../../actors/pipeline/protocol.ts';
 import { firstStepCount } from '../../actors/pipeline/views/first-steps.ts';
@@ -47,8 +47,10 @@ export const takingProblems = [
   'overloaded',
 ] as const;
 
-/** Jobs of this command get an event. */
-const eventCommand = 'handle';
+/** The event of a call of this command: only jobs of `handle` get one. */
+export function eventOf({ name }: Command): EntryEvent | null {
+  return name === 'handle' ? callEvent : null;
+}
 
 /** The scopes of which one is needed to run a command. */
 const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
@@ -105,7 +107,7 @@ const callPlugin = route({
       command: command.name,
       payload: payload === undefined ? packedEmpty : pack(payload),
       submittedBy: caller!.origin,
-      event: command.name === eventCommand ? callEvent : null,
+      event: eventOf(command),
       asker: call,
       ...(idempotency && { idempotency }),
     };

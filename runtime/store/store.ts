@@ -20,6 +20,7 @@ export const tables = [
   'reruns', // job id (16) + id of its rerun (16) -> nothing; 1: the rerun reuses the jobs that succeeded
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
+  'accepted_runs', // block key (12) -> the number of runs in the block, which were accepted in a batch and have not begun, and the hash of their definition
   'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join; large ones stay as long as the run's job, because values in parts refer to them (runtime/parted.ts)
   'lists', // run id (16) + fork (4) -> a fan-out that is still being expanded, or a parked token
   'emissions', // job id (16), 0 (+ 0) -> the job's events that have not started runs yet, and the cursor in them

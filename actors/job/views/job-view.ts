@@ -9,7 +9,16 @@ import type { StoredAttempt } from '../records/attempt.ts';
 import type { NumberedAttempt } from '../records/attempts.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import { type Cancel, cancelAround, cancelOfJob } from '../records/cancel.ts';
-import { type JobGroup, pipelinePlugin, type Rerun, readTally, type Status, type Tally } from '../records/job.ts';
+import {
+  type JobGroup,
+  noneUnsuccessful,
+  pipelinePlugin,
+  type Rerun,
+  readTally,
+  type Status,
+  type Tally,
+  tallyOf,
+} from '../records/job.ts';
 import { isNeverStarted } from '../records/journal.ts';
 import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
 import { type Reruns, readReruns } from '../records/reruns.ts';
@@ -114,7 +123,10 @@ export class BlockJobs {
   /** How the jobs inside an open run have ended so far. */
   openCounts(index: number): Tally | null {
     const bytes = this.reader.get('runs', jobId(this.#key, index));
-    return bytes ? readOpenTally(bytes) : null;
+    if (bytes) return readOpenTally(bytes);
+    const isWaiting =
+      this.reader.count('accepted_runs') > 0 && this.reader.get('accepted_runs', this.#key) !== undefined;
+    return isWaiting ? { ...tallyOf(0, noneUnsuccessful()), unsettled: 0 } : null;
   }
 
   /** Null: no host has it, or its record is unusable. */

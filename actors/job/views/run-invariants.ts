@@ -1,11 +1,14 @@
 // Invariants between the open runs and their counters.
 
-import { jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
+import { decodeAccepted } from '../../pipeline/records/accepted-runs.ts';
 import { readCountsOf } from '../../pipeline/records/run.ts';
 import { readRunCounts } from '../../pipeline/records/run-counts.ts';
+import { pipelinePlugin } from '../records/job.ts';
 import type { Invariant } from './invariant.ts';
+import { openOf } from './job-view.ts';
 import { descendantsOf } from './jobs.ts';
 import { reuseInvariants } from './reuse-invariants.ts';
 
@@ -16,6 +19,7 @@ const treeJobsMax = 1024;
 export function runInvariants(reader: Reader): readonly Invariant[] {
   return [
     { name: 'open_runs_are_counted', table: 'run_counts', wrong: runsAreCounted },
+    { name: 'accepted_runs_are_whole', table: 'accepted_runs', wrong: acceptedAreWhole },
     { name: 'open_trees_are_counted', table: 'open_trees', wrong: treeIsCounted },
     ...reuseInvariants(reader),
   ];
@@ -30,12 +34,29 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
       found.runs++;
       found.settled += run.settled;
     }
+    for (const entry of reader.scan('accepted_runs', {})) {
+      const accepted = decodeAccepted(Buffer.from(entry.key), Buffer.from(entry.value));
+      if (Buffer.compare(accepted.hash, hash) === 0) found.runs += accepted.count;
+    }
     const { runs, settled } = readRunCounts(value);
     const name = Buffer.from(hash).toString('hex');
     if (found.runs !== runs) return `${found.runs} runs of the definition ${name} are open, but ${runs} are counted`;
     return found.settled === settled
       ? null
       : `${found.settled} jobs have settled in runs of the definition ${name}, but ${settled} are counted`;
+  }
+
+  function acceptedAreWhole(key: Uint8Array, value: Uint8Array): string | null {
+    const { count, hash } = decodeAccepted(Buffer.from(key), Buffer.from(value));
+    const open = openOf(reader, key);
+    const name = `the runs of the block ${Buffer.from(key).toString('hex')}`;
+    if (open?.plugin !== pipelinePlugin || open.unsettled !== count)
+      return `${name} have not begun, and are not all open`;
+    if (!reader.get('definitions', hash)) return `${name} have not begun, and their definition is missing`;
+    const begun = Array.from({ length: count }, (_, index) => index).find(index =>
+      reader.get('runs', jobId(key, index)),
+    );
+    return begun === undefined ? null : `${name} have not begun, and the run ${formatId(jobId(key, begun))} is open`;
   }
 
   function treeIsCounted(root: Uint8Array, value: Uint8Array): string | null {

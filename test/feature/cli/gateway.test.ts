@@ -133,6 +133,20 @@ test('plugin run takes its payload from a file', async () => {
   expect([absent.status, absent.stderr]).toEqual([2, expect.stringContaining(`${file}.absent cannot be read`)]);
 });
 
+test('plugin run --batch and pipeline run --batch make a job of each line, and print the ids', async () => {
+  const file = join(gateway.directory, 'batch.ndjson');
+  writeFileSync(file, '{"n":1}\n{"n":2}\n\n');
+  const { status, json } = await call('plugin', 'run', 'echo', 'say', '--batch', file, '--json');
+  expect([status, json]).toEqual([0, { job_ids: [uuid, uuid], accepted: 2 }]);
+  expect((await gateway.settled(json.job_ids[1])).result?.result).toEqual({ n: 2 });
+  const runs = await callAs({ stdin: '{}\n{}\n{}' }, 'pipeline', 'run', 'strict', '--batch', '-');
+  expect([runs.status, runs.stdout.trim().split('\n').length]).toEqual([0, 3]);
+  writeFileSync(file, '{"n":1}\n[]\n');
+  const refused = await call('plugin', 'run', 'echo', 'say', '--batch', file);
+  expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining('payload 1 must be an object')]);
+  expect((await call('plugin', 'run', 'echo', 'say', '--batch', file, '--async')).status).toBe(2);
+});
+
 test('plugin run --async does not wait; the same idempotency key gives the same job', async () => {
   const words = ['plugin', 'run', 'echo', 'say', '--async', '--idempotency-key', 'k-1'];
   const { status, json } = await call(...words, '--json');

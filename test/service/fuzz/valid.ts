@@ -20,12 +20,12 @@ export type Known = {
 
 /** Routes that do much work for one request. */
 const heavy = ['/system/reload', '/system/doctor', '/system/selfcheck'];
-/** The route of the document's operations. */
-const operationsPath = '/plugin/{plugin}/{command}';
+/** The routes of the document's operations. */
+const operationsPaths = ['/plugin/{plugin}/{command}', '/plugin/{plugin}/{command}/batch'];
 
 export function validRequests(routes: readonly Route[], known: Known): fc.Arbitrary<Request> {
   // There is no vault here: its routes have attacks of their own.
-  const others = routes.filter(({ path, access }) => path !== operationsPath && access.kind !== 'vault');
+  const others = routes.filter(({ path, access }) => !operationsPaths.includes(path) && access.kind !== 'vault');
   return fc.oneof(
     { weight: 60, arbitrary: operationRequests(known) },
     ...others.map(route => ({ weight: heavy.includes(route.path) ? 1 : 12, arbitrary: ofRoute(route, known) })),
@@ -63,10 +63,18 @@ function operations(known: Known): fc.Arbitrary<Request>[] {
     const body = schema
       ? fc.record({ payload: values(partOf(schema, ['properties', 'payload']), known.document) })
       : fc.oneof(fc.constant(undefined), fc.record({ payload: payloads }, { requiredKeys: [] }));
-    return fc
+    const single = fc
       .tuple(headersOf(known), body, types)
       .map(([headers, value, type]) => posted(target, headers, value, type));
+    const several = fc
+      .tuple(headersOf(known), fc.array(body, { minLength: 1, maxLength: 4 }), types)
+      .map(([headers, calls, type]) => posted(`${target}/batch`, headers, { payloads: calls.map(payloadOf) }, type));
+    return fc.oneof({ weight: 4, arbitrary: single }, { weight: 1, arbitrary: several });
   });
+}
+
+function payloadOf(call: unknown): unknown {
+  return (call as { readonly payload?: object } | undefined)?.payload ?? {};
 }
 
 function bodySchema(operation: JsonObject): JsonObject | undefined {
@@ -112,8 +120,9 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
   });
 }
 
-function bodyOf({ path, body }: Route, known: Known): fc.Arbitrary<unknown> {
+function bodyOf({ path, body, batch }: Route, known: Known): fc.Arbitrary<unknown> {
   if (path === '/actions') return actions(known);
+  if (batch) return fc.record({ payloads: fc.array(payloads, { minLength: 1, maxLength: 4 }) });
   return body === null ? fc.constant(undefined) : fc.option(bodies(body), { nil: undefined });
 }
 

@@ -40,6 +40,10 @@ export const accessTable: readonly Access[] = [
   row('POST /plugin/{plugin}/{command}', '/plugin/echo/say', ['plugin:ro', 'plugin:rw', '*'], 202),
   row('POST /plugin/{plugin}/{command}', '/plugin/echo/handle', ['plugin:rw', '*'], 202),
   row('POST /plugin/{plugin}/{command}', '/plugin/echo/say?wait=30s', ['plugin:ro', 'plugin:rw', '*'], 200),
+  // Without a body, for those who may.
+  row('POST /plugin/{plugin}/{command}/batch', '/plugin/echo/say/batch', ['plugin:ro', 'plugin:rw', '*'], 400),
+  row('POST /plugin/{plugin}/{command}/batch', '/plugin/echo/handle/batch', ['plugin:rw', '*'], 400),
+  row('POST /pipeline/{pipeline}/batch', '/pipeline/later/batch', ['plugin:rw', '*'], 400),
   row('POST /pipeline/{pipeline}', '/pipeline/later', ['plugin:rw', '*'], 202),
   row('POST /pipeline/{pipeline}', '/pipeline/now', ['plugin:rw', '*'], 200),
   row('POST /pipeline/{pipeline}', '/pipeline/now?async=true', ['plugin:rw', '*'], 202),

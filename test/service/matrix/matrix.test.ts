@@ -22,6 +22,7 @@ const gateway = shareGateway({
   ],
   api: {
     max_body_size: bodyBytesMax,
+    batch_max_size: bodyBytesMax,
     auth: { tokens: [...tokens, { name: 'test', token: everythingToken, scopes: ['*'] }] },
   },
 });

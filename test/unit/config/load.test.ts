@@ -31,7 +31,7 @@ describe('an empty configuration', () => {
       },
       api: {
         ...{ enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 8080 } },
-        ...{ bodyBytesMax: 1_048_576, tokens: [] },
+        ...{ bodyBytesMax: 1_048_576, batchBytesMax: 16_777_216, tokens: [] },
       },
       webhooks: { listen: { host: '127.0.0.1', port: 8081 }, endpoints: [] },
       tokens: {},

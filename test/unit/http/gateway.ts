@@ -220,6 +220,8 @@ export class MemoryEngine implements Engine {
     return reply;
   }
 
+  submitAll: Engine['submitAll'] = batch => this.#gate.submitAll(batch);
+
   watch(id: JobId, onJobEnd: OnJobEnd): void {
     if (this.isCrowded) onJobEnd('crowded');
     else setImmediate(() => this.onWatched(id, () => onJobEnd('settled')));

@@ -82,8 +82,10 @@ export interface components {
             /** @description The same as detail. */
             error: string;
             request_id: string;
-            /** @description Present if there is more than one error. */
+            /** @description Present if more than one thing is wrong, and for payloads of a batch. */
             errors?: {
+                /** @description Of a payload in a batch, from 0; the pointer leads into it. */
+                index?: number;
                 pointer: string;
                 message: string;
             }[];

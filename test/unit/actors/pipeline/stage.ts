@@ -283,7 +283,7 @@ export class Stage {
   #jobs(): JobCalls {
     return {
       refusal: () => null,
-      idempotency: { answer: () => null, remember() {} },
+      idempotency: { answer: () => null, answerAll: () => null, remember() {} },
       holdsChanged() {},
       pauseOf: name => (this.paused.has(name) ? pauseOf(name) : null),
       pauseRefusal: () => null,
@@ -299,6 +299,9 @@ export class Stage {
         detached: { coversEventsOf: () => false },
       },
       createJobs: jobs => this.#create(jobs),
+      createRuns: () => {
+        throw new Error('no test accepts runs in batches');
+      },
       createRun: (pipeline, group, payload) => {
         const job = this.#add('pipeline', pipeline, group, 0, payload, this.#newKey());
         job.status = 'running';

@@ -1,0 +1,128 @@
+// Runs that a batch has accepted and that have not begun. Thousands of runs do not fit into one turn, so their jobs are accepted in one
+// commit, and the runs begin block by block in the following turns, each with the definition that was in force when it was accepted.
+import { type BlockKey, blockOf, type JobId, jobId } from '../../runtime/ids.ts';
+import { packedEmpty } from '../../runtime/packing.ts';
+import type { EntryEvent } from '../job/protocol.ts';
+import { type Block, findBlock } from '../job/records/block.ts';
+import { keyText } from '../job/records/open.ts';
+import type { Version } from './definition-versions.ts';
+import { type AcceptedBlock, decodeAccepted, encodeAccepted } from './records/accepted-runs.ts';
+import { enterRun, type RunStart } from './run-start.ts';
+import type { RunTable } from './run-table.ts';
+
+export class AcceptedRuns {
+  readonly #table: RunTable;
+  /** By block, oldest first. */
+  readonly #waiting = new Map<string, AcceptedBlock>();
+  /** Blocks of this turn: they can be read from the next one on. */
+  #arriving: AcceptedBlock[] = [];
+  #begunInTurn = 0;
+  /** How many runs wait. */
+  count = 0;
+
+  constructor(table: RunTable) {
+    this.#table = table;
+    const { reader, setAside } = table;
+    for (const { key, value } of reader.scan('accepted_runs', {})) {
+      const own = Buffer.from(key);
+      const block = setAside.read('accepted_runs', own, () => decodeAccepted(own, Buffer.from(value)));
+      if (block) this.#add(block);
+    }
+  }
+
+  /** Accepts a run for each payload. */
+  accept(version: Version, submittedBy: string, event: EntryEvent, payloads: readonly Uint8Array[]): JobId[] {
+    const { batch, jobs, turn, versions } = this.#table;
+    const envelope = { ...event, dedupeKey: null };
+    const group = { ...rootGroup, submittedBy, event: envelope, context: packedEmpty };
+    const ids = jobs.createRuns(version.name, group, payloads, turn);
+    versions.keep(version, batch);
+    versions.count(version, ids.length, 0, 0, 0);
+    for (const [key, count] of blocksOf(ids)) {
+      const block = { key, count, hash: version.hash };
+      batch.put('accepted_runs', key, encodeAccepted(block));
+      this.#arriving.push(block);
+    }
+    this.count += ids.length;
+    return ids;
+  }
+
+  /** Begins a turn: the blocks of the last one can be read. */
+  renew(): void {
+    this.#begunInTurn = 0;
+    for (const block of this.#arriving) this.#waiting.set(keyText(block.key), block);
+    this.#arriving = [];
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.size > 0 || this.#arriving.length > 0;
+  }
+
+  /** Begins the runs of the oldest block. False: nothing more can be done in this turn. */
+  step(): boolean {
+    const { turn, isFull } = this.#table;
+    const [block] = this.#waiting.values();
+    if (!block || (this.#begunInTurn > 0 && (turn.isSpent || isFull))) return false;
+    this.#begin(block);
+    return true;
+  }
+
+  /** Begins the run, if it waits, with the others of its block. */
+  beginIfWaiting(id: JobId): void {
+    if (this.#waiting.size === 0) return;
+    const block = this.#waiting.get(keyText(blockOf(id)));
+    if (block) this.#begin(block);
+  }
+
+  #begin({ key, count, hash }: AcceptedBlock): void {
+    const table = this.#table;
+    const { batch, reader, setAside, versions } = table;
+    this.#waiting.delete(keyText(key));
+    this.count -= count;
+    this.#begunInTurn++;
+    // The record stays where the block cannot be read.
+    const starts = setAside.read('accepted_runs', key, () => startsOf(findBlock(reader, jobId(key, 0)), count));
+    if (!starts) return;
+    const version = versions.ofHash(hash);
+    versions.count(version, -count, 0, 0, 0);
+    batch.remove('accepted_runs', key);
+    for (const [index, start] of starts.entries()) enterRun(table, version, jobId(key, index), start);
+  }
+
+  #add(block: AcceptedBlock): void {
+    this.#waiting.set(keyText(block.key), block);
+    this.count += block.count;
+  }
+}
+
+/** What roots have in common that no job has caused. */
+const rootGroup = {
+  parent: null,
+  root: null,
+  depth: 0,
+  pipeline: null,
+  stepId: null,
+  run: null,
+  hooked: false,
+  rerun: null,
+};
+
+/** Each block, with the number of its ids. */
+function blocksOf(ids: readonly JobId[]): Iterable<readonly [BlockKey, number]> {
+  const blocks = new Map<string, [BlockKey, number]>();
+  for (const id of ids) {
+    const name = keyText(blockOf(id));
+    const block = blocks.get(name);
+    if (block) block[1]++;
+    else blocks.set(name, [Buffer.from(blockOf(id)), 1]);
+  }
+  return blocks.values();
+}
+
+function startsOf(block: Block | undefined, count: number): readonly (RunStart & { readonly createdUs: number })[] {
+  if (block?.count !== count) throw new Error('the block of accepted runs is not whole');
+  const { createdUs } = block;
+  const { submittedBy, event, context } = block.group(0);
+  const common = { ...rootGroup, submittedBy, event: event!, context, called: null, createdUs };
+  return Array.from({ length: count }, (_, index) => ({ ...common, payload: block.payload(index) }));
+}

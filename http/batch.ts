@@ -1,0 +1,249 @@
+// The payloads of a batch: JSON ({"payloads": [...]}) or NDJSON (one payload a line). They are found, parsed, checked and packed one by
+// one, in slices of a few milliseconds, so that other requests are answered in between. All batches share these slices.
+import { isUtf8 } from 'node:buffer';
+import { createHash, type Hash } from 'node:crypto';
+import { canonicalText, isObject } from '../runtime/json-value.ts';
+import { pack } from '../runtime/packing.ts';
+import { Dropped, type Sliced, Slices } from '../runtime/slices.ts';
+import { isNdjson } from './head.ts';
+import { readJson } from './json.ts';
+import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from './problem.ts';
+
+export const batchPayloadsMax = 10_000;
+/** Errors in one answer; reading stops there. */
+export const batchErrorsMax = 100;
+const hashBytes = 16;
+
+export type BatchCheck = {
+  /** The largest payload, in bytes of JSON. */
+  readonly payloadBytesMax: number;
+  /** What is wrong with a payload; its pointers lead into the payload. */
+  readonly check: (payload: object) => readonly ProblemItem[];
+  /** Whether the hash of all payloads is needed. */
+  readonly isHashed: boolean;
+  /** The caller has disconnected, or its body was refused: the rest need not be read. */
+  readonly isGone: () => boolean;
+};
+
+export type PayloadBatch = {
+  readonly kind: 'batch';
+  /** Packed. */
+  readonly payloads: readonly Uint8Array[];
+  /** Of the values of all payloads in their order, whatever the form of the body; empty unless asked for. */
+  readonly hash: Uint8Array;
+};
+
+const slices = new Slices(() => undefined);
+
+/** Reads all payloads, or says what is wrong. `bytes` must stay valid until then. */
+export async function readBatch(
+  contentType: string | undefined,
+  bytes: Buffer,
+  how: BatchCheck,
+): Promise<PayloadBatch | HttpProblem> {
+  if (!isUtf8(bytes)) return problem('invalid_json', 'the body is not valid UTF-8');
+  const reading = new Reading(bytes, how);
+  const share = slices.share();
+  try {
+    return await share.run(isNdjson(contentType) ? reading.lines() : reading.document());
+  } catch (error) {
+    if (error instanceof BatchFault) return problem(error.problemCode, error.message);
+    if (error instanceof Dropped) return problem('unavailable', 'the batch was not read to its end');
+    throw error;
+  }
+}
+
+/** The body as a whole is refused. */
+class BatchFault extends Error {
+  readonly problemCode: ProblemCode;
+  constructor(problemCode: ProblemCode, message: string) {
+    super(message);
+    this.problemCode = problemCode;
+  }
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const listStart = 0x5b;
+const backslash = 0x5c;
+const listEnd = 0x5d;
+const objectStart = 0x7b;
+const objectEnd = 0x7d;
+const newline = 0x0a;
+
+class Reading {
+  readonly #bytes: Buffer;
+  readonly #how: BatchCheck;
+  readonly #payloads: Uint8Array[] = [];
+  readonly #errors: (ProblemItem & { readonly index: number })[] = [];
+  readonly #hash: Hash | null;
+  #code: ProblemCode = 'invalid_payload';
+  #index = 0;
+  #at = 0;
+
+  constructor(bytes: Buffer, how: BatchCheck) {
+    this.#bytes = bytes;
+    this.#how = how;
+    this.#hash = how.isHashed ? createHash('sha256') : null;
+  }
+
+  /** One payload a line; empty lines are skipped. */
+  *lines(): Sliced<PayloadBatch | HttpProblem> {
+    const bytes = this.#bytes;
+    while (this.#at < bytes.length && !this.#isEnough) {
+      const found = bytes.indexOf(newline, this.#at);
+      const end = found < 0 ? bytes.length : found;
+      const start = this.#at;
+      this.#skipSpace(end);
+      if (this.#at < end) this.#take(start, end);
+      this.#at = end + 1;
+      yield;
+    }
+    return this.#end();
+  }
+
+  /** `{"payloads": [ … ]}` */
+  *document(): Sliced<PayloadBatch | HttpProblem> {
+    this.#expect(objectStart);
+    if (this.#peek() === objectEnd)
+      throw new BatchFault('invalid_request', '/payloads is required: a list of payloads');
+    for (let isFirst = true; isFirst || this.#peek() === comma; isFirst = false) {
+      if (!isFirst) this.#at++;
+      const key = this.#key();
+      if (key !== 'payloads')
+        throw new BatchFault('invalid_request', `/${key} is not a known field; known fields: payloads`);
+      if (!isFirst) throw new BatchFault('invalid_json', `the key "payloads" is there twice at byte ${this.#at}`);
+      if (this.#peek() !== listStart) throw new BatchFault('invalid_request', '/payloads must be a list');
+      yield* this.#elements();
+      if (this.#isEnough) return this.#end();
+    }
+    this.#expect(objectEnd);
+    if (this.#peek() !== undefined) throw malformed('nothing more', this.#at);
+    return this.#end();
+  }
+
+  *#elements(): Sliced<void> {
+    this.#at++;
+    if (this.#peek() === listEnd) this.#at++;
+    else {
+      for (let more = true; more && !this.#isEnough; ) {
+        this.#peek();
+        const start = this.#at;
+        this.#at = valueEnd(this.#bytes, start);
+        if (this.#at === start) throw malformed('a payload', start);
+        this.#take(start, this.#at);
+        yield;
+        more = this.#peek() === comma;
+        if (more) this.#at++;
+        else this.#expect(listEnd, '"," or "]"');
+      }
+    }
+  }
+
+  /** Parses, checks and packs a payload. */
+  #take(start: number, end: number): void {
+    if (this.#index === batchPayloadsMax) {
+      throw new BatchFault(
+        'invalid_request',
+        `a batch has at most ${batchPayloadsMax} payloads; send the rest in another one`,
+      );
+    }
+    const index = this.#index++;
+    const { payloadBytesMax, check } = this.#how;
+    if (end - start > payloadBytesMax) {
+      const message = `has ${end - start} bytes; a payload has at most ${payloadBytesMax}: api.max_body_size sets how many`;
+      this.#errors.push({ index, pointer: '', message });
+      return;
+    }
+    const reading = readJson(this.#bytes.subarray(start, end));
+    if (reading.kind === 'refused') {
+      this.#code = 'invalid_json';
+      this.#errors.push({ index, pointer: reading.pointer ?? '', message: `${reading.message} of the payload` });
+    } else if (!isObject(reading.value)) this.#errors.push({ index, pointer: '', message: 'must be an object' });
+    else {
+      const errors = check(reading.value);
+      if (errors.length > 0) for (const error of errors) this.#errors.push({ index, ...error });
+      else if (this.#errors.length === 0) {
+        this.#payloads.push(pack(reading.value));
+        this.#hash?.update(canonicalText(reading.value)).update('\n');
+      }
+    }
+  }
+
+  get #isEnough(): boolean {
+    return this.#errors.length >= batchErrorsMax || this.#how.isGone();
+  }
+
+  #end(): PayloadBatch | HttpProblem {
+    const errors = this.#errors.slice(0, batchErrorsMax);
+    const first = errors[0];
+    if (first) {
+      const others = errors.length === 1 ? '' : `; errors has ${errors.length} in all`;
+      const where = `payload ${first.index}${first.pointer === '' ? '' : `: ${first.pointer}`}`;
+      return problem(this.#code, `${where} ${first.message}${others}`, { errors });
+    }
+    if (this.#payloads.length === 0) return problem('invalid_request', 'a batch has at least one payload');
+    const hash = this.#hash?.digest().subarray(0, hashBytes) ?? new Uint8Array(0);
+    return { kind: 'batch', payloads: this.#payloads, hash };
+  }
+
+  /** The next byte that is no space; undefined: there is none. */
+  #peek(): number | undefined {
+    this.#skipSpace(this.#bytes.length);
+    return this.#bytes[this.#at];
+  }
+
+  #skipSpace(end: number): void {
+    while (this.#at < end && isSpace(this.#bytes[this.#at]!)) this.#at++;
+  }
+
+  #expect(byte: number, wanted = `"${String.fromCharCode(byte)}"`): void {
+    if (this.#peek() !== byte) throw malformed(wanted, this.#at);
+    this.#at++;
+  }
+
+  #key(): string {
+    if (this.#peek() !== quote) throw malformed('a key in quotes', this.#at);
+    const end = stringEnd(this.#bytes, this.#at);
+    const reading = readJson(this.#bytes.subarray(this.#at, end));
+    if (reading.kind === 'refused') throw malformed('a key in quotes', this.#at);
+    this.#at = end;
+    this.#expect(colon);
+    return String(reading.value);
+  }
+}
+
+function malformed(wanted: string, at: number): BatchFault {
+  return new BatchFault('invalid_json', `JSON is malformed: ${wanted} was expected at byte ${at}`);
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x09 || byte === 0x0d || byte === newline;
+}
+
+/** The end of the value that starts here: the comma or bracket behind it. Right for every valid value. */
+function valueEnd(bytes: Buffer, start: number): number {
+  let depth = 0;
+  let end = start;
+  for (; end < bytes.length; end++) {
+    const byte = bytes[end]!;
+    if (byte === quote) end = stringEnd(bytes, end) - 1;
+    else if (byte === objectStart || byte === listStart) depth++;
+    else if (byte === objectEnd || byte === listEnd) {
+      if (depth === 0) break;
+      depth--;
+    } else if (byte === comma && depth === 0) break;
+  }
+  return Math.min(end, bytes.length);
+}
+
+/** The end of the string that starts here, behind its closing quote. */
+function stringEnd(bytes: Buffer, start: number): number {
+  for (let end = bytes.indexOf(quote, start + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
+    let before = end;
+    while (bytes[before - 1] === backslash) before--;
+    if ((end - before) % 2 === 0) return end + 1;
+  }
+  return bytes.length;
+}

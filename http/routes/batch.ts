@@ -1,0 +1,119 @@
+// Batches: many calls of one command or one pipeline in one request and one commit (docs/contract.md#batch).
+import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
+import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import type { Config } from '../../config/config.ts';
+import { formatId, jobIdBytes } from '../../runtime/ids.ts';
+import type { JsonObject } from '../../runtime/packing.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import type { BatchSubmission } from '../../service/submissions.ts';
+import { batchErrorsMax, batchPayloadsMax, readBatch } from '../batch.ts';
+import { idempotencyKeyOf } from '../idempotency.ts';
+import { uuid } from '../openapi/schemas.ts';
+import { checkPayload } from '../payload.ts';
+import { type HttpProblem, isProblem } from '../problem.ts';
+import { type Answer, anyOf, type BodyLimit, type HttpCall, json, type Route, route } from '../route.ts';
+import { eventOf, findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
+
+const batchBody = Type.Object(
+  {
+    payloads: Type.Array(Type.Object({}), {
+      minItems: 1,
+      maxItems: batchPayloadsMax,
+      description: 'One for each job.',
+    }),
+  },
+  { additionalProperties: false },
+);
+const batchSchema = Type.Object({
+  job_ids: Type.Array(uuid, { description: 'In the order of the payloads.' }),
+  accepted: Type.Integer({ description: 'How many: less than the payloads where the queue has become full.' }),
+});
+
+const notes =
+  `The body is \`{"payloads": [ … ]}\`, or NDJSON with one payload a line (\`Content-Type: application/x-ndjson\`): at most ` +
+  `${batchPayloadsMax} payloads and \`api.batch_max_size\` bytes (16 MB by default), each payload at most \`api.max_body_size\`. All are ` +
+  'checked before any is taken: 400 lists what is wrong in `errors`, each item with the `index` of its payload and a `pointer` into ' +
+  `it, at most ${batchErrorsMax} items. Then all jobs are accepted in one commit. If the queue becomes full on the way, the first ` +
+  `payloads are accepted and \`accepted\` says how many; where none fits it is 503. ${idempotencyNotes}`;
+const answers = { 202: { description: 'The jobs are on disk.', schema: batchSchema } };
+const problems = ['invalid_payload', ...takingProblems] as const;
+
+export function batchLimit({ api }: Config): BodyLimit {
+  return { bytesMax: api.batchBytesMax, setting: 'api.batch_max_size' };
+}
+
+const pluginBatch = route({
+  method: 'POST',
+  path: '/plugin/{plugin}/{command}/batch',
+  section: 'Execution',
+  summary: 'Runs one command of a plugin once for each payload.',
+  access: anyOf('plugin:ro', 'plugin:rw'),
+  body: batchBody,
+  batch: batchLimit,
+  notes,
+  problems: ['unknown_plugin', 'unknown_command', ...problems],
+  answers,
+  find: ({ config, params, caller }) => findCommand(config, params.plugin, params.command, caller!),
+  async handle(call) {
+    const { plugin, command } = call.found;
+    const target = { plugin: plugin.name, command: command.name, event: eventOf(command) };
+    const reply = await submitBatch(call, '/plugin/{plugin}/{command}/batch', command.inputSchema, target);
+    return isProblem(reply) ? reply : answered(call, reply, plugin.name, command.name);
+  },
+});
+
+const pipelineBatch = route({
+  method: 'POST',
+  path: '/pipeline/{pipeline}/batch',
+  section: 'Execution',
+  summary: 'Runs a pipeline once for each payload, without waiting for the results.',
+  access: anyOf('plugin:rw'),
+  body: batchBody,
+  batch: batchLimit,
+  notes,
+  problems: ['unknown_pipeline', ...problems],
+  answers,
+  find: ({ config, params }) => findPipeline(config, params.pipeline),
+  async handle(call) {
+    const { name, inputSchema } = call.found;
+    const reply = await submitBatch(call, '/pipeline/{pipeline}/batch', inputSchema ?? null, { pipeline: name });
+    return isProblem(reply) ? reply : answered(call, reply, pipelinePlugin, name);
+  },
+});
+
+export const batchRoutes: readonly Route[] = [pluginBatch, pipelineBatch];
+
+async function submitBatch(
+  call: HttpCall,
+  path: string,
+  inputSchema: JsonObject | null,
+  target: BatchSubmission['target'],
+): Promise<SubmitJobsReply | HttpProblem> {
+  const { config, engine } = call;
+  const key = idempotencyKeyOf(call);
+  if (isProblem(key)) return key;
+  const batch = await readBatch(call.header('content-type'), call.body as Buffer, {
+    payloadBytesMax: config.api.bodyBytesMax,
+    check: payload => checkPayload(config, inputSchema, payload, ''),
+    isHashed: key !== null,
+    isGone: () => call.isGone,
+  });
+  call.releaseBody();
+  if (isProblem(batch)) return batch;
+  const idempotency = key?.('POST', path, [Buffer.from(batch.hash).toString('hex')]);
+  return engine.submitAll({
+    target,
+    payloads: batch.payloads,
+    submittedBy: call.caller!.origin,
+    asker: call,
+    ...(idempotency && { idempotency }),
+  });
+}
+
+function answered(call: HttpCall, reply: SubmitJobsReply, plugin: string, command: string): Answer {
+  if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
+  const { ids } = reply;
+  const texts: string[] = [];
+  for (let at = 0; at < ids.length; at += jobIdBytes) texts.push(`"${formatId(ids.subarray(at, at + jobIdBytes))}"`);
+  return json(202, `{"job_ids":[${texts.join(',')}],"accepted":${texts.length}}`);
+}

@@ -1,0 +1,124 @@
+// Batches through the real gateway: many calls in one request and one commit.
+import { expect, test } from 'vitest';
+import { type Gateway, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
+import { echo, worker } from '../../service/gateway/sources.ts';
+
+const each = { name: 'each', on: 'each', steps: [{ id: 'only', uses: 'echo' }] };
+const pipelines = [each, { name: 'strict', on: 'strict', input_schema: { n: 'integer' }, steps: [{ uses: 'strict' }] }];
+const strict = { code: echo, commands: { handle: { input_schema: { n: 'integer' } } } };
+const shared = shareGateway({
+  plugins: { echo, strict },
+  pipelines,
+  api: { batch_max_size: '1MB', max_body_size: '64KB' },
+});
+
+type Accepted = { readonly job_ids: readonly string[]; readonly accepted: number };
+const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
+
+async function batch(
+  gateway: Gateway,
+  path: string,
+  payloads: readonly object[],
+  headers?: { [name: string]: string },
+) {
+  const { status, body } = await gateway.call('POST', `${path}/batch`, { payloads }, headers && { headers });
+  return { status, body: body as unknown as Accepted };
+}
+
+test.each(['/plugin/echo/handle', '/plugin/echo/say'])(
+  'POST %s/batch makes a job of each payload, in order',
+  async path => {
+    const { status, body } = await batch(shared, path, numbered(3_000));
+    expect([status, body.accepted, new Set(body.job_ids).size]).toEqual([202, 3_000, 3_000]);
+    for (const n of [0, 1, 1_500, 2_999]) {
+      const job = await shared.settled(body.job_ids[n]!);
+      expect(job).toMatchObject({ status: 'succeeded', submitted_by: 'api:test', result: { result: { n } } });
+    }
+  },
+);
+
+test('POST /pipeline/{pipeline}/batch makes a run of each payload', async () => {
+  const { status, body } = await batch(shared, '/pipeline/each', numbered(200));
+  expect([status, body.accepted]).toEqual([202, 200]);
+  for (const [n, run] of (await shared.allSettled(body.job_ids)).entries())
+    expect(run).toMatchObject({ status: 'succeeded', plugin: 'pipeline', result: { result: { n } } });
+});
+
+test('a repeat with the same Idempotency-Key gets the same ids, in either form, and another batch 422', async () => {
+  for (const path of ['/plugin/echo/handle', '/pipeline/each']) {
+    const headers = { 'Idempotency-Key': `batch of ${path}` };
+    const first = await batch(shared, path, numbered(1_500), headers);
+    expect(first).toMatchObject({ status: 202, body: { accepted: 1_500 } });
+    expect(await batch(shared, path, numbered(1_500), headers)).toEqual(first);
+    const lines = numbered(1_500).map(payload => JSON.stringify(payload));
+    const asLines = { ...headers, 'Content-Type': 'application/x-ndjson' };
+    expect((await shared.call('POST', `${path}/batch`, lines.join('\n'), { headers: asLines })).body).toEqual(
+      first.body,
+    );
+    expect((await batch(shared, path, numbered(1_499), headers)).status).toBe(422);
+  }
+});
+
+test('a payload that does not fit refuses the batch, by index', async () => {
+  const payloads = [{ n: 1 }, { n: 'two' }, {}, { n: 'four' }];
+  for (const path of ['/plugin/strict/handle', '/pipeline/strict']) {
+    const { status, body } = await shared.call('POST', `${path}/batch`, { payloads });
+    expect({ path, status, body }).toMatchObject({
+      status: 400,
+      body: {
+        code: 'invalid_payload',
+        errors: [
+          { index: 1, pointer: '/n', message: 'must be integer' },
+          { index: 3, pointer: '/n', message: 'must be integer' },
+        ],
+      },
+    });
+    expect((await shared.call('GET', `/jobs?plugin=strict`)).body['total']).toBe(0);
+  }
+});
+
+test('a body over api.batch_max_size is 413, a payload over api.max_body_size 400', async () => {
+  const large = { text: 'x'.repeat(60_000) };
+  const full = await shared.call('POST', '/plugin/echo/handle/batch', { payloads: Array(17).fill(large) });
+  expect([full.status, (await batch(shared, '/plugin/echo/handle', Array(18).fill(large))).status]).toEqual([202, 413]);
+  const { status, body } = await shared.call('POST', '/plugin/echo/handle/batch', {
+    payloads: [{}, { text: 'x'.repeat(70_000) }],
+  });
+  expect([status, body['errors']]).toEqual([
+    400,
+    [{ index: 1, pointer: '', message: expect.stringMatching(/at most 65536/) }],
+  ]);
+});
+
+test('a queue that becomes full takes the first payloads and says how many; one that is full is 503', async () => {
+  const gateway = await startGateway({ plugins: { worker }, service: { max_queue_depth: 100 } });
+  const path = '/plugin/worker/handle';
+  const headers = { 'Idempotency-Key': 'partly' };
+  const payloads = numbered(150).map(payload => ({ ...payload, gate: 'full' }));
+  const first = await batch(gateway, path, payloads, headers);
+  expect(first).toMatchObject({ status: 202, body: { accepted: 100 } });
+  expect(first.body.job_ids).toHaveLength(100);
+  const full = await gateway.call('POST', `${path}/batch`, { payloads: [{}] });
+  expect([full.status, full.body['code'], full.headers.get('retry-after')]).toEqual([503, 'queue_full', '1']);
+  // The repeat shows the first answer.
+  expect(await batch(gateway, path, payloads, headers)).toEqual(first);
+  gateway.open('full');
+  await gateway.allSettled(first.body.job_ids);
+});
+
+test('runs of a batch survive a kill before they have begun; one of them can be cancelled', async () => {
+  const gateway = await startGateway({ plugins: { echo }, pipelines: [each] });
+  const { status, body } = await batch(gateway, '/pipeline/each', numbered(3_000));
+  expect([status, body.accepted]).toEqual([202, 3_000]);
+  const last = body.job_ids.at(-1)!;
+  expect(await gateway.call('POST', `/job/${last}/cancel`)).toMatchObject({
+    status: 200,
+    body: { status: 'cancelled' },
+  });
+  await gateway.kill9();
+  await gateway.start();
+  const ended = await gateway.allSettled(body.job_ids);
+  expect(ended.map(run => run.status)).toEqual([...Array(2_999).fill('succeeded'), 'cancelled']);
+  expect((await gateway.call('GET', '/jobs?plugin=echo&limit=1')).body['total']).toBe(2_999);
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+});

@@ -1,0 +1,121 @@
+// The payloads of a batch: what JSON.parse of the whole body would find, or what is wrong and where.
+import { describe, expect, test } from 'vitest';
+import { type BatchCheck, batchErrorsMax, batchPayloadsMax, readBatch } from '../../../http/batch.ts';
+import { readJson } from '../../../http/json.ts';
+import { isProblem } from '../../../http/problem.ts';
+import { unpack } from '../../../runtime/packing.ts';
+import { fc } from '../../support/seed.ts';
+
+const ndjson = 'application/x-ndjson';
+const anything: BatchCheck = { payloadBytesMax: 1_000, check: () => [], isHashed: true, isGone: () => false };
+
+async function read(body: string, type = 'application/json', how: Partial<BatchCheck> = {}) {
+  const batch = await readBatch(type, Buffer.from(body), { ...anything, ...how });
+  if (isProblem(batch)) return { code: batch.code, detail: batch.detail, errors: batch.errors };
+  return { payloads: batch.payloads.map(payload => unpack(payload)), hash: Buffer.from(batch.hash).toString('hex') };
+}
+
+const payloads = fc.array(
+  fc.dictionary(fc.string({ unit: 'grapheme', maxLength: 5 }), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 }),
+  {
+    minLength: 1,
+    maxLength: 20,
+  },
+);
+
+describe('any payloads', () => {
+  test('are read alike from JSON and from NDJSON, however they are written', async () => {
+    await fc.assert(
+      fc.asyncProperty(payloads, fc.constantFrom(0, 1, '\t'), async (given, indent) => {
+        const asJson = JSON.stringify({ payloads: given }, null, indent);
+        const whole = readJson(Buffer.from(asJson));
+        fc.pre(whole.kind === 'value');
+        const fromJson = await read(asJson, undefined, { payloadBytesMax: 1e6 });
+        expect(fromJson).toMatchObject(whole.value as object);
+        const lines = given.map(each => JSON.stringify(each)).join('\r\n');
+        expect(await read(`${lines}\n\n`, ndjson, { payloadBytesMax: 1e6 })).toEqual(fromJson);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('cut anywhere, JSON is refused', async () => {
+    const whole = '{ "payloads" : [ {"a":"x\\"]}"} , {"b":[1,{"c":"}"}]} ] } ';
+    expect(await read(whole)).toHaveProperty('payloads', [{ a: 'x"]}' }, { b: [1, { c: '}' }] }]);
+    for (let end = 0; end < whole.trimEnd().length; end++)
+      expect(await read(whole.slice(0, end)), whole.slice(0, end)).toMatchObject({
+        code: expect.stringMatching(/^invalid_/),
+      });
+  });
+});
+
+describe('the hash', () => {
+  test('is that of the values, not of the text', async () => {
+    const a = await read('{"payloads":[{"a":1,"b":2},{}]}');
+    expect(await read('{"b":2.0,"a":1}\n{}', ndjson)).toEqual({ ...a, payloads: [{ a: 1, b: 2 }, {}] });
+    expect((await read('{"payloads":[{},{"a":1,"b":2}]}')).hash).not.toBe(a.hash);
+  });
+});
+
+const refused: readonly (readonly [body: string, code: string, detail: RegExp])[] = [
+  ['', 'invalid_json', /"{" was expected at byte 0/],
+  ['[]', 'invalid_json', /"{" was expected at byte 0/],
+  ['{}', 'invalid_request', /^\/payloads is required/],
+  ['{"payloads":{}}', 'invalid_request', /^\/payloads must be a list/],
+  ['{"payloads":[]}', 'invalid_request', /at least one payload/],
+  ['{"payloads":[{}],"wait":1}', 'invalid_request', /^\/wait is not a known field; known fields: payloads/],
+  ['{"payloads":[{}],"payloads":[{}]}', 'invalid_json', /"payloads" is there twice/],
+  ['{"payloads":[{}],}', 'invalid_json', /a key in quotes was expected at byte 17/],
+  ['{"payloads":[{},]}', 'invalid_json', /a payload was expected at byte 16/],
+  ['{"payloads":[{}{}]}', 'invalid_json', /payload 0 there is more after/],
+  ['{"payloads":[{} ]} x', 'invalid_json', /nothing more was expected at byte 19/],
+  ['{"payloads":[{},1]}', 'invalid_payload', /^payload 1 must be an object/],
+  ['{"payloads":[{"a":1,"a":2}]}', 'invalid_json', /^payload 0 the key "a" is there twice at byte 7 of the payload/],
+  ['{"payloads":[{},{"a":12345678901234567890}]}', 'invalid_json', /^payload 1: \/a .*rounded/],
+  ['{"payloads":[{"__proto__":{}}]}', 'invalid_json', /"__proto__" is not allowed/],
+  [
+    `{"payloads":[{"a":"${'x'.repeat(1_000)}"}]}`,
+    'invalid_payload',
+    /payload 0 has 1008 bytes; .*at most 1000: api.max_body_size/,
+  ],
+];
+
+describe('a body that is refused', () => {
+  test.each(refused)('%s', async (body, code, detail) => {
+    expect(await read(body)).toMatchObject({ code, detail: expect.stringMatching(detail) });
+  });
+
+  test('invalid UTF-8', async () => {
+    expect(await readBatch(undefined, Buffer.of(0x7b, 0xff), anything)).toMatchObject({ code: 'invalid_json' });
+  });
+
+  test('more payloads than the limit', async () => {
+    const full = await read('{}\n'.repeat(batchPayloadsMax), ndjson);
+    expect(full.payloads).toHaveLength(batchPayloadsMax);
+    const over = await read('{}\n'.repeat(batchPayloadsMax + 1), ndjson);
+    expect(over).toMatchObject({ code: 'invalid_request', detail: expect.stringMatching(/at most 10000 payloads/) });
+  });
+
+  test('lists what is wrong by index, up to a limit', async () => {
+    const check = (payload: object) => ('bad' in payload ? [{ pointer: '/bad', message: 'is not a known field' }] : []);
+    const one = await read('{"payloads":[{},{"bad":1},{},{"bad":2}]}', undefined, { check });
+    expect(one).toEqual({
+      code: 'invalid_payload',
+      detail: 'payload 1: /bad is not a known field; errors has 2 in all',
+      errors: [1, 3].map(index => ({ index, pointer: '/bad', message: 'is not a known field' })),
+    });
+    const many = await read('{"bad":1}\n'.repeat(batchErrorsMax + 1), ndjson, { check });
+    expect(many.errors).toHaveLength(batchErrorsMax);
+  });
+
+  test('reading stops when the caller is gone', async () => {
+    let taken = 0;
+    const isGone = () => taken === 3;
+    const check = () => {
+      taken++;
+      return [];
+    };
+    await read('{}\n'.repeat(100), ndjson, { check, isGone });
+    expect(taken).toBe(3);
+  });
+});
