@@ -113,7 +113,7 @@ class Reading {
       const key = this.#key();
       if (key !== 'payloads')
         throw new BatchFault('invalid_request', `/${key} is not a known field; known fields: payloads`);
-      if (!isFirst) throw new BatchFault('invalid_json', `the key "payloads" is there twice at byte ${this.#at}`);
+      if (!isFirst) throw new BatchFault('invalid_json', `the key "payloads" occurs twice at byte ${this.#at}`);
       if (this.#peek() !== listStart) throw new BatchFault('invalid_request', '/payloads must be a list');
       yield* this.#elements();
       if (this.#isEnough) return this.#end();

@@ -185,6 +185,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       open.retrying = 1;
       batch.put('open', key, open.encode());
     },
+    accepted_runs_are_whole: batch => batch.put('accepted_runs', nowhere, pack([1, Buffer.alloc(16)])),
     open_trees_are_counted: (batch, _, { held }) => batch.put('open_trees', held, pack(7)),
     reruns_refer_back: (batch, _, { ok, dead }) => batch.put('reruns', rerunKey(ok, dead), Buffer.alloc(0)),
     reruns_are_listed: (batch, _, { dead, again }) => batch.remove('reruns', rerunKey(dead, again)),
