@@ -1,6 +1,6 @@
 // Records that a process finds undecodable: its reads of them give bytes that are none. What the disk should have had stays beside,
 // for the questions about it. A tree with such a record is damaged, and may stop where it is; everything else goes on.
-import { blockOf, parseId } from '../../../runtime/ids.ts';
+import { blockOf, jobId, parseId } from '../../../runtime/ids.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Commits } from './commits.ts';
@@ -40,7 +40,7 @@ export class Poison {
   /** One of the records that work goes by; false: there are none. */
   strike(dice: Dice): boolean {
     const table = dice.pick(poisonable);
-    const keys = Array.from(this.#truth.keys(table, {})).filter(key => table !== 'runs' || key.length === runKeyBytes);
+    const keys = Array.from(this.#truth.keys(table, {})).filter(key => this.#isWorkedBy(table, key));
     if (keys.length === 0) return false;
     const key = Buffer.from(dice.pick(keys));
     this.#count++;
@@ -48,6 +48,12 @@ export class Poison {
     this.#records.set(nameOf(table, key), { table, key });
     if (table === 'open' || table === 'retries') this.#commits.poisoned(key);
     return true;
+  }
+
+  /** An action goes by its own record, and needs the one of its job no more. */
+  #isWorkedBy(table: Table, key: Uint8Array): boolean {
+    if (table === 'runs') return key.length === runKeyBytes;
+    return table !== 'open' || this.#truth.get('actions', jobId(Buffer.from(key), 0)) === undefined;
   }
 
   has(table: Table, key: Uint8Array): boolean {
