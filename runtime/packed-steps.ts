@@ -38,7 +38,8 @@ function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes
   for (let left = mapCount(bytes, at); left > 0; left--) {
     const value = skipValue(bytes, here);
     if (isText(bytes, here, key)) return value;
-    here = yield* skipInSteps(bytes, value, 1, stepBytes);
+    here = endWithin(bytes, value, value + stepBytes);
+    if (here < 0) here = yield* skipInSteps(bytes, value, 1, stepBytes);
     if (here < stepEnd) continue;
     yield;
     stepEnd = here + stepBytes;
@@ -58,7 +59,8 @@ export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], 
   for (let left = mapCount(bytes); left > 0; left--) {
     const entry = here;
     const value = skipValue(bytes, entry);
-    here = yield* skipInSteps(bytes, value, 1, stepBytes);
+    here = endWithin(bytes, value, value + stepBytes);
+    if (here < 0) here = yield* skipInSteps(bytes, value, 1, stepBytes);
     const isLeftOut = keys.some(
       key => key.length === value - entry && Buffer.compare(key, bytes.subarray(entry, value)) === 0,
     );
@@ -81,7 +83,9 @@ export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, s
   const isMap = mapCount(bytes) >= 0;
   for (let left = isMap ? mapCount(bytes) : listCount(bytes); left > 0; left--) {
     if (test(here)) return true;
-    here = yield* skipInSteps(bytes, here, isMap ? 2 : 1, stepBytes);
+    const value = isMap ? skipValue(bytes, here) : here;
+    here = endWithin(bytes, value, value + stepBytes);
+    if (here < 0) here = yield* skipInSteps(bytes, value, 1, stepBytes);
     if (here < stepEnd) continue;
     yield;
     stepEnd = here + stepBytes;
@@ -146,20 +150,34 @@ function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolea
   return { end, taken };
 }
 
-/** The end of the packed value at `at` if it equals the given value; otherwise -1. Stops reading at the length of the given value. */
-export function endOfEqual(bytes: Uint8Array, at: number, wanted: unknown): number {
+/** Finds the end of the packed value at an offset if it equals another value; otherwise -1. */
+export type EndOfEqual = (bytes: Uint8Array, at: number) => number;
+
+/** A comparison that stops reading at the length of the wanted value. */
+export function equalTo(wanted: unknown): EndOfEqual {
   if (Array.isArray(wanted)) {
-    if (listCount(bytes, at) !== wanted.length) return -1;
-    let here = contentsOf(bytes, at);
-    for (let i = 0; i < wanted.length && here >= 0; i++) here = endOfEqual(bytes, here, wanted[i]);
-    return here;
+    const items = wanted.map(equalTo);
+    return (bytes, at) => {
+      if (listCount(bytes, at) !== items.length) return -1;
+      let here = contentsOf(bytes, at);
+      for (let i = 0; i < items.length && here >= 0; i++) here = items[i]!(bytes, here);
+      return here;
+    };
   }
-  if (typeof wanted === 'object' && wanted !== null)
-    return endOfEqualMap(bytes, at, wanted as { readonly [key: string]: unknown });
-  if (listCount(bytes, at) >= 0 || mapCount(bytes, at) >= 0) return -1;
+  if (typeof wanted === 'object' && wanted !== null) return equalToMap(wanted as { readonly [key: string]: unknown });
+  if (typeof wanted === 'string') {
+    const text = Buffer.from(wanted);
+    return (bytes, at) => (isText(bytes, at, text) ? skipValue(bytes, at) : -1);
+  }
+  return (bytes, at) => endOfScalar(bytes, at, wanted);
+}
+
+function endOfScalar(bytes: Uint8Array, at: number, wanted: unknown): number {
+  const head = bytes[at]!;
+  // Integers from 0 to 127 are most frequent, and need no decoding.
+  if (head < 0x80) return head === wanted ? at + 1 : -1;
+  if (listCount(bytes, at) >= 0 || mapCount(bytes, at) >= 0 || textFrom(bytes, at) >= 0) return -1;
   const end = skipValue(bytes, at);
-  if (typeof wanted === 'string') return isText(bytes, at, Buffer.from(wanted)) ? end : -1;
-  if (textFrom(bytes, at) >= 0) return -1;
   const found = unpack(bytes.subarray(at, end));
   // Integers that a double cannot represent are decoded as bigint.
   const isSame =
@@ -167,13 +185,16 @@ export function endOfEqual(bytes: Uint8Array, at: number, wanted: unknown): numb
   return isSame ? end : -1;
 }
 
-function endOfEqualMap(bytes: Uint8Array, at: number, wanted: { readonly [key: string]: unknown }): number {
-  if (mapCount(bytes, at) !== Object.keys(wanted).length) return -1;
-  let here = contentsOf(bytes, at);
-  for (let left = mapCount(bytes, at); left > 0 && here >= 0; left--) {
-    const value = skipValue(bytes, here);
-    const key = String(unpack(bytes.subarray(here, value)));
-    here = Object.hasOwn(wanted, key) ? endOfEqual(bytes, value, wanted[key]) : -1;
-  }
-  return here;
+function equalToMap(wanted: { readonly [key: string]: unknown }): EndOfEqual {
+  const entries = new Map(Object.entries(wanted).map(([key, value]) => [key, equalTo(value)]));
+  return (bytes, at) => {
+    if (mapCount(bytes, at) !== entries.size) return -1;
+    let here = contentsOf(bytes, at);
+    for (let left = entries.size; left > 0 && here >= 0; left--) {
+      const value = skipValue(bytes, here);
+      const isEqual = entries.get(String(unpack(bytes.subarray(here, value))));
+      here = isEqual ? isEqual(bytes, value) : -1;
+    }
+    return here;
+  };
 }

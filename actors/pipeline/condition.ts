@@ -1,6 +1,6 @@
 // Evaluates conditions inline, without a job, in time linear in the size of the data.
 import type { Condition, Operator } from '../../config/pipeline/definition.ts';
-import { endOfEqual } from '../../runtime/packed-steps.ts';
+import { equalTo } from '../../runtime/packed-steps.ts';
 import type { Json } from '../../runtime/packing.ts';
 import { compilePattern, matchStepsMax, type Pattern } from '../../runtime/pattern.ts';
 import { listCount } from '../../runtime/splice.ts';
@@ -56,7 +56,7 @@ function isMetBy(found: Json | LargeValue, { op, value }: Extract<Condition, { r
  * Tests a list or map without decoding all of it: equality stops at the length of `wanted`, and `contains` reads element by element.
  */
 function testLarge(op: Operator, { bytes, some }: LargeValue, wanted: Json): boolean {
-  const isEqual = (value: Json) => endOfEqual(bytes, 0, value) >= 0;
+  const isEqual = (value: Json) => equalTo(value)(bytes, 0) >= 0;
   switch (op) {
     case 'exists':
       return wanted === true;
@@ -66,9 +66,11 @@ function testLarge(op: Operator, { bytes, some }: LargeValue, wanted: Json): boo
       return !isEqual(wanted);
     case 'in':
       return (wanted as readonly Json[]).some(isEqual);
-    case 'contains':
+    case 'contains': {
       if (listCount(bytes) < 0 && typeof wanted !== 'string') return false;
-      return some(`contains ${JSON.stringify(wanted)}`, at => endOfEqual(bytes, at, wanted) >= 0);
+      const endOfEqual = equalTo(wanted);
+      return some(`contains ${JSON.stringify(wanted)}`, at => endOfEqual(bytes, at) >= 0);
+    }
     default:
       return false;
   }

@@ -18,5 +18,6 @@ export function parkedAt(node: number, { id: scope }: Scope, token: Token): Park
 
 /** The token of a job that emitted very many events: it divides into one token per event. */
 export function parkedBeforeEvents(node: number, scope: Scope, token: Token, events: Uint8Array): ParkedPlan {
-  return { ...parkedAt(node, scope, token), isBehindJob: true, list: unpinned(events), hasEvents: true };
+  const result = unpinned(token.result);
+  return { ...parkedAt(node, scope, token), isBehindJob: true, list: unpinned(events), result, hasEvents: true };
 }

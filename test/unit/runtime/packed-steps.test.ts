@@ -1,6 +1,6 @@
 // Looks into packed values in steps: what they find is what decoding finds, and no step takes more than its bytes.
 import { describe, expect, it } from 'vitest';
-import { endOfEqual, entriesWithout, jsonInSteps, someElement, spanInSteps } from '../../../runtime/packed-steps.ts';
+import { entriesWithout, equalTo, jsonInSteps, someElement, spanInSteps } from '../../../runtime/packed-steps.ts';
 import { type Json, pack, unpack } from '../../../runtime/packing.ts';
 import {
   bytesOf,
@@ -74,7 +74,7 @@ describe.each(stepBytes)('in steps of %d bytes', bytes => {
   it('elements and keys are tested one by one', () => {
     const has = (value: Json, wanted: Json) => {
       const packed = pack(value);
-      return run(someElement(packed, at => endOfEqual(packed, at, wanted) >= 0, bytes)).found;
+      return run(someElement(packed, at => equalTo(wanted)(packed, at) >= 0, bytes)).found;
     };
     expect(has(numbers, 1_999)).toBe(true);
     expect(has(numbers, 2_000)).toBe(false);
@@ -98,12 +98,12 @@ it('equality is that of the values', () => {
   for (const [i, value] of values.entries()) {
     const packed = pack([value, 'behind']);
     for (const [j, wanted] of values.entries()) {
-      const end = endOfEqual(packed, contentsOf(packed), wanted);
+      const end = equalTo(wanted)(packed, contentsOf(packed));
       expect(end, `${i} and ${j}`).toBe(i === j ? packed.length - pack('behind').length : -1);
     }
   }
-  expect(endOfEqual(pack({ a: 1, b: 2 }), 0, { b: 2, a: 1 })).toBeGreaterThan(0);
-  expect(endOfEqual(pack({ a: 1, b: 2 }), 0, { a: 1, c: 2 })).toBe(-1);
+  expect(equalTo({ b: 2, a: 1 })(pack({ a: 1, b: 2 }), 0)).toBeGreaterThan(0);
+  expect(equalTo({ a: 1, c: 2 })(pack({ a: 1, b: 2 }), 0)).toBe(-1);
 });
 
 describe('sections', () => {

@@ -150,3 +150,14 @@ it('of a run goes on where an earlier version left it: as one fan-out', () => {
   expect(resultOf(s.jobs.get(id)!)).toEqual({ succeeded: 2000, failed: 0 });
   expect(s.leftovers()).toBe(0);
 });
+
+it('each token that reaches the end of the run has the result of the job, not its events', () => {
+  const emit = {
+    ...plugins,
+    emit: (payload: { events: never }) => ({ events: payload.events, result: { emitted: 1 } }),
+  };
+  const s = new Stage({ plugins: emit, pipelines: [{ name: 'p', steps: [{ uses: 'emit' }] }] });
+  expect(resultOf(s.run('p', { events: flood.slice(0, 300) }))).toEqual(
+    flood.slice(0, 300).map(() => ({ emitted: 1 })),
+  );
+});
