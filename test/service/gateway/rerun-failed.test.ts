@@ -26,6 +26,7 @@ const page = blocksOf(new URL('../../../docs/engine.md', import.meta.url)).filte
 const blockOf = (wanted: string) => page.find(({ language }) => language === wanted)!.text;
 
 const settings = {
+  api: { max_body_size: '4MB' },
   plugins: { echo, step, mends, mailer: mends, report: echo },
   pipelines: [
     {
