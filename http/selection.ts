@@ -7,10 +7,10 @@ import { Type } from '../runtime/schema-type.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import type { ProblemItem } from './problem.ts';
 
-/** The length of a name, and of a search query; also in the lists. */
+/** The maximum length of a name and of a search query. GET /jobs and GET /job-logs have the same limits. */
 export const nameCharactersMax = 256;
 export const queryCharactersMax = 1_024;
-/** Aliases of statuses; also in the lists. */
+/** Aliases of statuses. GET /jobs and GET /job-logs accept the same aliases. */
 export const statusAliases = { pending: 'queued', ok: 'succeeded', error: 'failed' } as const;
 
 const name = (description: string) => Type.Optional(Type.String({ maxLength: nameCharactersMax, description }));

@@ -27,7 +27,7 @@ export class KeySet {
     this.#placeMask = 2 ** (32 - Math.clz32(map.length)) - 1;
   }
 
-  /** Whether the text between two offsets of other bytes is one of the keys. */
+  /** Whether the packed text in `bytes` from `at` to `end` is one of the keys. */
   has(bytes: Uint8Array, at: number, end: number): boolean {
     const from = textFrom(bytes, at);
     if (from < 0) return false;

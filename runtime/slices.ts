@@ -11,9 +11,6 @@ const quantumMsMax = 1;
 /** The share of the work was closed before the work was done. */
 export class Dropped extends Error {}
 
-/** The time that the work of one share has used. */
-type Used = { ms: number };
-
 type Waiting = {
   readonly used: Used;
   /** Continues for one quantum. True: it has ended, with or without success. */
@@ -28,6 +25,9 @@ export type Share = {
   /** Drops unfinished work. */
   close(): void;
 };
+
+/** The total time that a share's pieces of work have used. */
+type Used = { ms: number };
 
 /**
  * Divides a thread between several pieces of sliced work. The piece that has used the least time continues next, and new work starts at

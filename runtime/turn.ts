@@ -12,7 +12,7 @@ export interface Turn {
   readonly isSpent: boolean;
   /** The writes of this turn; they commit as one. */
   readonly batch: Batch;
-  /** Sends a message to an actor of another thread, after the commit. */
+  /** Sends a message to an actor of another thread, after the commit. The actor `edge` is the main thread. */
   tell(actor: string, message: unknown): void;
   /** Answers an ask, after the commit. */
   reply(to: ReplyTo, value: unknown): void;

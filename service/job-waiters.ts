@@ -11,7 +11,7 @@ export type OnJobEnd = (how: 'settled' | 'stopped' | 'crowded') => void;
 
 /** Callers that wait at the same time; further ones are answered at once. */
 export const waitersMax = 16_384;
-/** Time for answers to callers that waited before the main thread handles sockets again. */
+/** The main thread answers waiting callers for at most this long before it handles sockets again. */
 export const answersMsMax = 2;
 
 export class JobWaiters {

@@ -111,7 +111,7 @@ export class Cancels {
     if (mark.root) this.#known.clear();
   }
 
-  /** The marked run that this run is or is inside. Null: there is none. */
+  /** The run itself if it is marked, otherwise the marked run that contains it. Null: neither. */
   around(run: JobId): JobId | null {
     if (!this.haveRuns) return null;
     const name = keyText(run);
@@ -124,7 +124,7 @@ export class Cancels {
     return found;
   }
 
-  /** Gives a run that a detached cancel covers a mark of its own in this turn. */
+  /** If a detached cancel covers this run and it is open, gives the run its own mark in this turn. Returns the run whose cancel applies. */
   #follow(run: JobId): JobId | null {
     const above = this.detached.above(run);
     // The run has ended, and only jobs of it may be left.

@@ -76,7 +76,10 @@ export function programSlots(places: number): readonly HostSlot[] {
   );
 }
 
-/** For suspects. There are as many slots as jobs ran at the same time, so that no suspect waits behind a long one. */
+/**
+ * For suspects. One slot for each job that can run at the same time, up to `quarantineHostsMax`, so that a suspect seldom waits behind a
+ * long one.
+ */
 export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));
 }

@@ -30,7 +30,7 @@ export class JobAcceptor {
   readonly #idempotency: IdempotencyStore;
   /** By plugin and command: the block that this turn fills. */
   readonly #builders = new Map<string, { builder: BlockBuilder; failed: FailedAtCreation[] }>();
-  /** Why no new work is accepted at the moment; null: it is. */
+  /** Why no new work is accepted at the moment; null: new work is accepted. */
   closed: 'stopping' | 'disk_full' | null = null;
 
   constructor(state: JobState, idempotency: IdempotencyStore) {

@@ -31,7 +31,7 @@ export class Lane extends Backlog {
   inFlight = 0;
   /** Its jobs run in a host of their own, because they recently ended several hosts. */
   isIsolated = false;
-  /** How many frames hosts have, by the plugin's name in its manifest, which a reload may change. */
+  /** The number of frames in hosts, by the plugin's manifest name at dispatch (a reload can change the name). */
   readonly #framesOf = new Map<string, number>();
   /** Null: the plugin is not configured. */
   instance: PluginInstance | null = null;

@@ -49,7 +49,7 @@ export type NewCalls = {
   /** Set only if there is a single job. */
   readonly source?: RerunSource;
 };
-/** From the edge. Answered with a SubmitJobsReply. */
+/** From the main thread. Answered with a SubmitJobsReply. */
 export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
 
 /** A run that a call, a delivery or a rerun starts. */
@@ -104,10 +104,10 @@ export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | Re
 /** `ids` has 16 bytes per job, in the order of the payloads; if there are fewer, the queue had no room for the rest. */
 export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
-/** To the edge, after the commit in which an awaited job or run settled. The callers may have left in the meantime. */
+/** To the main thread, after the commit in which an awaited job or run settled. The callers may have left in the meantime. */
 export type JobSettled = { readonly kind: 'job_settled'; readonly id: JobId };
 
-/** To the edge: the actors were restarted and no longer know which jobs are awaited. */
+/** To the main thread: the actors were restarted and no longer know which jobs are awaited. */
 export type ActorsRestarted = { readonly kind: 'actors_restarted' };
 export type EdgeMessage = JobSettled | ActorsRestarted;
 
@@ -119,9 +119,9 @@ export interface AwaitedJobs {
   addKnown(id: JobId, turn: Turn): void;
 }
 
-/** From the edge: callers wait for this job or run. */
+/** From the main thread: callers wait for this job or run. */
 export type AwaitJob = { readonly kind: 'await_job'; readonly id: JobId };
-/** From the edge: no caller waits for this job or run any more. */
+/** From the main thread: no caller waits for this job or run any more. */
 export type ForgetJob = { readonly kind: 'forget_job'; readonly id: JobId };
 
 /** Adjacent jobs of one plugin and command for a step of a run. */
@@ -214,7 +214,7 @@ export type SettledJob = {
   readonly isSilent?: boolean;
 };
 
-/** From the edge: cancel a job, or a run with everything inside it. Answered with a CancelReply. */
+/** From the main thread: cancel a job, or a run with everything inside it. Answered with a CancelReply. */
 export type CancelJob = {
   readonly kind: 'cancel';
   readonly replyTo: ReplyTo;
@@ -227,12 +227,12 @@ export type CancelJob = {
 /** The status after the commit; null: there is no such job. An unsettled job is being stopped. */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };
 
-/** From the edge: which of these jobs (16 bytes each) does no host have? Answered with an IdleReply. */
+/** From the main thread: which of these jobs (16 bytes each) does no host have? Answered with an IdleReply. */
 export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
 /** Null: unknown, because open jobs are still being read after the start. */
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
 
-/** From the edge: which jobs are waiting and running? Answered with a QueueReply. */
+/** From the main thread: which jobs are waiting and running? Answered with a QueueReply. */
 export type QueueQuery = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
 export type QueueReply = {
   readonly kind: 'queue';
@@ -275,7 +275,7 @@ export type Waits = {
   /** The latest time at which the wait ends; absent: unknown. */
   readonly untilUs?: number;
 };
-/** From the edge: what does this job wait for? Answered with a WaitsReply. */
+/** From the main thread: what does this job wait for? Answered with a WaitsReply. */
 export type WaitsQuery = { readonly kind: 'ask_waits'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null };
 
@@ -283,8 +283,8 @@ export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null 
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
- * From the edge: which jobs are held? `next` has the commands of each plugin in another configuration: the answer then lists the jobs
- * that only that configuration would hold. Answered with a HeldReply.
+ * From the main thread: which jobs are held? `next` has the commands of each plugin in another configuration: the answer then lists the
+ * jobs that only that configuration would hold. Answered with a HeldReply.
  */
 export type HeldQuery = {
   readonly kind: 'ask_held';
@@ -293,7 +293,7 @@ export type HeldQuery = {
 };
 export type HeldReply = { readonly kind: 'held'; readonly held: readonly HeldJobs[] };
 
-/** From the edge: which records are unusable? Answered with a SetAsideReply. */
+/** From the main thread: which records are unusable? Answered with a SetAsideReply. */
 export type SetAsideQuery = { readonly kind: 'ask_set_aside'; readonly replyTo: ReplyTo };
 /** `all` also counts the records that are not listed. */
 export type SetAsideReply = {
@@ -302,13 +302,13 @@ export type SetAsideReply = {
   readonly listed: readonly SetAsideRecord[];
 };
 
-/** From the edge: pause the target, so that nothing new of it starts. Answered with a PauseReply. */
+/** From the main thread: pause the target, so that nothing new of it starts. Answered with a PauseReply. */
 export type PauseTargetNow = {
   readonly kind: 'pause';
   readonly replyTo: ReplyTo;
   readonly pause: Omit<Pause, 'sinceUs'>;
 };
-/** From the edge: end the pause of the target, if there is one. Answered with a PauseReply. */
+/** From the main thread: end the pause of the target, if there is one. Answered with a PauseReply. */
 export type ResumeTarget = {
   readonly kind: 'resume';
   readonly replyTo: ReplyTo;
@@ -318,15 +318,18 @@ export type ResumeTarget = {
 /** The pause that has begun or ended. Null: there was none to end. */
 export type PauseReply = { readonly kind: 'pause'; readonly pause: Pause | null };
 
-/** From the edge: a job that waits for the time of its next attempt becomes due at once. Answered with a RunNowReply. */
+/** From the main thread: a job that waits for the time of its next attempt becomes due at once. Answered with a RunNowReply. */
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
-/** From the edge: asks for a moment at which jobs can be selected. Answered with a MomentReply after the commit, so readers see it. */
+/**
+ * From the main thread: asks for a moment up to which jobs can be selected. Answered with a MomentReply after the commit, so readers see
+ * all jobs before it.
+ */
 export type MomentQuery = { readonly kind: 'ask_moment'; readonly replyTo: ReplyTo };
 export type MomentReply = { readonly kind: 'moment'; readonly moment: Moment };
 
-/** From the edge: an action over many jobs begins. Answered with a SubmitReply. */
+/** From the main thread: an action over many jobs begins. Answered with a SubmitReply. */
 export type StartAction = {
   readonly kind: 'start_action';
   readonly replyTo: ReplyTo;
@@ -336,7 +339,7 @@ export type StartAction = {
   readonly idempotency?: IdempotencyKey;
 };
 
-/** From the edge: the next jobs of an action (16 bytes each, in ascending order). Answered with an ActionStepReply. */
+/** From the main thread: the next jobs of an action (16 bytes each, in ascending order). Answered with an ActionStepReply. */
 export type ActionStep = {
   readonly kind: 'action_step';
   readonly replyTo: ReplyTo;

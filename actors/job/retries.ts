@@ -3,7 +3,7 @@ import { AttemptIndex } from './attempt-index.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { OpenBlock } from './records/open.ts';
 
-/** An item of the heap, and its place in it. */
+/** A waiting job, and its position in the heap. */
 type Item = { readonly job: OpenAttempt; at: number };
 
 /** A binary heap by due time, from which any job can be removed. */

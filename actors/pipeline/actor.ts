@@ -130,7 +130,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return table.runs.find(idText(id));
   }
 
-  /** The edge receives a JobSettled when the run ends. */
+  /** The main thread receives a JobSettled when the run ends. */
   function awaitRun(id: JobId, turn: Turn): void {
     // A run whose condition is false has settled already.
     if (runOf(id)) jobs.awaited.add(id);

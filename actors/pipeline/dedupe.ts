@@ -7,7 +7,7 @@ const nothing = new Uint8Array(0);
 
 export class Dedupe extends RememberedKeys {
   /**
-   * Whether the key is new to this target, which it then remembers. A target is a pipeline and step; an empty step means the pipeline's
+   * Whether the key is new to this target. If so, it is remembered. A target is a pipeline and step; an empty step means the pipeline's
    * start.
    */
   isNew(pipeline: string, stepId: string, key: string, turn: Turn): boolean {

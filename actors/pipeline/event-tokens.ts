@@ -9,7 +9,7 @@ import { Packed, type Token } from './token.ts';
 
 /**
  * Sends the token to the node with the event as its payload. `place`: the position of the event among the job's events. False: the event
- * is dropped, because the step has already had one with this dedupe key. An event of a reused job is dropped if the run that made the job
+ * is dropped. For a new job: the step has already had an event with this dedupe key. For a reused job: the run that created the job
  * dropped it.
  */
 export function enterEvent(

@@ -10,7 +10,7 @@ export const callEvent = { type: callEventType, source: 'api' } as const satisfi
 /** The type of the event that a join passes on. */
 export const joinEventType = 'pipeline.join';
 
-/** From the edge: run a pipeline by name. A SubmitReply follows the commit. */
+/** From the main thread: run a pipeline by name. A SubmitReply follows the commit. */
 export type StartRun = NewRun & {
   readonly kind: 'start_run';
   readonly replyTo: ReplyTo;
@@ -18,7 +18,7 @@ export type StartRun = NewRun & {
   readonly watch: boolean;
 };
 
-/** From the edge: run a pipeline once for each payload. A SubmitJobsReply follows the commit. */
+/** From the main thread: run a pipeline once for each payload. A SubmitJobsReply follows the commit. */
 export type StartRuns = Omit<NewRun, 'payload' | 'source' | 'event'> & {
   readonly kind: 'start_runs';
   readonly replyTo: ReplyTo;

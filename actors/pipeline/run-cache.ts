@@ -11,7 +11,7 @@ import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 
 /** The estimated memory that runs may take. */
 const loadedBytesMax = 64 * 2 ** 20;
-/** The maximum number of runs that one turn drops, or passes because they were used recently. */
+/** The maximum number of runs that one turn looks at: it drops them from memory, or keeps those used recently. */
 const trimmedPerTurnMax = 4096;
 /** The estimated memory of a run and of a scope, in addition to twice their records. */
 const runBytes = 1024;

@@ -105,7 +105,7 @@ export class AuditPruning {
     const mark = Buffer.from(this.#options.random(6)).toString('hex');
     this.#job = {
       ...job,
-      // Records that are written while the job runs stay.
+      // Records written while the job runs are not pruned.
       through: Math.min(job.through, auditEnd.seq),
       file: directory === null ? null : { directory, first: after.seq + 1, mark },
       after,

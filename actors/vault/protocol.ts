@@ -61,7 +61,7 @@ export type VaultReply =
   /** `unauthorized`: the admin token was rotated after the caller was admitted. */
   | { readonly kind: 'refused'; readonly refusal: 'unauthorized' | 'vault_unavailable' | 'disk_full' | 'unavailable' };
 
-/** From the edge: a call with the admin token, whose SHA-256 is `presented`. The answer is a VaultReply. */
+/** From the main thread: a call with the admin token, whose SHA-256 is `presented`. The answer is a VaultReply. */
 export type VaultCall = {
   readonly kind: 'call';
   readonly replyTo: ReplyTo;
@@ -69,7 +69,7 @@ export type VaultCall = {
   readonly request: VaultRequest;
 };
 
-/** From the edge, for the audit: it refused a call with the admin token. The answer follows the commit. */
+/** From the main thread, for the audit: it refused a call with the admin token. The answer follows the commit. */
 export type RefusedCall = {
   readonly kind: 'refused_call';
   readonly replyTo: ReplyTo;
@@ -77,13 +77,13 @@ export type RefusedCall = {
   readonly code: string;
 };
 
-/** From the edge, at most once a second: the number of calls without the admin token, by operation. */
+/** From the main thread, at most once a second: the number of calls without the admin token, by operation. */
 export type UnauthenticatedCalls = {
   readonly kind: 'unauthenticated_calls';
   readonly counts: readonly (readonly [op: string, count: number])[];
 };
 
-/** To the edge, at the start and after each commit that changes it. */
+/** To the main thread, at the start and after each commit that changes it. */
 export type VaultStatus = {
   readonly kind: 'vault_status';
   /** SHA-256 of the admin token, one character a byte; null: no vault is open. */

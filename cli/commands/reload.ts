@@ -1,4 +1,4 @@
-// `headgate reload`: reloads in any case, only if no job would be held, or as a dry run.
+// `headgate reload`: reloads; with `--refuse-held` only if no job would be held; with `--dry-run` only reports.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { dryRunReload } from '../client/reload-dry-run.ts';

@@ -7,7 +7,7 @@ const depthMax = 20;
 /** Deeper than this only required fields are generated: a schema with many references to itself would take hours. */
 const optionalDepthMax = 5;
 
-/** The schema's example if it has one. The result may not fit the schema: patterns, for example, are ignored. */
+/** The schema's example if it has one. The result might not fit the schema: patterns, for example, are ignored. */
 export function sampleOf(schema: JsonObject): Json {
   return sample(schema, schema, 0);
 }

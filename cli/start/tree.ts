@@ -19,7 +19,8 @@ export function tree(service: Service, listeners: HttpListeners, graceMs: number
     { name: 'reads', start: service.startReads, restarts: true, stopMsMax: 1_000 },
     // Never terminated either: it stops after its transaction.
     { name: 'indexer', start: service.startIndexer, restarts: true, stopMsMax: 5_000 },
-    // Stops first: it answers reads until running jobs have finished and the ledger is closed, and only then stops listening.
+    // Stops first, and its stop drains the service: reads are answered until running jobs have finished and the ledger is closed; then
+    // it stops listening.
     { name: 'http', start: listeners.start, restarts: false, stopMsMax: drainMsMax },
   ];
 }

@@ -128,7 +128,7 @@ function noteOf(inside: string | null): TerminalLine & readonly unknown[] {
   return inside === null ? [] : [{ text: ` (${inside})`, style: 'yellow' }];
 }
 
-/** The children to draw, in order; if there are too many, failed jobs come first. */
+/** The children to draw: with `failed` only those with failures; otherwise all or, if there are too many, those with failures first. */
 function chosen(children: readonly TreeNode[], { siblingsMax, failed }: TreeOptions): Set<TreeNode> {
   const worse = children.filter(child => child.hasFailed);
   if (failed) return new Set(worse.slice(0, siblingsMax));

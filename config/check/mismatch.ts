@@ -49,7 +49,7 @@ const breaks: { readonly [keyword: string]: Break } = {
   oneOf: (value, choice: readonly JsonObject[], definitions) => countValid(value, choice, definitions) !== 1,
 };
 
-/** Keywords about what the value contains. */
+/** Keywords that `walk` and `walkKeys` check themselves, so they have no entry in `breaks`. */
 const inner = ['required', 'dependencies', 'additionalProperties', 'properties', 'propertyNames', 'items'];
 const annotations = ['definitions', 'description', 'expected', 'writeOnly'];
 const silent = new Set([...inner, ...annotations]);

@@ -27,7 +27,7 @@ export type Seal = AcceptedLock & {
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /** Why only the note in the state directory has the accepted lock; null: the note beside the seal key has it too, or there is no lock. */
+  /** Not null: the accepted lock is noted only in the state directory, and this says why it is not beside the seal key as well. */
   readonly gap: string | null;
 };
 

@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs';
 import { Alarm } from '../alarm.ts';
 import { processNumbers } from './identity.ts';
 
-/** The name of the host that started the process, a dot, and the number of the start. Children inherit it. */
+/**
+ * The environment variable that marks a process and its children with their origin: `<host>` for a host itself, and `<host>.<n>` for
+ * programs, where n numbers the programs that the host has started.
+ */
 export const originVariable = 'LC_HEADGATE_ORIGIN';
 
 /** After a search, the next one waits this many times as long as the search took. */
@@ -43,7 +46,7 @@ function originOf(pid: number): string | null {
   }
 }
 
-/** The starts of one host, and the search for processes left by those that have ended. */
+/** The programs that one host has started, and the search for processes left by those that have ended. */
 export class StrayProcesses {
   readonly #host: string;
   readonly #living = new Set<string>();
@@ -57,20 +60,20 @@ export class StrayProcesses {
     this.#host = host;
   }
 
-  /** The origin of the next start. */
+  /** The origin for the next program that the host starts. */
   begin(): string {
     const origin = `${this.#host}.${++this.#starts}`;
     this.#living.add(origin);
     return origin;
   }
 
-  /** Kills, within half a second, what is left of the start with this origin. */
+  /** The program with this origin has ended. The processes that it left behind are killed, usually within half a second. */
   end(origin: string): void {
     this.#living.delete(origin);
     this.#look.set(Math.max(performance.now() + idleLookMs, this.#restUntilMs));
   }
 
-  /** Resolves when ended starts have left no process behind. Called before a job is attempted again. */
+  /** Resolves when programs that have ended have left no process behind. Called before a job is attempted again. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);

@@ -272,7 +272,7 @@ function formatIn({ env, of }: Sheets<IndexTable>): number {
 
 /**
  * For the ledger thread. Throws StoreHeld if another living process holds the directory; `close` releases it. A holder in another pid
- * namespace has `silenceMs` to show a sign of life, during which the thread waits; `watch` looks for it.
+ * namespace cannot be looked up: the thread waits up to `silenceMs` for its sign of life, with `watch`.
  */
 export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHeartbeat): Store {
   makeDirectory(path, 0o700);

@@ -69,7 +69,7 @@ export class SetAside {
     }
   }
 
-  /** Called when the record was written again. */
+  /** The record could be decoded, so it was written again if it had been set aside: it leaves the list. */
   #forget(table: Table, key: Uint8Array): void {
     if (!this.#keys.delete(nameOf(table, key))) return;
     const text = textOf(key);

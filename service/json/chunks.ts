@@ -63,7 +63,7 @@ function* entriesAt(packed: Uint8Array, first: number, count: number, isMap: boo
   return at;
 }
 
-/** An entry of a map is a key and a value. -1: it ends beyond the limit. */
+/** The end of the entry at `at`: one value, or a key and a value in a map. -1: it lies beyond the limit. */
 function entryEnd(packed: Uint8Array, at: number, limit: number, isMap: boolean): number {
   const end = endWithin(packed, at, limit);
   return isMap && end >= 0 ? endWithin(packed, end, limit) : end;

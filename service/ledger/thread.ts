@@ -1,4 +1,4 @@
-// The ledger thread: the store, and the actors that write it, in turns. Its messages to the edge go as packets.
+// The ledger thread: the store, and the actors that write it, in turns. Its messages to the main thread go as packets.
 
 import { randomBytes, randomInt } from 'node:crypto';
 import { statfsSync } from 'node:fs';

@@ -15,7 +15,7 @@ import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 
-/** With more matching logs than this, jobs are scanned. */
+/** If more logs than this contain the words, the index is not used: all jobs that come into question are scanned. */
 export const candidatesMax = 20_000;
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);

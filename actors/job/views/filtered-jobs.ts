@@ -13,7 +13,7 @@ import { membersOf } from './tree-listing.ts';
 /** Jobs checked per slice. */
 const jobsPerStep = 64;
 
-/** `ids`: newest first. The walk may pause at each null. */
+/** `ids`: newest first; a null among them only marks a place where the work may yield. */
 export function* filterJobs(
   reader: Reader,
   filter: JobFilter,

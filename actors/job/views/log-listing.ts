@@ -154,7 +154,10 @@ export function* logsAt(reader: Reader, names: NameTable, places: readonly Journ
   }
 }
 
-/** All logs of a job, newest first. Their positions are 0, because the attempts ended in different commits. */
+/**
+ * All logs of a job, newest first. A log's position orders the logs of one commit; here it is 0, since each attempt of a job ends in a
+ * commit of its own.
+ */
 export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const block = findBlock(reader, id);
   if (!block) return [];

@@ -19,7 +19,7 @@ export type CallSite = {
   readonly context: Uint8Array;
 };
 
-/** The origin of a segment's tokens: the job that caused them (null: the run itself), and its context. */
+/** Where a segment's tokens come from: the job that caused them (null: the run itself), and the context with which they set out. */
 export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Uint8Array };
 
 /** A scope: one pass through a sequence with joins. A segment is its part between two joins. */

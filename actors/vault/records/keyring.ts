@@ -1,4 +1,5 @@
-// The keyring: one record, sealed under the unlock key, with the keys of the vault and the anchors of what they protect.
+// The keyring: one record, sealed under the unlock key, with the vault's keys, and the facts against which its other records are checked:
+// versions and the ends of the audit trail.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Random, seal, unseal } from './barrier.ts';

@@ -27,7 +27,7 @@ export class Programs {
   readonly #marks: ProgramPids;
   readonly #escapees: StrayProcesses;
   readonly #living = new Set<Program>();
-  // A copy, because reading the environment takes a noticeable part of a start.
+  // A copy, because reading `process.env` anew for each program would noticeably slow its start.
   readonly #environment = { ...process.env };
 
   /** Sandboxes that are known to work, as JSON. */

@@ -49,7 +49,10 @@ export class RunnerThread {
   /** When its event loop was last seen to run. */
   #turnedMs = performance.now();
   #wasLoading = false;
-  /** Set while it is being stopped because it blocks: the result of the blocking task, or of all its tasks. */
+  /**
+   * Set while the thread is being stopped because it blocks: the result for the task that blocks it or, with `isForAll`, for all its
+   * tasks.
+   */
   #doom: { readonly settled: TaskResult; readonly isForAll: boolean } | null = null;
   /** The thread has reported that no task is running: frames that it received since then have not begun. */
   #isOver = false;

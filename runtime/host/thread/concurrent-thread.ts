@@ -237,7 +237,8 @@ function expire(job: Job): void {
 }
 
 /**
- * Fires the signal of the task and sends its outcome. If the handler has not settled after `patienceMs`, the thread takes nothing new.
+ * Ends a task early: tells its handler, and sends its outcome. If the handler has not settled after `patienceMs`, the thread takes no
+ * further task.
  */
 function endEarly(job: Job, tellHandler: () => void, patienceMs: number, settled: () => TaskResult): void {
   if (job.timer !== null) clearTimeout(job.timer);

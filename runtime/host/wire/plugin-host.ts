@@ -77,7 +77,7 @@ export type TaskFrame = {
   readonly frameId: number;
   /** The number of the thread or process that runs its tasks concurrently with those of other frames; absent or -1: none. */
   readonly runner?: number;
-  /** How many tasks may run there at once. */
+  /** How many tasks that runner may have in progress at once. */
   readonly concurrency?: number;
   readonly instance: string;
   readonly command: string;

@@ -6,7 +6,7 @@ import { nameForDuctile, payloadForDuctile } from './ductile.ts';
 import type { FrameGroup, FrameReader } from './frame.ts';
 import type { HostedPlugin } from './plugin-host.ts';
 
-/** The request to any command. That of `handle` contains the event, and the envelope as its payload. */
+/** A request to any command. A request to `handle` also has `event`, and its payload is the envelope. */
 export type AnyRequest = Request<Json> & { readonly event?: Envelope<Json> };
 
 const protocol = 2 as const;
