@@ -17,7 +17,7 @@ import type { Reader } from '../runtime/store/store.ts';
 import type { ReadsClient } from './reads/reads-client.ts';
 import type { Counted } from './reads/selecting.ts';
 
-/** Counts that run at the same time; further ones are refused. */
+/** The maximum number of counts that run at the same time; further ones are refused. */
 export const countsMax = 8;
 /** How long an action waits before it tries again. */
 const againMs = 250;

@@ -47,7 +47,7 @@ export type EngineParts = {
   readonly selecting: ActionReads;
   readonly administration: Administration;
   readonly vault: VaultCalls;
-  /** The service is stopping and refuses new work. */
+  /** Whether the service is stopping and refuses new work. */
   readonly stopping: () => boolean;
   readonly startedAtMs: number;
   readonly version: string;

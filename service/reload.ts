@@ -109,7 +109,7 @@ export class Reload {
     return held;
   }
 
-  /** Synchronous: no caller sees half of it. */
+  /** Puts the new configuration in force. Synchronous, so that no caller sees a part of the change. */
   #swap(loaded: LoadResult): ReloadReply {
     if (!loaded.ok) {
       for (const problem of loaded.problems) this.#log.error(problem);

@@ -96,7 +96,7 @@ export class Submissions {
     });
   }
 
-  /** As many of the jobs as there is room for. */
+  /** Submits a batch. The ledger accepts as many of its jobs as there is room for. */
   submitAll({ target, asker, ...common }: BatchSubmission): Promise<SubmitJobsReply> {
     const length = common.payloads.reduce((sum, payload) => sum + payload.length, 0);
     if (!this.#takes({ length })) return Promise.resolve(overloaded);

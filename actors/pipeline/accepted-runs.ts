@@ -14,10 +14,10 @@ export class AcceptedRuns {
   readonly #table: RunTable;
   /** By block, oldest first. */
   readonly #waiting = new Map<string, AcceptedBlock>();
-  /** Blocks of this turn: they can be read from the next one on. */
+  /** Blocks that this turn accepts. They can be read from the next turn on. */
   #arriving: AcceptedBlock[] = [];
   #begunInTurn = 0;
-  /** How many runs wait. */
+  /** The number of accepted runs that have not begun. */
   count = 0;
 
   constructor(table: RunTable) {
@@ -47,7 +47,7 @@ export class AcceptedRuns {
     return ids;
   }
 
-  /** Begins a turn: the blocks of the last one can be read. */
+  /** Begins a turn: the blocks that the previous turn accepted can be read. */
   renew(): void {
     this.#begunInTurn = 0;
     for (const block of this.#arriving) this.#waiting.set(keyText(block.key), block);
@@ -80,7 +80,7 @@ export class AcceptedRuns {
     this.#waiting.delete(keyText(key));
     this.count -= count;
     this.#begunInTurn++;
-    // The record stays where the block cannot be read.
+    // If the block cannot be read, the record is set aside and stays in the store.
     const starts = setAside.read('accepted_runs', key, () => startsOf(findBlock(reader, jobId(key, 0)), count));
     if (!starts) return;
     const version = versions.ofHash(hash);
@@ -95,7 +95,7 @@ export class AcceptedRuns {
   }
 }
 
-/** What roots have in common that no job has caused. */
+/** The fields that are the same for all runs that no job has caused. */
 const rootGroup = {
   parent: null,
   root: null,

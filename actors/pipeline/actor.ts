@@ -104,7 +104,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     turn.reply(replyTo, known ?? acceptAll(message, turn));
   }
 
-  /** As many of the runs as there is room for. */
+  /** Accepts as many of the runs as there is room for. */
   function acceptAll({ pipeline, payloads, submittedBy, idempotency }: StartRuns, turn: Turn): SubmitJobsReply {
     const version = table.versions.current(pipeline);
     if (!version) return { kind: 'refused', refusal: 'unknown_pipeline' };
@@ -119,12 +119,12 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return { kind: 'accepted', ids };
   }
 
-  /** Why no run is accepted while so many have been accepted and not begun. */
+  /** Why no further run is accepted when `waitingRuns` accepted runs have not begun; null: there is room. */
   function refusalOf(waitingRuns: number): Refusal | null {
     return jobs.refusal(undefined, waitingRuns) ?? (table.isFullOfRuns ? 'queue_full' : null);
   }
 
-  /** The open run. */
+  /** The run with this id if it is open. It begins now if it was accepted and has not begun. */
   function runOf(id: JobId): Run | undefined {
     accepted.beginIfWaiting(id);
     return table.runs.find(idText(id));

@@ -56,7 +56,7 @@ export class Arrivals {
     return fresh ?? this.#reader.peek('arrivals', arrivalKey(run.id, scope.id, scope.position, number));
   }
 
-  /** A value in parts refers to the scope's arrivals. They now belong to the run's job and are pruned with it. */
+  /** Called when a value in parts refers to the scope's arrivals. They then belong to the run's job, and are pruned with the job. */
   name(run: Run, scope: Scope): void {
     const { turn, values } = scope.fresh;
     const first = scope.stored - values.length;

@@ -10,7 +10,7 @@ import type { MergedValues } from './records/run.ts';
 /** The maximum size of a run's packed baggage: every group of jobs stores a copy. */
 export const contextBytesMax = 2 ** 20;
 
-/** Why a step fails the run with this packed context; null: the context is small enough. */
+/** The reason why a run with this packed context fails at the step; null: the context is small enough. */
 export function contextFault(stepId: string, context: Uint8Array): string | null {
   return context.length <= contextBytesMax ? null : baggageFault(stepId);
 }

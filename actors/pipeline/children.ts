@@ -88,7 +88,7 @@ export class Children {
     return `stopped: ${limit}; ${causeText(name, cause, this.#ancestor)}`;
   }
 
-  /** A cause that began and ended in this turn is no longer in the table; the error then names the run. */
+  /** The job or run that the error names. A cause that began and ended in this turn is no longer in the table: the run takes its place. */
   #causeOf(run: Run, { cause }: StepPosition): JobId {
     return cause !== null && this.#ancestor(cause) ? cause : run.id;
   }

@@ -29,7 +29,7 @@ export type CompiledPipeline = {
   /** The first is the top sequence. */
   readonly sequences: readonly Sequence[];
   readonly first: number;
-  /** A fork stays open until the end: the result of a run is then a list, even with a single token. */
+  /** Whether a fork has no join behind it: the result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;
 };
 

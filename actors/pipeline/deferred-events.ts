@@ -41,7 +41,7 @@ export class DeferredEvents {
   readonly #bodyOf: (job: JobId) => Body;
   /** By root: ids of jobs, as text, and lists that have begun. No line is empty. */
   readonly #lines = new Map<string, (string | Begun)[]>();
-  /** Jobs of this turn. Their records can be read from the next turn on. */
+  /** Jobs whose events this turn has deferred. Their records can be read from the next turn on. */
   #arriving: Origin[] = [];
   /** The lists in memory. */
   readonly #held = new Set<Begun>();
@@ -95,7 +95,7 @@ export class DeferredEvents {
     else this.#lines.set(root, [waiting]);
   }
 
-  /** Begins a turn: the limits are reset, and jobs of the last turn can be read. */
+  /** Begins a turn: the limits are reset, and the records that the previous turn wrote can be read. */
   renew(): void {
     this.#taken = 0;
     for (const origin of this.#arriving) this.#pushNew(origin);
@@ -132,7 +132,7 @@ export class DeferredEvents {
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, list } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // While it waits, the tree counts it as open. Look the tree up before `fire` opens runs in it.
+    // The tree counts a waiting list as open. Look the tree up before `fire` opens runs in it.
     const tree = descendants.held(rootOf(origin));
     const count = listCount(list);
     let came = false;

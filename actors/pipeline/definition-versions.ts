@@ -21,7 +21,7 @@ export type Version = {
   readonly hash: Uint8Array;
   readonly compiled: CompiledPipeline;
   readonly packed: Uint8Array;
-  /** The open runs of this version. */
+  /** The counts of the open runs of this version. */
   readonly open: RunCounts;
   stored: boolean;
 };
@@ -54,7 +54,7 @@ export class DefinitionVersions {
     return this.open.records === reader.count('runs');
   }
 
-  /** Counts the runs again. */
+  /** Replaces the counts of all versions by those of these runs. */
   recount(runs: Iterable<{ readonly hash: Uint8Array } & RunCounts>): void {
     for (const version of this.#byHash.values()) {
       const { open } = version;
@@ -147,7 +147,7 @@ export class DefinitionVersions {
     unused.sort((a, b) => b.sinceUs - a.sinceUs);
     const oldestUs = oldestBlockUs(reader);
     for (const [place, { hash, sinceUs }] of unused.entries()) {
-      // A run that used it was accepted before it became unused, so it may still be stored.
+      // A run that used the definition was accepted before the definition became unused, so the run may still be stored.
       if (place < unusedDefinitionsMax && sinceUs >= oldestUs) continue;
       batch.remove('definitions', hash);
       batch.remove('unused_definitions', hash);

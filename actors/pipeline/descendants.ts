@@ -107,7 +107,7 @@ export class Descendants {
     return this.#limit() - tree.made;
   }
 
-  /** Must follow a call of `room`. */
+  /** Adds new descendants to the count. Must follow a call of `room`. */
   made(tree: TreeCounts, count: number): void {
     tree.made += count;
     if (this.#isLarge(tree)) this.#change(tree);
@@ -133,7 +133,7 @@ export class Descendants {
     this.#dirty = [];
   }
 
-  /** Begins a turn: the last one is committed. Trees without a run in memory are dropped. */
+  /** Begins a turn: the previous one is committed. Trees without a run in memory are dropped. */
   renew(): void {
     const idle = this.#idle;
     this.#idle = [];

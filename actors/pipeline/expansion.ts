@@ -63,7 +63,7 @@ export class Expansion {
     this.#stored = stored;
   }
 
-  /** Begins a turn: the limits are reset, and what the last turn wrote can be read. */
+  /** Begins a turn: the limits are reset, and what the previous turn wrote can be read. */
   renew(): void {
     this.#madeInTurn = 0;
     for (const name of this.#later.splice(0)) this.#table.expandable.add(name);
@@ -313,7 +313,10 @@ export class Expansion {
   }
 }
 
-/** Waiting tokens come first. Among them, a token whose look has no room in memory comes last: it must not hold up the one that has the room. */
+/**
+ * Parked tokens come first. Among them, a token whose look has no room in memory comes last: it must not hold up the one that has the
+ * room.
+ */
 function nextFan({ fans }: Run): FanOut | undefined {
   let crowded: FanOut | undefined;
   for (const fan of fans.values()) {

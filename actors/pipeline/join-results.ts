@@ -12,7 +12,7 @@ const stretchesMax = 2 ** 16;
 
 const nothing: Uint8Array = new Uint8Array(0);
 
-/** The results as a list, or as a single value, between the bytes `before` and `behind`. The scope no longer owns them. */
+/** The results as a list, or as a single value, between the bytes `before` and `behind`. The scope no longer owns the results. */
 export function gathered(
   table: RunTable,
   run: Run,

@@ -67,7 +67,7 @@ function addResult(
   }
 }
 
-/** Records the token's context, unless it is the one at the fork, as for most tokens. */
+/** Records the context of a token, unless it equals the context at the fork, as it does for most tokens. */
 function noteContext(scope: Scope, context: Uint8Array, path: readonly number[]): void {
   if (Buffer.compare(context, scope.origin.context) === 0) {
     scope.lastEqualContext = context;
@@ -77,7 +77,7 @@ function noteContext(scope: Scope, context: Uint8Array, path: readonly number[])
   addContext(scope.merged, unpack<JsonObject>(context), path);
 }
 
-/** Records where a token divides: what follows the join descends from there. Only the first fork of a segment counts. */
+/** Records the fork at which a token divides, as the origin of what follows the join. Only the first fork of a segment counts. */
 export function markFork(scope: Scope, path: readonly number[], origin: SegmentOrigin): void {
   if (path.length > 0) return;
   scope.origin = origin;

@@ -121,7 +121,7 @@ class Addresses {
     this.#tops = new Set(takenOverBy(reader, of).map(idText));
   }
 
-  /** Null: the run is not inside. */
+  /** The address of the run. Null: it is not inside the runs of `#tops`. */
   of(run: JobId): Uint8Array | null {
     const name = idText(run);
     let address = this.#known.get(name);

@@ -77,7 +77,7 @@ export class Runs {
     run.weight = weight;
   }
 
-  /** Begins a turn: the last one is committed. If there are too many runs, those that were not used recently are dropped. */
+  /** Begins a turn: the previous one is committed. If there are too many runs, those that were not used recently are dropped. */
   renew(turn: number): void {
     const { loadedBytesMax: bytesMax = loadedBytesMax, onReleased } = this.#options;
     this.#turn = turn;

@@ -81,7 +81,7 @@ export class RunRouter {
     if (run) this.expansion.resume(run);
   }
 
-  /** Fires the hooks of a job. A large result is committed first: the next turn fires its hooks. */
+  /** Fires the hooks of a job. If its result is large, the next turn fires them, after the result is committed. */
   #fireHooks(job: SettledJob, message: JobsSettled): void {
     const { plugin, command, group } = message;
     const { submittedBy, root, depth, hooked } = group;

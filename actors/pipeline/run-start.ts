@@ -47,7 +47,7 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
   return id;
 }
 
-/** Begins the run of this job, which exists. */
+/** Begins the run whose job has been created under this id. */
 export function enterRun(
   table: RunTable,
   version: Version,

@@ -149,7 +149,7 @@ export class RunTable {
     return this.versions.open.runs >= runsMax || this.isFullOfRuns;
   }
 
-  /** The records of open runs exceed their limit, so that no run is accepted. */
+  /** Whether the records of open runs exceed their limit, so that no run is accepted. */
   get isFullOfRuns(): boolean {
     return this.versions.open.bytes >= this.#openRunsBytesMax;
   }
@@ -190,7 +190,7 @@ export class RunTable {
     return run;
   }
 
-  /** Fails a run that is cancelled or is inside a cancelled one. False: it is not, or it has failed already. */
+  /** Fails the run if it is cancelled or inside a cancelled one. False: neither, or it has failed already. */
   cancel(run: Run): boolean {
     const { cancels } = this.jobs;
     const marked = cancels.around(run.id);
@@ -203,7 +203,8 @@ export class RunTable {
   }
 
   /**
-   * Jobs of the run have settled. `unsuccessful`: how many did not succeed; `inside`: settled jobs inside those that are called runs.
+   * Jobs of the run have settled. `unsuccessful`: how many of them did not succeed; `inside`: if they are called runs, the number of
+   * settled jobs inside them.
    */
   settled(run: Run, jobs: number, unsuccessful: Unsuccessful, inside = 0): void {
     run.jobs -= jobs;

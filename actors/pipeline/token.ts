@@ -25,7 +25,7 @@ export type Token = {
   readonly payload: Packed;
   readonly context: Packed;
   readonly event: EventEnvelope;
-  /** The length of the chain of jobs behind it. */
+  /** The length of the chain of jobs that led to the token. */
   readonly depth: number;
   readonly cause: JobId | null;
   readonly result: Uint8Array;
@@ -49,7 +49,7 @@ export type StepPosition = {
   readonly isReused?: boolean;
 };
 
-// Both list all fields: an object copied by spread has a hidden class of its own, which slows down every access.
+// `movedTo` and `carrying` list all fields: an object copied by spread has a hidden class of its own, which slows down every access.
 
 /** The token with another path. */
 export function movedTo(

@@ -215,7 +215,7 @@ async function checkPlugins(
   return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${plugins.length} plugins; ${possible}`);
 }
 
-/** Only the owner may use the file of the unlock key, and every record must open with it. */
+/** Only the owner may use the file of the unlock key, and every record must open with that key. */
 function checkVault({ condition, looseMode, keys }: VaultExamination): CheckResult {
   const problems = condition.kind === 'absent' ? [] : condition.problems;
   const found = problems.length > 0 ? [lines(problems), condition.kind === 'open' ? damageRemedy : remedyOf(keys)] : [];
@@ -249,7 +249,7 @@ function checkExposure({ api, webhooks }: Config): CheckResult {
   return together(found);
 }
 
-/** Lists names and expiry of the certificates. One that expires soon, or is not served to all callers, fails. */
+/** Lists names and expiry of the certificates. The check fails if one expires soon or is not served to all callers. */
 function checkCertificates({ certificates, nowMs }: DoctorOptions): CheckResult {
   if (certificates.length === 0) return passed('no TLS');
   const found = certificates.map(({ name, served }) => {
@@ -266,7 +266,7 @@ function checkCertificates({ certificates, nowMs }: DoctorOptions): CheckResult 
   return together(found);
 }
 
-/** Failures first. */
+/** Several findings as one, failures first. */
 function together(findings: readonly CheckResult[]): CheckResult {
   const wrong = findings.filter(finding => !finding.passed);
   const detail = [...wrong, ...findings.filter(finding => finding.passed)].map(finding => finding.detail).join('; ');

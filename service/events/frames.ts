@@ -48,9 +48,9 @@ export class FrameWriter {
   readonly #filter: Filter;
   readonly #withErrors: boolean;
   readonly #kept: ChunkCache;
-  /** Distinguishes its chunks in the cache. */
+  /** Distinguishes this writer's chunks from those of other writers in the cache. */
   readonly #number: number;
-  /** How many streams read from it. */
+  /** How many streams read from this writer. */
   readers = 0;
 
   constructor(hub: Hub, filter: Filter, withErrors: boolean, kept: ChunkCache, number: number) {

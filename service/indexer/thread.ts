@@ -28,9 +28,9 @@ export type IndexCondition =
 export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 
 const pollMs = 250;
-/** Pruning is checked for once in this many steps. */
+/** Once in this many steps, the thread checks whether there is something to prune. */
 const stepsPerPrune = 4;
-/** Below the threads that answer requests and run jobs. */
+/** Gives the thread a lower priority than those that answer requests and run jobs. */
 const niceness = 10;
 /** The pause after a failure: the index cannot be opened, the disk is full, or an entry cannot be indexed. Searches still work. */
 const failedMs = 2_000;
@@ -102,7 +102,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     }
   }
 
-  /** Reports each change once, however often it is retried. */
+  /** Reports each change of the condition once, however often opening or updating the index is retried. */
   function become(next: IndexCondition, stack?: string): void {
     if (isDeepStrictEqual(next, condition)) return;
     const wasOpen = condition === null || condition.kind === 'open';

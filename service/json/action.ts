@@ -1,4 +1,4 @@
-// Actions over many jobs as JSON: what was asked for, as the job's payload has it, and how far it has come.
+// Actions over many jobs as JSON: the request, as the payload of the action's job has it, and the progress.
 import { type Action, type ActionResult, noProgress, readResult } from '../../actors/job/records/action.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
@@ -12,7 +12,7 @@ export const actionsList = 'a';
 /** The request and its moment: the payload of the action's job. */
 export type ActionRequest = JsonObject & { readonly matched: number; readonly up_to: string };
 
-/** `action`: undefined once it has ended. */
+/** `action`: undefined once the action has ended. */
 export function writeAction(job: JobView, action: Action | undefined): string {
   const { matched, ...asked } = requestOf(job);
   const { done, failed, skipped } = countsOf(job, action);

@@ -47,7 +47,7 @@ function wholeMs(us: number): number {
   return Math.round(us / 1000);
 }
 
-/** `24h`, `90m`: the largest unit that divides it. */
+/** `24h`, `90m`: the largest unit that divides the duration. */
 function durationText(minutes: number): string {
   return minutes > 0 && minutes % 60 === 0 ? `${minutes / 60}h` : `${minutes}m`;
 }

@@ -1,5 +1,5 @@
-// The lifecycle of the ledger's actors. Each generation of actors begins from the store. A failed turn ends it, since its memory and
-// the disk may differ then.
+// The lifecycle of the ledger's actors. Each generation of actors begins from the store. A failed turn ends the generation,
+// since its memory may then differ from the disk.
 //
 // After a failed turn the hosts keep the frames that they run, and each message of the turn is handled in a turn of its own. The
 // message that fails alone is refused, or fails its job; a record that the error names fails its run, or is set aside. If the error

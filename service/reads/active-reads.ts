@@ -47,7 +47,7 @@ export class ActiveReads {
     return this.#underWay.size === 0;
   }
 
-  /** Begins a read; resolves with its first chunk. Null: it was dropped. */
+  /** Begins a read; resolves with its first chunk. Null: the read was dropped. */
   begin(id: number, read: Read): Promise<ReadChunk | null> {
     const underWay: ActiveRead = { share: this.#slices.share(), pieces: null, heldBytes: 0 };
     this.#underWay.set(id, underWay);

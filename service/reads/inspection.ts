@@ -1,7 +1,7 @@
 // The configuration on disk for the doctor, read and checked as at a start, on the reads thread.
 import type { LoadOptions, LoadResult } from '../../config/load.ts';
 
-/** The findings of reading it. */
+/** The findings of reading the configuration. */
 export type Inspection = {
   readonly problems: readonly string[];
   readonly warnings: readonly string[];

@@ -46,7 +46,7 @@ export class ReadsClient implements Reads {
     void died.then(() => {
       if (this.#link === link) this.#link = null;
     });
-    // It writes nothing, so the service need not wait for its end, and it answers reads while the service stops.
+    // The thread writes nothing, so the service need not wait for its end; it answers reads while the service stops.
     worker.unref();
     return { died, stop: async () => {} };
   }
@@ -142,7 +142,7 @@ type PendingRead = {
   more(): Promise<ReadChunk | null>;
   /** The read is complete. */
   end(): void;
-  /** The caller needs no more of it. */
+  /** The caller needs no further chunks. */
   drop(): void;
 };
 

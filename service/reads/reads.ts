@@ -1,4 +1,4 @@
-// Messages of reads that can be slow or large. They run on the reads thread, and are written at the speed of their callers.
+// Reads that can be slow or large, as messages. They run on the reads thread, and each answer is written as fast as its caller takes it.
 
 import type { Window } from '../../actors/index/views/stopwatch.ts';
 import type { Waits } from '../../actors/job/protocol.ts';

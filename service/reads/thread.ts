@@ -20,7 +20,7 @@ import { type CountWanted, openSelecting, type PageWanted } from './selecting.ts
 /** The thread's start data: the state directory. */
 export type ReadsData = { readonly path: string };
 
-/** Messages to it. The reply to `begin` and `more` is a chunk. */
+/** Messages to the thread. The reply to `begin` and `more` is a chunk. */
 export type ReadsMessage =
   | { readonly kind: 'begin'; readonly id: number; readonly read: Read; readonly replyTo: ReplyTo }
   | { readonly kind: 'more'; readonly id: number; readonly replyTo: ReplyTo }
@@ -34,7 +34,7 @@ export type ReadsMessage =
 /** The reply to all but reads. */
 export type ThreadReply<T> = { readonly value: T } | { readonly fault: string };
 
-/** Below the threads that accept work, above the indexer. */
+/** Gives the thread a lower priority than those that accept work, and a higher one than the indexer. */
 const niceness = 5;
 
 function run({ path }: ReadsData): void {

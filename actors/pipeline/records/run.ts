@@ -36,9 +36,9 @@ export type StoredScope = {
   failed: number;
   /** The size of the results that have arrived so far. */
   bytes: number;
-  /** The results exceed the limit and are left out of the run's result. */
+  /** Whether the results exceed the limit and are left out of the run's result. */
   overflown: boolean;
-  /** The longest chain of jobs behind any of its tokens. */
+  /** The length of the longest chain of jobs that led to one of its tokens. */
   depth: number;
   /** Whether all tokens that have arrived or ended so far had passed only reused jobs. */
   isReused: boolean;

@@ -185,7 +185,7 @@ export class Host implements PluginHost {
     return running;
   }
 
-  /** Kills the rest of the last process, and retries until it succeeds: a job must never run twice at once. */
+  /** Kills what is left of the previous process, and tries again until nothing is left: a job must never run twice at once. */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;
     for (;;) {

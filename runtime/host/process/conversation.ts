@@ -31,7 +31,8 @@ export class Conversation implements Asker<number> {
     this.#run = run;
     this.#programs = programs;
     this.#isPersistent = run.plugin.persistent !== undefined;
-    // A task sees the state that earlier tasks left. If there is state, it can be sent only after these have been answered.
+    // A task sees the state that earlier tasks left. So if the plugin has state, a request is sent only after the earlier ones were
+    // answered.
     this.#window = run.plugin.persistent?.pipelined && run.state.isEmpty ? windowTasks : 1;
   }
 

@@ -25,9 +25,9 @@ export class FrameRun {
   readonly frame: FrameReader;
   readonly plugin: HostedPlugin;
   readonly state: FrameState;
-  /** Whether it has a place. */
+  /** Whether the frame has one of the host's places for running frames. */
   hasBegun = false;
-  /** The process that serves it at the moment. */
+  /** The conversation with the process that serves the frame at the moment. */
   conversation: { cancel(task: number, reason: string): void } | null = null;
   readonly #sender: HostSender;
   #next = 0;
@@ -82,7 +82,7 @@ export class FrameRun {
 
   /** Begins the task that `hasNext` found. */
   next(): { readonly task: number; readonly request: AnyRequest } {
-    // Starts with the first task. Otherwise a frame without a running task would be returned and sent again for ever.
+    // The time limit starts with the first task. Otherwise a frame without a running task would be returned and sent again for ever.
     this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowAttemptMs : slowMs);
     const task = this.#next++;
     const deadlineAt = new Date(Date.now() + this.frame.head.deadlineMs).toISOString();

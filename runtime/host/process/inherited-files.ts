@@ -6,7 +6,7 @@ import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'n
 const closeOnExec = 0o2000000;
 
 /**
- * Closes them. Otherwise programs would inherit them, even in a sandbox, and could read and write the ledger. Files up to `last` stay
+ * Closes these files. Otherwise programs would inherit them, even in a sandbox, and could read and write the ledger. Files up to `last` stay
  * open. Must be called before this process opens a file. Without /proc (macOS) it does nothing.
  */
 export function closeInherited(last: number): void {
@@ -33,7 +33,7 @@ function descriptors(): string[] {
   }
 }
 
-/** Node changes the flags of low descriptors at its start, but those that it opens itself are not files. */
+/** Node changes the flags of low descriptors at its start, but the descriptors that Node opens itself are not files. */
 function isInherited(descriptor: number): boolean {
   try {
     const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];

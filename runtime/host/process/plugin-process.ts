@@ -75,12 +75,12 @@ export class PluginProcess<Asked> {
     program.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
   }
 
-  /** It has ended or is ending, and takes no more requests. */
+  /** The process has ended or is ending, and takes no more requests. */
   get isOver(): boolean {
     return this.#hasEnded || this.#failure !== null;
   }
 
-  /** How many requests it has received. */
+  /** How many requests the process has received. */
   get requests(): number {
     return this.#ids;
   }
@@ -177,7 +177,7 @@ export class PluginProcess<Asked> {
       if (fault !== null) break;
     }
     if (fault !== null) {
-      // After this its answers could be assigned to the wrong requests.
+      // After an invalid answer, later answers could be assigned to the wrong requests.
       this.#failure ??= { reason: fault, verdict: 'error', permanent };
       this.#program.kill();
     }

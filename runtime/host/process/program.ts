@@ -1,4 +1,5 @@
-// The running programs of process plugins. Each leads a process group, and has a pid file so that the next start finds it after a crash.
+// The running programs of process plugins. Each leads a process group, and has a pid file so that the next start of the service finds it
+// after a crash.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -166,7 +167,7 @@ export class Program {
     try {
       marks.put(pid);
     } catch (error) {
-      // Without its pid on disk it could survive a crash and run concurrently with its next attempt.
+      // Without its pid on disk the program could survive a crash, and run concurrently with the next attempt of its job.
       unmarked = `its pid file cannot be written: ${describe(error)}`;
       this.kill();
     }

@@ -84,7 +84,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     this.#process.cancel(this.#process.idOf(asked)!, reason);
   }
 
-  /** It takes no new requests, and ends when all have been answered. */
+  /** The process takes no new requests, and ends when all have been answered. */
   retire(): void {
     if (this.#isSpent) return;
     this.#close();

@@ -35,7 +35,7 @@ type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 export class RunnerThread {
   /** When the thread last became busy or idle. */
   sinceMs = performance.now();
-  /** Its `reason` is null while it lives, and if it was retired. */
+  /** Its `reason` is null while the thread lives, and if it was retired. */
   readonly #thread: WatchedThread;
   readonly #sender: HostSender;
   readonly #learned: LearnedMask;
@@ -46,7 +46,7 @@ export class RunnerThread {
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
   #beats = 0;
-  /** When its event loop was last seen to run. */
+  /** When the thread's event loop was last seen to run. */
   #turnedMs = performance.now();
   #wasLoading = false;
   /**
@@ -57,7 +57,7 @@ export class RunnerThread {
   /** The thread has reported that no task is running: frames that it received since then have not begun. */
   #isOver = false;
   #isEnding = false;
-  /** The cancelled task because of which it is being stopped. */
+  /** The cancelled task because of which the thread is being stopped. */
   #cancelled: TaskPosition | null = null;
 
   constructor(data: ThreadData, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
@@ -90,7 +90,7 @@ export class RunnerThread {
     this.#thread.worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
   }
 
-  /** Stops it if it blocks. */
+  /** Stops the thread if it blocks. */
   look(nowMs: number): void {
     const { beats, isLoading } = this.#status;
     const [oldest] = this.#runs.values();
@@ -130,7 +130,7 @@ export class RunnerThread {
     void this.#terminate();
   }
 
-  /** Resolves when it has ended; running tasks get no outcome. */
+  /** Resolves when the thread has ended; running tasks get no outcome. */
   async close(): Promise<void> {
     await this.#thread.settled();
     await this.#terminate();

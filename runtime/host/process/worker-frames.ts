@@ -227,7 +227,7 @@ export class WorkerFrames {
     const { slot, head } = run;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;
-    // It has been running at least since the last check.
+    // The frame has been running at least since the last check.
     if (run.seen >= 2) this.#report(run);
     // Loading is a phase of its own, so that loading time does not count as the first task's time.
     const seen = phase === 'loading' ? 1 : 2 + answered;

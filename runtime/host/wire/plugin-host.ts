@@ -93,7 +93,7 @@ export type TaskFrame = {
   readonly attempts: readonly number[];
   /** Packed payloads, some possibly in parts. */
   readonly payloads: readonly Uint8Array[];
-  /** Reads these parts after the commit that wrote them; absent: there are none. */
+  /** Reads the parts of such payloads, after the commit that wrote them; absent: no payload is in parts. */
   readonly parts?: PartReader;
 };
 
