@@ -23,7 +23,10 @@ export class CircuitBreaker {
     return nowMs < this.#openUntilMs;
   }
 
-  /** Returns whether this crash opened it. A crash while it is open prolongs that time; a crash soon afterwards opens it again. */
+  /**
+   * Counts a crash. Returns whether it opened the breaker. A crash while the breaker is open keeps it open for longer; a crash soon after
+   * it has closed opens it again.
+   */
   crashed(nowMs: number): boolean {
     const { crashesMax, windowMs, openMs } = this.#limits;
     this.#crashesAtMs = [...this.#crashesAtMs.filter(atMs => nowMs - atMs < windowMs), nowMs].slice(-crashesMax);

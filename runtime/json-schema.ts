@@ -62,7 +62,7 @@ export function schemaProblem(schema: JsonObject): string | null {
   return isPlainSchema(schema) ? null : metaschemaProblem(schema);
 }
 
-/** The same by the metaschema of the draft. */
+/** What the metaschema of the draft finds wrong with the schema; null: it is valid. */
 export function metaschemaProblem(schema: JsonObject): string | null {
   const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
   const engine = metaEngines.get(isOld(schema)) ?? (isOld(schema) ? new Ajv(options) : new Ajv2020(options));

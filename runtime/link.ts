@@ -24,7 +24,7 @@ export class ThreadGone extends Error {
 
 /** The caller that waits for an answer. */
 export type PendingAsk = {
-  /** The caller has left, so that nobody waits for the answer. */
+  /** Whether the caller has left, so that nobody waits for the answer. */
   readonly isGone: boolean;
 };
 

@@ -121,7 +121,7 @@ function cut(section: Section, from: number, to: number): Section {
   return { base: section.base, at };
 }
 
-/** The keys of the stored values that it refers to. */
+/** The keys of the stored values that a value in parts refers to. */
 export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
   for (const section of sectionsOf(parted)) {
     if (section instanceof Uint8Array) continue;
@@ -131,7 +131,7 @@ export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
   }
 }
 
-/** Throws PartGone if it is no longer readable. */
+/** Throws PartGone if a stored value that the value in parts refers to no longer exists. */
 export function checkParts(parts: PartReader, parted: Uint8Array): void {
   for (const key of partKeys(parted)) if (!parts.has(key)) throw new PartGone(gone);
 }

@@ -16,7 +16,7 @@ export const checkStepsMax = 1e8;
 export type Pattern = {
   /** The maximum number of steps of a match with this text. */
   steps(text: string): number;
-  /** Whether it matches anywhere in the text. */
+  /** Whether the pattern matches anywhere in the text. */
   test(text: string): boolean;
 };
 

@@ -52,7 +52,7 @@ export type InnerMessage =
       readonly slot: HostSlotName;
       readonly frameId: number;
       readonly tasks: readonly number[];
-      /** These attempts had begun: each runs alone the next time. */
+      /** Whether these attempts had begun: then each runs alone the next time. */
       readonly alone?: boolean;
     }
   /**
@@ -152,7 +152,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         state.awaited.remove(message.id);
         break;
       case 'ask_idle':
-        // Answered at the end of the turn, because a job that returned in it may have been dispatched again.
+        // Answered at the end of the turn, because a job that a host returned in this turn may have been dispatched again.
         turn.after(() => {
           turn.reply(message.replyTo, { kind: 'idle', ids: isLoaded ? idleOf(dispatcher, message.ids) : null });
         });

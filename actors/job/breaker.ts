@@ -7,7 +7,7 @@ import type { PluginInstance } from '../../config/config.ts';
 
 export type BreakerLimits = NonNullable<PluginInstance['breaker']>;
 
-/** The `by` of its pauses. */
+/** The value of `by` in the pauses that breakers begin. */
 export const breakerName = 'breaker';
 
 export class Breaker {

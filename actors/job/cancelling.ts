@@ -134,7 +134,7 @@ export class Cancelling {
     this.#asked.push({ caller, left: new Set(left) });
   }
 
-  /** Repeats the requests after a failed turn: hosts may have cancelled jobs, and callers are waiting for answers. */
+  /** Repeats the requests after a failed turn: hosts may still have cancelled jobs, and callers wait for answers. */
   goOn(turn: Turn): void {
     const state = this.#state;
     if (!state.cancels.isEmpty) this.#stop(turn, job => (state.isCancelled(job) ? 'cancelled' : null));
@@ -283,7 +283,7 @@ export class Cancelling {
     }
   }
 
-  /** Ends or stops the job if it belongs to a cancelled run. True: it will end in this turn, or it is a run that is now cancelled. */
+  /** Ends or stops the job if it belongs to a cancelled run. True: the job will end in this turn, or it is a run that is now cancelled. */
   #drop(key: Buffer, index: number, wanted: Wanted): boolean {
     const state = this.#state;
     const open = state.open.get(keyText(key));

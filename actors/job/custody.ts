@@ -117,7 +117,7 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
     state.move(turn, job, 'waiting', job.dueUs);
-    // It may have started. It now runs alone, so that a second loss is certain to be its own.
+    // The job may have started. It now runs alone, so that no other job can be to blame if its host dies again.
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {

@@ -302,7 +302,10 @@ export class Dispatcher {
     this.#closeIfOver(turn, slot, frame);
   }
 
-  /** A host has died. A single job in it is charged. If there were several, each runs again alone, in the quarantine. */
+  /**
+   * A host has died. A single job in it is charged. If there were several, those that must not run twice are charged, and each of the
+   * others runs again alone, in the quarantine.
+   */
   hostLost(turn: Turn, slotName: HostSlotName, reason: string, sentUpTo: number): void {
     const state = this.#state;
     const slot = this.#slots.get(slotName)!;

@@ -24,20 +24,20 @@ export type HostSlotName =
 export type HostSlot = {
   readonly name: HostSlotName;
   /**
-   * What its host runs. Programs have small hosts of their own, because starting a process takes longer the more memory its parent has.
+   * What the host runs. Programs have small hosts of their own, because starting a process takes longer the more memory its parent has.
    */
   readonly runtimes: readonly Runtime[];
-  /** How many threads it has, or how many programs it may run at once. */
+  /** How many threads the host has, or how many programs it may run at once. */
   readonly threads: number;
   /** A frame may wait behind another one that is expected to take at most this time. */
   readonly shortUs: number;
-  /** Each thread or process runs several jobs at once. */
+  /** Whether each thread or process runs several jobs at once. */
   readonly isConcurrent: boolean;
   host: PluginHost | null;
   readonly frames: Map<number, JobFrame>;
   /** Frames with longer jobs: no frame may wait behind them. */
   slow: number;
-  /** Its host returned jobs because its threads were busy. No frame may wait there until its next report. */
+  /** Whether the host returned jobs because its threads were busy: then no frame may wait there until the next report of the host. */
   congested: boolean;
   /** Runners that have jobs. */
   busyRunners: number;

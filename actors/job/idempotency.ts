@@ -44,7 +44,7 @@ export class IdempotencyTable implements IdempotencyStore {
   }
 }
 
-/** A single id as it is, more as ranges. */
+/** Encodes a single id as it is, and several ids as ranges. */
 function encodeIds(ids: Uint8Array): Uint8Array {
   if (ids.length === jobIdBytes) return ids;
   const ranges: Buffer[] = [];

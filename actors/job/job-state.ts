@@ -75,7 +75,7 @@ export class JobState {
   /** Unsettled jobs, except those that stand for runs. */
   unsettled = 0;
   running = 0;
-  /** How many unsettled jobs are held, by a pause or otherwise, as of the end of the last turn. */
+  /** How many unsettled jobs are held, by a pause or otherwise, as of the end of the previous turn. */
   waiting = 0;
   cachedBytes = 0;
   config!: Config;

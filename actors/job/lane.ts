@@ -84,7 +84,7 @@ export class Lane extends Backlog {
             deadlineMs: instance!.deadlineMs[name]!,
             pace: known?.pace ?? new Pace(targetUs),
             concurrency: instance!.concurrency?.[name] ?? 1,
-            // They may have jobs of an earlier configuration.
+            // Known runners may have jobs of an earlier configuration.
             runners: this.#known.get(name)?.runners ?? new Runners(),
           },
         ];
@@ -97,7 +97,7 @@ export class Lane extends Backlog {
     for (const [name, command] of this.#commands) this.#known.set(name, command);
   }
 
-  /** Why jobs of this command are not dispatched. Null: they are. */
+  /** Why jobs of this command are not dispatched. Null: nothing holds them. */
   holdOf(command: string): Hold | null {
     if (this.hold) return this.hold;
     return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);

@@ -21,7 +21,7 @@ export class OpenRuns {
     });
   }
 
-  /** Whether the run, or one that called it directly or indirectly, is open. Until then the job of this run is kept. */
+  /** Whether the run, or one that called it directly or indirectly, is open. If so, the job of this run is kept. */
   #isOpen(run: JobId): boolean {
     const name = keyText(run);
     let isOpen = this.#known.get(name);

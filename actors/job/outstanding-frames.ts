@@ -52,7 +52,7 @@ export class OutstandingFrames {
     this.#slots.clear();
   }
 
-  /** Newest first: if two frames contain the same job, the newer one has it. */
+  /** All frames, newest first: if two frames contain the same job, the newer one has it. */
   all(): { readonly slot: HostSlotName; readonly frame: JobFrame }[] {
     const all = [...this.#slots].flatMap(([slot, { frames }]) =>
       Array.from(frames.values(), frame => ({ slot, frame })),

@@ -43,7 +43,7 @@ export type NewCalls = {
   readonly submittedBy: string;
   /** The envelope for `handle`, else null. */
   readonly event: EntryEvent | null;
-  /** The callers wait: a JobSettled follows when each job has settled. */
+  /** Whether callers wait: then a JobSettled follows for each job when it has settled. */
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
   /** Set only if there is a single job. */
@@ -150,8 +150,8 @@ export type EndedRun = {
 /** The job actor, as the other actors of its thread call it. All changes are part of the turn's commit. */
 export interface JobCalls {
   /**
-   * Why no new work is accepted at the moment; null: it is. Without a plugin: for a run, which may call any plugin. `waitingRuns`: how many
-   * runs were accepted and have not begun; each will have a job.
+   * Why no new work is accepted at the moment; null: new work is accepted. Without a plugin: for a run, which may call any plugin.
+   * `waitingRuns`: how many runs were accepted and have not begun; each will have a job.
    */
   refusal(plugin?: string, waitingRuns?: number): Refusal | null;
   /** The answers to calls with an Idempotency-Key. */
@@ -347,7 +347,7 @@ export type ActionStep = {
   /** The cursor that the ids follow. If the action's cursor is another one, nothing is done. */
   readonly after: JobId | null;
   readonly ids: Uint8Array;
-  /** No further jobs match. */
+  /** Whether no further jobs match. */
   readonly isLast: boolean;
 };
 /** `waits`: why the job behind the cursor cannot be handled yet. */

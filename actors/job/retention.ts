@@ -63,7 +63,7 @@ export class Retention {
   #turn: Turn | null = null;
   /** Set after the clock was ahead: blocks before this key with a time in the future were accepted by `acceptedUs` at the latest. */
   #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
-  /** The sweep passes over blocks with times in the future, to find out when they were accepted. */
+  /** Whether the sweep passes over blocks with times in the future, to find out when they were accepted. */
   #isPassing = false;
   /** The newest key of a block pruned since the start, as a time. */
   #acceptedUpToUs = 0;
@@ -98,7 +98,7 @@ export class Retention {
     return !isSwept;
   }
 
-  /** Advances the front. False: not any more in this sweep. */
+  /** Advances the front. False: it advances no further in this sweep. */
   #advance(step: SweepContext): boolean {
     const { nowUs } = step.turn;
     const walk = this.#front;
@@ -119,7 +119,7 @@ export class Retention {
     return !isEnd && hasBudget(walk);
   }
 
-  /** Checks the blocks behind the front again. False: not any more in this sweep. */
+  /** Checks the blocks behind the front again. False: this sweep checks no more of them. */
   #lookBehind(step: SweepContext): boolean {
     if (this.#front.at === undefined) return false;
     const walk = this.#behind;
@@ -182,8 +182,8 @@ export class Retention {
   }
 
   /**
-   * A called run is removed after its caller, and a run after its rerun `from: failed` and the reruns of its jobs, because their values in
-   * parts may refer to its arrivals.
+   * A called run is removed after its caller, and a run after its rerun `from: failed` and the reruns of its jobs: values in parts of
+   * these may refer to arrivals of the run.
    */
   #isOfKeptRun(key: Buffer, block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;

@@ -28,7 +28,7 @@ export class Sandboxes {
 
   #try(sandbox: Sandbox): void {
     const key = JSON.stringify(sandbox);
-    // It works, or it is being tried.
+    // The sandbox works, or it is being tried.
     if (this.#found.has(key) && !this.#found.get(key)) return;
     this.#found.set(key, undefined);
     const found = (fault: string | null): void => {

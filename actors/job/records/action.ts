@@ -70,7 +70,7 @@ export type ActionPlan = {
   readonly perSecond: number | null;
   readonly reason: string | null;
   readonly by: string;
-  /** How many jobs matched at the moment. */
+  /** How many jobs matched at the moment for which the selection is evaluated. */
   readonly matched: number;
 };
 

@@ -25,13 +25,13 @@ export type RunPosition = {
   readonly run: JobId;
   /** The number of the step's node in the compiled definition. */
   readonly node: number;
-  /** The scope whose join waits for it. */
+  /** The scope whose join waits for the job. */
   readonly scope: number;
   /** The ordinals of the forks on the way to this step, which give the order of a join's results. */
   readonly path: readonly number[];
   /** Not null: the path of job k of the group ends with `first + k`. */
   readonly first: number | null;
-  /** The paths of its scopes from the outermost to its own, without the top scope. Absent: it is in the top scope. */
+  /** The paths of the scopes around the job, outermost first, without the top scope. Absent: the job is in the top scope. */
   readonly within?: readonly (readonly number[])[];
 };
 
@@ -51,7 +51,7 @@ export type JobGroup = {
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly run: RunPosition | null;
-  /** The job is inside a run that a hook started; no hooks fire there. */
+  /** Whether the job is inside a run that a hook started; no hooks fire there. */
   readonly hooked: boolean;
   /** Not null: these jobs are reruns of another job. */
   readonly rerun: Rerun | null;
@@ -119,7 +119,7 @@ export function readTally(body: Body): Tally | null {
   return reused === 0 ? tally : { ...tally, reused };
 }
 
-/** The hash of an ended run's definition. Null: the run never began, or an earlier version of headgate wrote it. */
+/** The hash of an ended run's definition. Null: the run never began, or an earlier version of headgate wrote the record. */
 export function readDefinitionHash(body: Body): Uint8Array | null {
   const packed = bodyPart(body, 'counts');
   return (packed && unpack<(Uint8Array | null)[]>(packed)[terminalStatuses.length + 1]) ?? null;

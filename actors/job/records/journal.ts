@@ -68,7 +68,7 @@ export class JournalEntry {
     return statuses[this.#bytes[this.#at + statusAt]!] as TerminalStatus;
   }
 
-  /** Whether the job ended with it. */
+  /** Whether the job ended with this attempt. */
   get final(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
   }
@@ -169,12 +169,12 @@ export class AttemptReader {
     this.#reader = reader;
   }
 
-  /** Undefined: it was pruned. */
+  /** Undefined: the attempt was pruned. */
   find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): StoredAttempt | undefined {
     return this.#pageWith(id, attempt)?.attempt(indexOf(id));
   }
 
-  /** The body alone. Undefined: it was pruned. */
+  /** The body alone. Undefined: the attempt was pruned. */
   findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
     return this.find({ id, attempt })?.body;
   }

@@ -9,7 +9,8 @@ import { pack, unpack } from '../../../runtime/packing.ts';
  * - `suspect`: it waits and will run alone, since it may have ended its host.
  * - `sent`: a host has it, in a frame with others. If the host is lost, nobody knows whether it had started.
  * - `sentAlone`: a host has it, alone in its frame. If the host is lost, it had started.
- * - `lost`: it was alone in its frame when the service ended. It waits until its command is back to say whether it may run again.
+ * - `lost`: it was alone in its frame when the service ended. It waits until the configuration has its command again, which says
+ *   whether it may run again.
  */
 export type Custody = 'waiting' | 'suspect' | 'sent' | 'sentAlone' | 'lost';
 

@@ -40,7 +40,7 @@ export type JobView = {
   readonly completedUs: number | null;
   /** Whether the job, or a run that contains it, was cancelled and its code is being stopped. */
   readonly cancelling: boolean;
-  /** Who cancelled it. Read on demand; null: it was not cancelled. */
+  /** Who cancelled the job. Read on demand; null: it was not cancelled. */
   readonly cancel: Cancel | null;
   /** The body of its last attempt. Null: another attempt follows. */
   readonly body: Body | null;
@@ -129,7 +129,7 @@ export class BlockJobs {
     return isWaiting ? { ...tallyOf(0, noneUnsuccessful()), unsettled: 0 } : null;
   }
 
-  /** Null: no host has it, or its record is unusable. */
+  /** Since when a host has had the job. Null: no host has it, or its record is unusable. */
   runningSince(index: number): number | null {
     if (this.#open === null) this.#open = readable(() => openOf(this.reader, this.#key));
     const open = this.#open;

@@ -117,7 +117,7 @@ function allOf({ count }: Block): number[] {
 
 type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[]) => boolean;
 type Filters = {
-  /** It is the same for all jobs of a group. */
+  /** Whether the jobs of a group are wanted: the answer is the same for all of them. */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
   /** Null: every job matches. */
   readonly isInside: ((id: JobId, group: JobGroup) => boolean) | null;

@@ -97,7 +97,7 @@ function* ofUnsuccessful(
   yield* spansOfIds(page);
 }
 
-/** The keys from `first` on that begin with one of the prefixes, without it. Each null is a point at which the walk can pause. */
+/** The keys from `first` on that begin with one of the prefixes, without the prefix. Each null is a point at which the walk can pause. */
 function* oldestKeys(
   reader: Reader,
   table: 'by_command' | 'unsuccessful',
