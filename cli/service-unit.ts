@@ -7,7 +7,7 @@ export type UnitOptions = {
   readonly config: string;
   readonly state: string;
   readonly user: string;
-  /** A plugin uses bubblewrap, which needs namespaces and mounts. */
+  /** Whether a plugin uses bubblewrap, which needs namespaces and mounts. */
   readonly hasBubblewrap: boolean;
 };
 

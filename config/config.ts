@@ -16,7 +16,7 @@ export type TlsFiles = { readonly cert: string; readonly key: string };
 export type Protection = {
   /** The files of the certificate; absent: the listener uses plain HTTP. */
   readonly tls?: TlsFiles;
-  /** The operator declares that a proxy with TLS is in front. */
+  /** Whether the operator declares that a proxy with TLS is in front. */
   readonly behindProxy?: true;
 };
 
@@ -67,7 +67,7 @@ export type Command = {
   readonly retrySafe: boolean;
   /** How many of its jobs one thread or persistent process may run at once; absent: 1. */
   readonly concurrency?: number;
-  /** `state_updates` replace the plugin's state instead of being merged into it. */
+  /** Whether `state_updates` replace the plugin's state instead of being merged into it. */
   readonly replacesState?: true;
   readonly consume: readonly string[];
   readonly emit: readonly { readonly event: string; readonly values: readonly string[] }[];
@@ -97,7 +97,7 @@ export type Manifest = {
   readonly persistent?: {
     readonly jobsMax: number | null;
     readonly ageMs: number | null;
-    /** The process reads lines that cancel requests. */
+    /** Whether the process reads lines that cancel requests. */
     readonly hearsCancel?: boolean;
   };
 };

@@ -16,7 +16,10 @@ export type Admitted = {
   readonly route: Route;
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
-  /** Null if the path has the method. Otherwise the 405 to answer once the names in the path are found, and `route` is another one here. */
+  /**
+   * Null if the path has the method. Otherwise the 405 to answer once the names in the path are found; then `route` is another route of
+   * the path.
+   */
   readonly wrongMethod: HttpProblem | null;
 };
 export type Refused = {

@@ -21,7 +21,7 @@ export type BatchCheck = {
   readonly check: (payload: object) => readonly ProblemItem[];
   /** Whether the hash of all payloads is needed. */
   readonly isHashed: boolean;
-  /** The caller has disconnected, or its body was refused: the rest need not be read. */
+  /** Whether the caller has disconnected, or its body was refused: then the rest need not be read. */
   readonly isGone: () => boolean;
 };
 

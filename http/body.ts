@@ -58,14 +58,14 @@ export class RequestBody {
     return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
   }
 
-  /** Frees its memory. */
+  /** Frees the memory of the body. */
   release(): void {
     this.#room.give(this, this.#buffer?.length ?? 0);
     this.#buffer = null;
     this.#length = 0;
   }
 
-  /** Frees its memory for a newer body. */
+  /** Frees the memory of this body for a newer one. */
   giveWay(): void {
     this.release();
     this.#onGivenWay();

@@ -48,7 +48,7 @@ export class Exchange implements HttpCall, AnswerSink {
   #vaultOp: string | null = null;
   #arriving: RequestBody | null = null;
   #state: 'open' | 'streaming' | 'over' = 'open';
-  /** The answer is decided; the rest of the body is ignored. */
+  /** Whether the answer is decided: then the rest of the body is ignored. */
   #isDecided = false;
   #forget: (() => void) | null = null;
   #resume: (() => void) | null = null;
@@ -87,7 +87,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /** The caller has disconnected or has been answered. */
+  /** Whether the caller has disconnected or has been answered. */
   get isGone(): boolean {
     return this.#state === 'over';
   }

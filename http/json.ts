@@ -36,7 +36,7 @@ export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse')
     }
     if (content.keys === keys && !content.isRefused) return { kind: 'value', value: value as Json };
   } catch {
-    // It is not JSON.
+    // The text is not JSON.
   }
   return refusal(text, firstFault(text, bigIntegers));
 }
@@ -102,9 +102,9 @@ function stringEnd(text: string, start: number): number {
 type Content = {
   /** Fewer than in the text if an object has a key twice. */
   keys: number;
-  /** It has `__proto__` as a key, half of a surrogate pair, or a number that is too large. */
+  /** Whether the document has `__proto__` as a key, half of a surrogate pair, or a number that is too large. */
   isRefused: boolean;
-  /** It has a number beyond ±(2^53 − 1), which may be a rounded integer. */
+  /** Whether the document has a number beyond ±(2^53 − 1), which may be a rounded integer. */
   mayRound: boolean;
 };
 
@@ -200,7 +200,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
       }
     }
     const value: string = JSON.parse(text.slice(start, ++at));
-    // UTF-8 cannot encode it: the store would hold another character.
+    // UTF-8 cannot encode half of a surrogate pair: the store would hold another character.
     if (!value.isWellFormed()) throw new JsonFault('half of a surrogate pair in a string', start);
     return value;
   }

@@ -15,7 +15,7 @@ export interface ServerLog {
   /** Whether request lines are logged now. */
   readonly debug: boolean;
   request(line: RequestLine): void;
-  /** The answer was 401 or 403. */
+  /** Called when the answer was 401 or 403. */
   refused(line: Omit<RequestLine, 'durationUs'>): void;
   /** A bug: the caller was answered 500, or its connection was closed. */
   fault(error: unknown, requestId: string): void;

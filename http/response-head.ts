@@ -19,9 +19,9 @@ export type ResponseHead = {
   readonly requestId: string;
   readonly contentType: string | null;
   readonly headers: Headers;
-  /** The route is open: caches may store the answer unless a header forbids that. */
+  /** Whether the route is open: then caches may store the answer unless a header forbids that. */
   readonly isOpen: boolean;
-  /** The connection is closed after this answer. */
+  /** Whether the connection is closed after this answer. */
   readonly isClosing: boolean;
 };
 

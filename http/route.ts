@@ -52,7 +52,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   /** The result of `find`. */
   readonly found: F;
   readonly requestId: string;
-  /** The caller has disconnected or has been answered. */
+  /** Whether the caller has disconnected or has been answered. */
   readonly isGone: boolean;
   nowMs(): number;
   /** The first header of this (lower-case) name. */

@@ -30,8 +30,8 @@ export type Share = {
 type Used = { ms: number };
 
 /**
- * Divides a thread between several pieces of sliced work. The piece that has used the least time continues next, and new work starts at
- * that level. So short work ends soon even beside long work.
+ * Divides a thread between several pieces of sliced work. The piece that has used the least time continues next, and new work counts as
+ * if it had used as much. So short work ends soon even beside long work.
  */
 export class Slices {
   readonly #begin: () => void;

@@ -1,6 +1,6 @@
 // The record of an abandoned vault, from which the next start or command completes an abandonment that a crash interrupted.
 //
-// meta, `vault_abandoned`: an Abandonment as JSON. The commit that writes it also removes the keyring, and so decides. The other
+// meta, `vault_abandoned`: an Abandonment as JSON. The commit that writes it also removes the keyring: with it the vault is gone. The other
 // steps follow; they are repeated while `isSettled` is false. `vault init` moves the record into the first record of the new trail.
 import { existsSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -19,7 +19,7 @@ import {
 } from './records/trail-file.ts';
 import type { Vault } from './vault.ts';
 
-/** Records that one turn verifies, and exports or removes. It takes a few milliseconds. */
+/** The maximum number of records that one turn verifies, and exports or removes, in a few milliseconds. */
 export const recordsPerTurnMax = 500;
 /** Records of one job, and so of one file. The next job continues after them. */
 export const recordsPerJobMax = 50_000;
@@ -38,9 +38,9 @@ export type AuditPruningOptions = {
   readonly tell: (event: PruneEvent) => void;
   /** Where records are exported before they are removed; null: they are not exported. */
   readonly exportDirectory: () => string | null;
-  /** A record that is due does not verify. It and all later ones are kept. */
+  /** Called when a record that is due does not verify: it and all later records are kept. */
   readonly onBrokenTrail: (problem: string) => void;
-  /** The file could not be written. All records are kept. */
+  /** Called when the file could not be written: all records are kept. */
   readonly onExportFailed: (problem: string) => void;
 };
 
@@ -70,7 +70,7 @@ export class AuditPruning {
   readonly #options: AuditPruningOptions;
   #job: RunningJob | null = null;
   #waiting: PruneJob[] = [];
-  /** Retention then removes nothing more, so that an operator finds the trail as it is. */
+  /** Whether a record did not verify: then retention removes nothing more, so that an operator finds the trail as it is. */
   #isTrailBroken = false;
   #retentionWaitsUntilUs = 0;
 

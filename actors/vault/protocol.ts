@@ -69,7 +69,7 @@ export type VaultCall = {
   readonly request: VaultRequest;
 };
 
-/** From the main thread, for the audit: it refused a call with the admin token. The answer follows the commit. */
+/** From the main thread, for the audit trail: a call with the admin token was refused. The answer follows the commit. */
 export type RefusedCall = {
   readonly kind: 'refused_call';
   readonly replyTo: ReplyTo;
@@ -83,7 +83,7 @@ export type UnauthenticatedCalls = {
   readonly counts: readonly (readonly [op: string, count: number])[];
 };
 
-/** To the main thread, at the start and after each commit that changes it. */
+/** To the main thread: the status of the vault, at the start and after each commit that changes the status. */
 export type VaultStatus = {
   readonly kind: 'vault_status';
   /** SHA-256 of the admin token, one character a byte; null: no vault is open. */

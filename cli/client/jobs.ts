@@ -58,7 +58,7 @@ export type JobDocument = {
 };
 export type LogLineDocument = { readonly level: string; readonly message: string };
 export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'> & {
-  /** The job belongs to the original run; the rerun at the root reuses its result. */
+  /** True: the job belongs to the original run, and the rerun at the root of the tree reuses its result. */
   readonly reused?: true;
 };
 

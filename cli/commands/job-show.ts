@@ -55,14 +55,14 @@ function lines(job: JobDocument): TerminalLine[] {
   return all;
 }
 
-/** Its position in a run. */
+/** The job's position in a run. */
 function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument): TerminalLine[] {
   if (pipeline == null || step == null) return [];
   const element = index == null ? '' : `, element ${index}`;
   return [field('step', `${pipeline}.${step}${element}, of the run ${run}`)];
 }
 
-/** Which job it runs again, and which jobs run it again. */
+/** Which job this one runs again, and which jobs run this one again. */
 function rerunLines({
   rerun_of: of,
   rerun_from: from,

@@ -60,7 +60,7 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
   },
 });
 
-/** Null: the token gives no access to it. */
+/** Null: the token gives no access to this path. */
 function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {
   return unlessDenied(() => client.get<Answer>(path, form));
 }

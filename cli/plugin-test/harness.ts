@@ -22,7 +22,7 @@ export type HarnessAnswer = {
   readonly error: string;
   readonly parts: Parts;
   readonly runMs: number;
-  /** The host had to replace the thread of the job. */
+  /** Whether the host had to replace the thread of the job. */
   readonly isReplaced: boolean;
 };
 

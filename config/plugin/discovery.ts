@@ -15,9 +15,9 @@ export type PluginRoot = {
   readonly directory: string;
   readonly place: SourceLocation;
   readonly path: NodePath;
-  /** The default root, which may be missing. */
+  /** Whether this is the default root, which may be missing. */
   readonly isDefault: boolean;
-  /** The root of the plugins that come with headgate: each is off until `plugins` names it. */
+  /** Whether this is the root of the plugins that come with headgate: each is off until `plugins` names it. */
   readonly isBundled: boolean;
 };
 

@@ -17,7 +17,7 @@ import { claimsStrict, type Lock, lockName, openLock } from './lock.ts';
 import { type FileSurvey, type LockFinding, survey } from './survey.ts';
 
 export type Seal = AcceptedLock & {
-  /** Only a configuration that matches its lock may run: findings are errors. */
+  /** Whether only a configuration that matches its lock may run: then findings are errors. */
   readonly strict: boolean;
   /** False: the configuration was never locked and strict mode is off, so nothing was compared. */
   readonly isSealed: boolean;

@@ -15,7 +15,7 @@ export type Locked =
       readonly file: string;
       readonly lock: Lock;
       readonly keyFile: string;
-      /** The seal key was created. */
+      /** Whether this call created the seal key. */
       readonly isNewKey: boolean;
       readonly warnings: readonly string[];
     }

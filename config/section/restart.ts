@@ -6,7 +6,7 @@ export type RestartSetting = {
   readonly key: string;
   /** Its name in `Config`. */
   readonly setting: SettingName;
-  /** Only adding or removing the key needs a restart; a changed value is live. */
+  /** True: only adding or removing the key needs a restart; a changed value is live. */
   readonly isSwitch?: true;
 };
 

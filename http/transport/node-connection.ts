@@ -27,7 +27,7 @@ export class NodeConnection implements ConnectionContext {
   #response: NodeResponse | null = null;
   /** The last request whose body was requested or is still arriving. */
   #arriving: IncomingMessage | null = null;
-  /** Further requests are ignored. */
+  /** Whether further requests are ignored. */
   #isEnding = false;
   #isTakingTurns = false;
   #checkedAtMs = 0;

@@ -1,4 +1,4 @@
-// Pid files of hosts and their programs: the next start of the service kills processes that outlived the last one.
+// Pid files of hosts and their programs: the next start of the service kills processes that outlived the previous service.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// The pids of a host's programs, in one file with a slot for each. Separate files would take a tenth of the time of a start.
+// The pids of a host's programs, in one file with a slot for each. Writing a file for each program would take a tenth of the time of its
+// start.
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { steadyUs } from '../clock.ts';

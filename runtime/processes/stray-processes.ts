@@ -26,7 +26,7 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended in the meantime.
+      // The process has ended in the meantime.
     }
   }
   return found;

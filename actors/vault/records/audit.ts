@@ -18,7 +18,7 @@ export type AuditRecord = {
   readonly principal: string | null;
   readonly secret: string | null;
   readonly outcome: 'ok' | 'refused';
-  /** Why it was refused. */
+  /** Why the call was refused. */
   readonly code: string | null;
   /** The number of calls (absent: one), or of records that a prune removed. */
   readonly count?: number;

@@ -27,7 +27,7 @@ export function seal(key: Uint8Array, record: RecordName, plain: Uint8Array, ran
   return Buffer.concat([salt, nonce, sealing.getAuthTag(), sealed]);
 }
 
-/** Null: it was sealed under another key or name, or was changed afterwards. */
+/** Null: the record was sealed under another key or name, or was changed afterwards. */
 export function unseal(key: Uint8Array, record: RecordName, sealed: Uint8Array): Buffer | null {
   if (sealed.length < headBytes) return null;
   const salt = sealed.subarray(0, saltBytes);

@@ -11,7 +11,7 @@ export type Digests = { readonly [path: string]: string };
 export type HostedCommand = {
   /** JSON Schema of its payload (of `event.payload` for `handle`), or null. */
   readonly inputSchema: JsonObject | null;
-  /** `state_updates` replace the plugin's state instead of being merged into it. */
+  /** Whether `state_updates` replace the plugin's state instead of being merged into it. */
   readonly replacesState?: true;
 };
 
