@@ -3,9 +3,9 @@
 const firstBytes = 4096;
 
 /**
- * The limit for all bodies together that are arriving on one listener; batches, from their arrival until they are read, have another one of
- * the same size. Beyond it the oldest body is refused, so slow senders can neither exhaust memory nor block other callers. A single body may
- * exceed it.
+ * The limit for all bodies together that are arriving on one listener. Batches have a limit of their own, of the same size, from their
+ * arrival until they are read. Beyond a limit the oldest body is refused, so slow senders can neither exhaust memory nor block other
+ * callers. A single body may exceed it.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 

@@ -64,7 +64,7 @@ export class Lane extends Backlog {
     this.#holdOfCommand = holdOfCommand;
   }
 
-  /** Applies a new configuration. Measured paces are kept if its jobs run in the same way as before. */
+  /** Applies a new configuration. Measured paces are kept if the lane's jobs run in the same way as before. */
   configure(instance: PluginInstance | null): void {
     const kind = this.kind;
     this.instance = instance;

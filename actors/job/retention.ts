@@ -272,7 +272,7 @@ export class Retention {
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
   }
 
-  /** Removes the block's entries from the journal entry of this commit. */
+  /** Removes the entries of the block's attempts from the journal's record of the commit at this time. */
   #strike(key: Uint8Array, us: number, commits: Commits): void {
     let page = commits.get(us);
     if (!page) {

@@ -84,7 +84,7 @@ export function markFork(scope: Scope, path: readonly number[], origin: SegmentO
   scope.lastEqualContext = null;
 }
 
-/** Ends tokens of the scope that will not arrive at its join. */
+/** Ends tokens that will not arrive at the scope's join. */
 export function endTokens(table: RunTable, run: Run, scope: Scope, count: number, isReused: boolean): void {
   scope.dirty = true;
   if (!isReused) scope.isReused = false;

@@ -17,7 +17,7 @@ export const tables = [
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter; other tables store the number
   'by_command', // number of plugin and command (4) + block key (12) -> nothing
   'unsuccessful', // number of plugin and command (4) + status (1) + job id (16) -> nothing
-  'reruns', // job id (16) + id of its rerun (16) -> nothing; 1: the rerun reuses the jobs that succeeded
+  'reruns', // job id (16) + id of its rerun (16) -> nothing; 1: it reuses the jobs that succeeded; 2: it is no rerun, but names parts of the run
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
   'accepted_runs', // block key (12) -> the number of runs in the block, which were accepted in a batch and have not begun, and the hash of their definition

@@ -155,7 +155,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {
     const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
     let wasSealed = false;
-    /** If the directory of the key cannot be written, the vault stays closed and the service runs. */
+    /** If the directory of the key cannot be written, the vault stays closed, but the service runs. */
     function settle(problem: string, settling: () => void): void {
       try {
         settling();

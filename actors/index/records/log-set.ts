@@ -3,7 +3,7 @@
 /** Logs per chunk. Numbers within a chunk take two bytes. */
 export const chunkLogs = 65_536;
 const bitsBytes = chunkLogs / 8;
-/** Above this a bitmap is smaller than a list. */
+/** With more numbers than this a bitmap is smaller than a list. */
 const numbersMax = bitsBytes / 2 - 1;
 
 export class LogSet {
