@@ -31,6 +31,16 @@ export class Caller {
     return ((await response.json()) as Job).job_id;
   }
 
+  /** Throws if not all payloads are accepted. */
+  async sendBatch(path: string, body: string, payloads: number): Promise<void> {
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await this.#fetch(path, { method: 'POST', body, headers });
+    const answer = Buffer.from(await response.arrayBuffer());
+    const end = answer.subarray(-30).toString();
+    if (response.status !== 202 || !end.endsWith(`"accepted":${payloads}}`))
+      throw new Error(`POST ${path}: ${response.status} … ${end}`);
+  }
+
   async job(id: string): Promise<Job> {
     return (await this.#get(`/job/${id}`)) as Job;
   }

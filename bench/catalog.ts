@@ -2,6 +2,7 @@
 import { accept } from './accept.ts';
 import { backlog } from './backlog.ts';
 import { bare } from './bare.ts';
+import { batch } from './batch.ts';
 import type { Bench } from './bench.ts';
 import { cancel } from './cancel.ts';
 import { peers } from './compare/peers.ts';
@@ -31,6 +32,7 @@ import { vault } from './vault.ts';
 export const benches: readonly Bench[] = [
   fanout,
   accept,
+  batch,
   drain,
   io,
   latency,

@@ -3,8 +3,9 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { canonicalText, isObject } from '../runtime/json-value.ts';
+import { ListBuilder, type StoredList } from '../runtime/packed-list.ts';
 import { pack } from '../runtime/packing.ts';
-import { Dropped, type Sliced, Slices } from '../runtime/slices.ts';
+import { type Sliced, Slices } from '../runtime/slices.ts';
 import { isNdjson } from './head.ts';
 import { readJson } from './json.ts';
 import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from './problem.ts';
@@ -28,12 +29,19 @@ export type BatchCheck = {
 export type PayloadBatch = {
   readonly kind: 'batch';
   /** Packed. */
-  readonly payloads: readonly Uint8Array[];
+  readonly payloads: StoredList;
   /** Of the values of all payloads in their order, whatever the form of the body; empty unless asked for. */
   readonly hash: Uint8Array;
 };
 
-const slices = new Slices(() => undefined);
+/** The time of all batches together before other requests are handled. */
+const batchMsMax = 1;
+const slices = new Slices(() => undefined, batchMsMax);
+
+/** Does work for a batch in slices. */
+export function inSlices<T>(work: Sliced<T>): Promise<T> {
+  return slices.share().run(work);
+}
 
 /** Reads all payloads, or says what is wrong. `bytes` must stay valid until then. */
 export async function readBatch(
@@ -43,12 +51,10 @@ export async function readBatch(
 ): Promise<PayloadBatch | HttpProblem> {
   if (!isUtf8(bytes)) return problem('invalid_json', 'the body is not valid UTF-8');
   const reading = new Reading(bytes, how);
-  const share = slices.share();
   try {
-    return await share.run(isNdjson(contentType) ? reading.lines() : reading.document());
+    return await inSlices(isNdjson(contentType) ? reading.lines() : reading.document());
   } catch (error) {
     if (error instanceof BatchFault) return problem(error.problemCode, error.message);
-    if (error instanceof Dropped) return problem('unavailable', 'the batch was not read to its end');
     throw error;
   }
 }
@@ -75,7 +81,7 @@ const newline = 0x0a;
 class Reading {
   readonly #bytes: Buffer;
   readonly #how: BatchCheck;
-  readonly #payloads: Uint8Array[] = [];
+  readonly #payloads: ListBuilder;
   readonly #errors: (ProblemItem & { readonly index: number })[] = [];
   readonly #hash: Hash | null;
   #code: ProblemCode = 'invalid_payload';
@@ -85,6 +91,7 @@ class Reading {
   constructor(bytes: Buffer, how: BatchCheck) {
     this.#bytes = bytes;
     this.#how = how;
+    this.#payloads = new ListBuilder(bytes.length);
     this.#hash = how.isHashed ? createHash('sha256') : null;
   }
 
@@ -165,7 +172,7 @@ class Reading {
       const errors = check(reading.value);
       if (errors.length > 0) for (const error of errors) this.#errors.push({ index, ...error });
       else if (this.#errors.length === 0) {
-        this.#payloads.push(pack(reading.value));
+        this.#payloads.add(pack(reading.value));
         this.#hash?.update(canonicalText(reading.value)).update('\n');
       }
     }
@@ -183,9 +190,9 @@ class Reading {
       const where = `payload ${first.index}${first.pointer === '' ? '' : `: ${first.pointer}`}`;
       return problem(this.#code, `${where} ${first.message}${others}`, { errors });
     }
-    if (this.#payloads.length === 0) return problem('invalid_request', 'a batch has at least one payload');
+    if (this.#payloads.count === 0) return problem('invalid_request', 'a batch has at least one payload');
     const hash = this.#hash?.digest().subarray(0, hashBytes) ?? new Uint8Array(0);
-    return { kind: 'batch', payloads: this.#payloads, hash };
+    return { kind: 'batch', payloads: this.#payloads.list(), hash };
   }
 
   /** The next byte that is no space; undefined: there is none. */

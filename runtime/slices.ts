@@ -3,7 +3,7 @@
 /** Work that yields wherever it can be interrupted; yielded values are ignored. It must not hold a scan open across a yield. */
 export type Sliced<T> = Generator<unknown, T, void>;
 
-/** The total time of the slices in one iteration of the event loop. */
+/** The total time of the slices in one iteration of the event loop, unless `Slices` is given another one. */
 export const sliceMsMax = 4;
 /** The time of one piece of work before the next one continues. */
 const quantumMsMax = 1;
@@ -35,14 +35,16 @@ type Used = { ms: number };
  */
 export class Slices {
   readonly #begin: () => void;
+  readonly #msMax: number;
   #waiting: Waiting[] = [];
   /** The time used by the piece that is running. */
   #levelMs = 0;
   #scheduled = false;
 
-  /** `begin` is called before the slices of each iteration of the event loop. */
-  constructor(begin: () => void) {
+  /** `begin` is called before the slices of each iteration of the event loop. `msMax`: their total time in one iteration. */
+  constructor(begin: () => void, msMax = sliceMsMax) {
     this.#begin = begin;
+    this.#msMax = msMax;
   }
 
   share(): Share {
@@ -87,7 +89,7 @@ export class Slices {
   }
 
   #turn(): void {
-    const endMs = performance.now() + sliceMsMax;
+    const endMs = performance.now() + this.#msMax;
     this.#begin();
     let nowMs = performance.now();
     while (this.#waiting.length > 0) {

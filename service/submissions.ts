@@ -11,6 +11,7 @@ import type {
 } from '../actors/job/protocol.ts';
 import { jobIdBytes } from '../runtime/ids.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
+import type { StoredList } from '../runtime/packed-list.ts';
 
 export type Submission = {
   readonly plugin: string;
@@ -31,7 +32,7 @@ export type BatchSubmission = {
   /** A command of a plugin, or a pipeline. */
   readonly target: Pick<Submission, 'plugin' | 'command' | 'event'> | Pick<RunSubmission, 'pipeline'>;
   /** Packed. */
-  readonly payloads: readonly Uint8Array[];
+  readonly payloads: StoredList;
   readonly submittedBy: string;
   readonly idempotency?: IdempotencyKey;
   readonly asker: PendingAsk;
@@ -98,10 +99,10 @@ export class Submissions {
 
   /** Submits a batch. The ledger accepts as many of its jobs as there is room for. */
   submitAll({ target, asker, ...common }: BatchSubmission): Promise<SubmitJobsReply> {
-    const length = common.payloads.reduce((sum, payload) => sum + payload.length, 0);
+    const { length } = common.payloads.all;
     if (!this.#takes({ length })) return Promise.resolve(overloaded);
     const isRun = 'pipeline' in target;
-    const message = { kind: isRun ? 'start_runs' : 'submit', ...target, ...common };
+    const message = { kind: isRun ? 'start_runs' : 'submit_batch', ...target, ...common };
     const recall = { asker, answer: takenBack };
     return this.#link.ask<SubmitJobsReply>(isRun ? 'pipeline' : 'job', message, recall).finally(() => {
       this.#waitingBytes -= length;

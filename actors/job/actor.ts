@@ -1,6 +1,8 @@
 // The job actor, the only writer of jobs. Each message is a small change of its state; a turn ends with the dispatch of jobs.
+
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.ts';
+import { PackedList } from '../../runtime/packed-list.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { VaultDelivery } from '../vault/protocol.ts';
 import { Actions } from './actions.ts';
@@ -140,6 +142,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
     switch (message.kind) {
       case 'submit':
         acceptor.submit(turn, message);
+        break;
+      case 'submit_batch':
+        acceptor.submit(turn, { ...message, kind: 'submit', payloads: new PackedList(message.payloads).values() });
         break;
       case 'cancel':
         cancelling.ask(turn, message);

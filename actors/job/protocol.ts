@@ -2,6 +2,7 @@
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
+import type { StoredList } from '../../runtime/packed-list.ts';
 import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Cancels } from './cancels.ts';
@@ -51,6 +52,13 @@ export type NewCalls = {
 };
 /** From the main thread. Answered with a SubmitJobsReply. */
 export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
+
+/** From the edge: the jobs of a batch, as many as there is room for. Answered with a SubmitJobsReply. */
+export type SubmitBatch = Omit<NewCalls, 'payloads' | 'watch' | 'source'> & {
+  readonly kind: 'submit_batch';
+  readonly replyTo: ReplyTo;
+  readonly payloads: StoredList;
+};
 
 /** A run that a call, a delivery or a rerun starts. */
 export type NewRun = {
@@ -369,6 +377,7 @@ export type JobMessage =
   | PauseTargetNow
   | ResumeTarget
   | SubmitJobs
+  | SubmitBatch
   | CancelJob
   | IdleQuery
   | QueueQuery

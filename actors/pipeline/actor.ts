@@ -2,6 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
+import { PackedList } from '../../runtime/packed-list.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
@@ -112,8 +113,9 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     if (refusal) return { kind: 'refused', refusal };
     const paused = jobs.pauseRefusal(pipeline);
     if (paused) return paused;
-    const full = payloads.findIndex((_, index) => refusalOf(accepted.count + index) !== null);
-    const taken = full < 0 ? payloads : payloads.slice(0, full);
+    const all = new PackedList(payloads).values();
+    const full = all.findIndex((_, index) => refusalOf(accepted.count + index) !== null);
+    const taken = full < 0 ? all : all.slice(0, full);
     const ids = Buffer.concat(accepted.accept(version, submittedBy, callEvent, taken));
     if (idempotency) jobs.idempotency.remember(idempotency, ids, turn);
     return { kind: 'accepted', ids };

@@ -1,5 +1,6 @@
 // The pipeline actor's messages. Within a turn the job actor calls it (PipelineCalls in job/protocol.ts).
 import type { JobId } from '../../runtime/ids.ts';
+import type { StoredList } from '../../runtime/packed-list.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { EntryEvent, NewRun } from '../job/protocol.ts';
 
@@ -23,7 +24,7 @@ export type StartRuns = Omit<NewRun, 'payload' | 'source' | 'event'> & {
   readonly kind: 'start_runs';
   readonly replyTo: ReplyTo;
   /** Packed maps. */
-  readonly payloads: readonly Uint8Array[];
+  readonly payloads: StoredList;
 };
 
 /** From the ledger thread, at intervals: remove expired keys. */

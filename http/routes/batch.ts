@@ -2,16 +2,17 @@
 import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import type { Config } from '../../config/config.ts';
-import { formatId, jobIdBytes } from '../../runtime/ids.ts';
+import { idPrefix, indexOf, indexText, isOfBlock, jobIdBytes } from '../../runtime/ids.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import type { Sliced } from '../../runtime/slices.ts';
 import type { BatchSubmission } from '../../service/submissions.ts';
-import { batchErrorsMax, batchPayloadsMax, readBatch } from '../batch.ts';
+import { batchErrorsMax, batchPayloadsMax, inSlices, readBatch } from '../batch.ts';
 import { idempotencyKeyOf } from '../idempotency.ts';
 import { uuid } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem } from '../problem.ts';
-import { type Answer, anyOf, type BodyLimit, type HttpCall, json, type Route, route } from '../route.ts';
+import { type Answer, anyOf, type BodyLimit, type HttpCall, type Route, route } from '../route.ts';
 import { eventOf, findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
 
 const batchBody = Type.Object(
@@ -110,10 +111,35 @@ async function submitBatch(
   });
 }
 
-function answered(call: HttpCall, reply: SubmitJobsReply, plugin: string, command: string): Answer {
+async function answered(call: HttpCall, reply: SubmitJobsReply, plugin: string, command: string): Promise<Answer> {
   if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
-  const { ids } = reply;
-  const texts: string[] = [];
-  for (let at = 0; at < ids.length; at += jobIdBytes) texts.push(`"${formatId(ids.subarray(at, at + jobIdBytes))}"`);
-  return json(202, `{"job_ids":[${texts.join(',')}],"accepted":${texts.length}}`);
+  return { kind: 'json', status: 202, body: await inSlices(acceptedText(reply.ids)) };
 }
+
+/** Ids that are written before the work may yield. */
+const idsAtOnce = 256;
+
+/** Bytes: a string of this length, made of so many pieces, would be costly to send. */
+function* acceptedText(ids: Uint8Array): Sliced<Uint8Array> {
+  const count = ids.length / jobIdBytes;
+  const end = `],"accepted":${count}}`;
+  const text = Buffer.allocUnsafe(idsStart.length + count * (idChars + 3) - 1 + end.length);
+  let at = text.write(idsStart, 0, 'latin1');
+  let prefix = '';
+  for (let first = 0; first < count; first += idsAtOnce) {
+    let some = '';
+    for (let n = first; n < Math.min(first + idsAtOnce, count); n++) {
+      const id = ids.subarray(n * jobIdBytes, (n + 1) * jobIdBytes);
+      // Most ids continue the block of the one before.
+      if (n === 0 || !isOfBlock(id, ids.subarray((n - 1) * jobIdBytes))) prefix = idPrefix(id);
+      some += `${n === 0 ? '' : ','}"${prefix}${indexText(indexOf(id))}"`;
+    }
+    at += text.write(some, at, 'latin1');
+    yield;
+  }
+  text.write(end, at, 'latin1');
+  return text;
+}
+const idsStart = '{"job_ids":[';
+/** The length of an id as text. */
+const idChars = 36;

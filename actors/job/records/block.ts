@@ -4,6 +4,7 @@
 import { copyBytes, unpinned } from '../../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import { PackedList, type StoredList } from '../../../runtime/packed-list.ts';
 import { pack, packedNull, unpack } from '../../../runtime/packing.ts';
 import { bytesHead } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -39,7 +40,7 @@ export class BlockBuilder implements Block {
   count = 0;
   payloadBytes = 0;
   #payloads: Uint8Array[] = [];
-  #packed: PackedPayloads | null = null;
+  #packed: PackedList | null = null;
   groupsBytes = 0;
   readonly key: BlockKey;
   readonly plugin: string;
@@ -84,7 +85,7 @@ export class BlockBuilder implements Block {
   /** The payloads are concatenated; `ends` has the end of each, in four bytes. */
   encode(): Uint8Array {
     const { ends, all } = this.count === 1 ? alone(this.#payloads[0]!) : sideBySide(this.#payloads, this.payloadBytes);
-    this.#packed = new PackedPayloads(ends, all);
+    this.#packed = new PackedList({ ends, all });
     this.#payloads = [];
     this.groups = this.groups.map(withOwnBytes);
     const groups = this.groups.map(group => pack(packGroup(group)));
@@ -93,9 +94,7 @@ export class BlockBuilder implements Block {
   }
 }
 
-type BodyEnds = { readonly ends: Uint8Array; readonly all: Uint8Array };
-
-function sideBySide(payloads: readonly Uint8Array[], bytes: number): BodyEnds {
+function sideBySide(payloads: readonly Uint8Array[], bytes: number): StoredList {
   const all = Buffer.allocUnsafeSlow(bytes);
   const ends = Buffer.allocUnsafeSlow(payloads.length * 4);
   let at = 0;
@@ -107,28 +106,10 @@ function sideBySide(payloads: readonly Uint8Array[], bytes: number): BodyEnds {
 }
 
 /** A single payload. It is not copied, because it may be large. */
-function alone(payload: Uint8Array): BodyEnds {
+function alone(payload: Uint8Array): StoredList {
   const ends = Buffer.allocUnsafeSlow(4);
   ends.writeUInt32LE(payload.length, 0);
   return { ends, all: unpinned(payload) };
-}
-
-/** Concatenated payloads, each found by its end. */
-class PackedPayloads {
-  readonly count: number;
-  readonly #ends: DataView;
-  readonly #payloads: Uint8Array;
-
-  constructor(ends: Uint8Array, payloads: Uint8Array) {
-    this.count = ends.length / 4;
-    this.#ends = new DataView(ends.buffer, ends.byteOffset, ends.length);
-    this.#payloads = payloads;
-  }
-
-  at(index: number): Uint8Array {
-    const from = index === 0 ? 0 : this.#ends.getUint32(index * 4 - 4, true);
-    return this.#payloads.subarray(from, this.#ends.getUint32(index * 4, true));
-  }
 }
 
 /** The group with its own copies of bytes that would otherwise keep the whole packet in memory. */
@@ -178,7 +159,7 @@ class DecodedBlock implements Block {
   readonly starts: readonly number[];
   readonly #packed: readonly Uint8Array[];
   readonly #groups: (JobGroup | undefined)[] = [];
-  readonly #payloads: PackedPayloads;
+  readonly #payloads: PackedList;
 
   constructor(bytes: Uint8Array) {
     const [plugin, command, createdUs, starts, groups, ends, payloads] = unpack<StoredBlock>(bytes);
@@ -187,7 +168,7 @@ class DecodedBlock implements Block {
     this.createdUs = createdUs;
     this.starts = starts;
     this.#packed = groups;
-    this.#payloads = new PackedPayloads(ends, payloads);
+    this.#payloads = new PackedList({ ends, all: payloads });
     this.count = this.#payloads.count;
   }
 

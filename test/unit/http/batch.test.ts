@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type BatchCheck, batchErrorsMax, batchPayloadsMax, readBatch } from '../../../http/batch.ts';
 import { readJson } from '../../../http/json.ts';
 import { isProblem } from '../../../http/problem.ts';
+import { PackedList } from '../../../runtime/packed-list.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import { fc } from '../../support/seed.ts';
 
@@ -12,7 +13,10 @@ const anything: BatchCheck = { payloadBytesMax: 1_000, check: () => [], isHashed
 async function read(body: string, type = 'application/json', how: Partial<BatchCheck> = {}) {
   const batch = await readBatch(type, Buffer.from(body), { ...anything, ...how });
   if (isProblem(batch)) return { code: batch.code, detail: batch.detail, errors: batch.errors };
-  return { payloads: batch.payloads.map(payload => unpack(payload)), hash: Buffer.from(batch.hash).toString('hex') };
+  return {
+    payloads: new PackedList(batch.payloads).values().map(payload => unpack(payload)),
+    hash: Buffer.from(batch.hash).toString('hex'),
+  };
 }
 
 const payloads = fc.array(
