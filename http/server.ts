@@ -50,7 +50,7 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** The package's message begins with a list of all supported versions of Node. */
+/** The line with the reason. The package's message begins with a list of all supported versions of Node, which is left out. */
 function lastLine(text: string): string {
   const lines = text
     .trim()

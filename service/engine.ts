@@ -29,7 +29,7 @@ import type { Reads } from './reads/reads.ts';
 import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
-/** Limits of a tree that is written on the main thread: each takes a few ms. */
+/** Limits of a tree that is written on the main thread: a tree at either limit takes a few ms. */
 const smallTreeBytesMax = 64 * 2 ** 10;
 const smallTreeBlocksMax = 256;
 

@@ -42,7 +42,7 @@ export type VaultActor = Actor &
 const secretBytes = 32;
 const sealed = 'the vault does not open: no job is dispatched until it does';
 
-/** What an instance receives. It is computed once after each change. */
+/** What an instance receives from the vault, computed once after each change of the vault. */
 type InstanceSecrets = { readonly delivery: Delivery; readonly names: readonly string[] };
 
 export function startVaultActor(options: VaultActorOptions): VaultActor {

@@ -121,7 +121,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   return exitStatus.ok;
 }
 
-/** One JSON document, a record per line. */
+/** Prints one JSON document, a record per line. */
 async function copy(pages: AuditPages, out: Output): Promise<string | null> {
   let separator = '{"records": [\n';
   const broken = await eachPage(pages, async page => {
@@ -134,7 +134,7 @@ async function copy(pages: AuditPages, out: Output): Promise<string | null> {
   return broken;
 }
 
-/** A table, page by page. */
+/** Prints a table, page by page. */
 async function draw(pages: AuditPages, out: Output): Promise<string | null> {
   const widths: number[] = [];
   let isHeaded = false;

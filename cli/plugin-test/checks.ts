@@ -18,7 +18,7 @@ export type CheckFinding = {
 
 export type Plan = {
   readonly plugin: HostedPlugin;
-  /** The plugin without its input schemas, to test its own checks. */
+  /** The plugin without its input schemas, to test how its code handles any payload. */
   readonly bare: HostedPlugin;
   readonly commands: readonly string[];
   /** Payloads by command; undefined: generated from the input schema. */

@@ -34,7 +34,7 @@ export function* unsuccessfulIds(
 ): Iterable<JobId | null> {
   const { status } = filter;
   const prefixes = prefixesOf(names, filter);
-  // Jobs that will be retried.
+  // Whether jobs that will be retried are wanted.
   const areRetried = status === null || status === 'queued' || status === 'running';
   for (let to = before; ; ) {
     const ended = newestKeys(reader, 'unsuccessful', prefixes, to, keysPerStep);

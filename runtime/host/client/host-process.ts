@@ -35,7 +35,7 @@ export type HostMessage = (kind: MessageKind, body: Buffer) => void;
 
 export class HostProcess {
   readonly pid: number;
-  /** Resolves with the reason. */
+  /** Resolves with the reason when the host has ended. */
   readonly gone: Promise<string>;
   readonly #child: ChildProcess;
   readonly #group: ProcessGroup;

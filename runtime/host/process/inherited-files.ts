@@ -6,8 +6,8 @@ import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'n
 const closeOnExec = 0o2000000;
 
 /**
- * Closes these files. Otherwise programs would inherit them, even in a sandbox, and could read and write the ledger. Files up to `last` stay
- * open. Must be called before this process opens a file. Without /proc (macOS) it does nothing.
+ * Closes these files. Otherwise programs would inherit them, even in a sandbox, and could read and write the ledger. Files up to `last`
+ * stay open. Must be called before this process opens a file. Without /proc (macOS) it does nothing.
  */
 export function closeInherited(last: number): void {
   for (const name of descriptors()) {
