@@ -132,6 +132,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
   /** Whether the holds in use must be stored at the end of this turn, when all accepted jobs have been counted. */
   let areHoldsDue = true;
   let isFirstTurn = true;
+  /** Whether retention prunes at the end of this turn, when all reruns of the turn are known. */
+  let isPruneDue = false;
 
   sandboxes.configure(options.config);
   state.reviewHolds();
@@ -238,7 +240,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         pruneHoldEnds(state.reader, turn.batch, turn.nowUs - state.config.state.retention.jobsMs * 1000);
         idempotency.dropEnds(turn);
         idempotency.keys.sweepSoon();
-        if (retention.step(turn)) turn.after(() => self({ kind: 'prune' }));
+        isPruneDue = true;
         break;
       // Requests a turn, nothing else.
       case 'wake':
@@ -368,6 +370,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
       return moveRuns(turn);
     },
     close(turn) {
+      if (isPruneDue && retention.step(turn)) turn.after(() => self({ kind: 'prune' }));
+      isPruneDue = false;
       cancelling.close(turn);
       if (idempotency.keys.sweep(turn)) turn.after(() => self({ kind: 'wake' }));
       state.close(turn);

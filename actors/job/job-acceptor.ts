@@ -20,7 +20,7 @@ import { BlockBuilder } from './records/block.ts';
 import type { JobGroup } from './records/job.ts';
 import { keyText, OpenBlock } from './records/open.ts';
 import type { Pause } from './records/pause.ts';
-import { isWhole, writeRerun } from './records/reruns.ts';
+import { isWhole } from './records/reruns.ts';
 import { writeTree } from './records/tree.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
@@ -105,7 +105,7 @@ export class JobAcceptor {
     const group: JobGroup = alike ? last : directGroup(submittedBy, event, source);
     this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
-    if (source) writeRerun(turn.batch, source.rerun, id, payload);
+    if (source) this.#state.newReruns.begin(turn.batch, source.rerun, id, payload);
     if (watch) this.#state.awaited.add(id);
     return id;
   }

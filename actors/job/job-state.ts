@@ -16,6 +16,7 @@ import { type AttemptOrigin, CompletionWriter } from './completion-writer.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds.ts';
 import { type CommandLane, Lane } from './lane.ts';
+import { NewReruns } from './new-reruns.ts';
 import { ObservationBuffer } from './observation-buffer.ts';
 import { hasRecord, type OpenAttempt } from './open-attempt.ts';
 import { Pauses } from './pauses.ts';
@@ -66,6 +67,7 @@ export class JobState {
   readonly pauses: Pauses;
   readonly cancels: Cancels;
   readonly awaited: Awaited;
+  readonly newReruns = new NewReruns();
   /** Blocks with unsettled jobs, except those of runs. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects that wait for a slot of the quarantine. */
@@ -310,6 +312,7 @@ export class JobState {
       }
     }
     this.#touched.clear();
+    this.newReruns.clear();
     this.cancels.close(turn);
     this.completions.close(turn.batch);
     const { journalUs } = this.completions;

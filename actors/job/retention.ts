@@ -4,6 +4,7 @@ import type { Turn } from '../../runtime/turn.ts';
 import { isNeeded, isTreeNeeded, pruneReuse } from '../pipeline/records/reuse.ts';
 import type { JobState } from './job-state.ts';
 import { LostJobs } from './lost-jobs.ts';
+import type { NeededBlocks } from './new-reruns.ts';
 import { OpenRuns } from './open-runs.ts';
 import { attemptsOf, pagesOf } from './records/attempts.ts';
 import { type Block, decodeBlock } from './records/block.ts';
@@ -47,6 +48,8 @@ type SweepContext = {
   readonly commits: Commits;
   readonly runs: OpenRuns;
   readonly lost: LostJobs;
+  /** What the reruns of this turn need. */
+  readonly needs: NeededBlocks;
 };
 
 /**
@@ -59,8 +62,6 @@ export class Retention {
   readonly #front: SweepCursor = { at: undefined, passed: 0, open: 0 };
   readonly #behind: SweepCursor = { at: undefined, passed: 0, open: 0 };
   #isAtFront = false;
-  /** The last turn that pruned. During that turn reads still show what it removed. */
-  #turn: Turn | null = null;
   /** Set after the clock was ahead: blocks before this key with a time in the future were accepted by `acceptedUs` at the latest. */
   #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
   /** Whether the sweep passes over blocks with times in the future, to find out when they were accepted. */
@@ -72,11 +73,12 @@ export class Retention {
     this.#state = state;
   }
 
-  /** Prunes a little, once per turn. True: this sweep may have more to prune. */
+  /**
+   * Prunes a little. True: this sweep may have more to prune. Called at most once per turn, after all else that reads jobs, because reads
+   * show the pruned jobs until the commit.
+   */
   step(turn: Turn): boolean {
-    if (this.#turn === turn) return false;
-    this.#turn = turn;
-    const { config, completions, gauges, reader } = this.#state;
+    const { config, completions, gauges, newReruns, reader } = this.#state;
     const { jobsMs, jobsMax } = config.state.retention;
     const step: SweepContext = {
       turn,
@@ -86,6 +88,7 @@ export class Retention {
       commits: new Map(),
       runs: new OpenRuns(reader),
       lost: new LostJobs(reader),
+      needs: newReruns.needs(reader),
     };
     // The walk behind the front comes first, because its blocks are older than those that the front reaches.
     const goesOn = this.#isAtFront ? this.#advance(step) : this.#lookBehind(step);
@@ -168,7 +171,7 @@ export class Retention {
   }
 
   #stays(
-    { surplus, beforeUs, runs, turn }: SweepContext,
+    { surplus, beforeUs, runs, needs, turn }: SweepContext,
     key: Buffer,
     block: Block,
     acceptedUs: number | null,
@@ -178,7 +181,7 @@ export class Retention {
       if ((this.#endedUs(key, block, turn.nowUs) ?? acceptedUs) >= beforeUs) return true;
     }
     if (this.#isAwaited(key, block) || runs.have(block)) return true;
-    return this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block);
+    return needs.has(key, block) || this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block);
   }
 
   /**

@@ -10,7 +10,6 @@ import { BlockBuilder, blockBytesMax } from './records/block.ts';
 import type { JobGroup } from './records/job.ts';
 import { pipelinePlugin } from './records/job.ts';
 import { type KeyText, keyText, OpenBlock } from './records/open.ts';
-import { writeRerun } from './records/reruns.ts';
 import { writeTree } from './records/tree.ts';
 
 /** The maximum number of runs in a block: a single open run keeps the others from being pruned. */
@@ -32,10 +31,10 @@ export class RunJobs {
   }
 
   create(turn: Turn, pipeline: string, group: JobGroup, payload: Uint8Array): JobId {
-    const { observations } = this.#state;
+    const { newReruns, observations } = this.#state;
     const builder = this.#builderFor(turn, pipeline, group);
     const id = builder.add(payload, group, isAlike(builder.groups.at(-1), group));
-    if (group.rerun) writeRerun(turn.batch, group.rerun, id, payload);
+    if (group.rerun) newReruns.begin(turn.batch, group.rerun, id, payload);
     observations.job('job.enqueued', turn.nowUs, pipelinePlugin, pipeline, id);
     observations.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
     return id;

@@ -42,7 +42,8 @@ export function isWhole(reader: Reader, payload: Uint8Array): boolean {
   return runsNamedIn(payload).every(run => reader.peek('blocks', blockOf(run)) !== undefined);
 }
 
-function runsNamedIn(payload: Uint8Array): JobId[] {
+/** The runs whose joins received the parts that the payload names. */
+export function runsNamedIn(payload: Uint8Array): JobId[] {
   if (!isParted(payload)) return [];
   const runs = new Map<string, JobId>();
   for (const section of sectionsOf(payload)) {

@@ -32,7 +32,9 @@ export type BlockStory = {
   readonly command: string;
   readonly submittedBy: string;
   readonly jobs: readonly JobStory[];
+  /** The run of which the jobs are steps, and the root of its tree. */
   readonly run?: JobId;
+  readonly root?: JobId;
 };
 
 export type NaiveJob = { id: string; plugin: string; command: string; status: string; attempt: number; block: number };
@@ -77,7 +79,7 @@ export class Ledger {
     const open = new OpenBlock(keyText(key), plugin, command, jobs.length);
     open.next = jobs.length;
     this.#commit(batch => {
-      for (const [i] of jobs.entries()) block.add(packedEmpty, groupOf(submittedBy, story.run), i > 0);
+      for (const [i] of jobs.entries()) block.add(packedEmpty, groupOf(submittedBy, story), i > 0);
       batch.put('blocks', key, block.encode());
       this.#completions.accepted(batch, key, plugin, command, jobs.length);
       for (const [index, job] of jobs.entries()) this.#stand(batch, open, key, index, job);
@@ -197,8 +199,17 @@ function isSettled({ status }: NaiveJob): boolean {
   return status !== 'queued' && status !== 'running';
 }
 
-function groupOf(submittedBy: string, run?: JobId): JobGroup {
-  const none = { parent: null, root: null, event: null, pipeline: null, stepId: null } as const;
+function groupOf(submittedBy: string, { run, root }: BlockStory): JobGroup {
+  const none = { parent: null, event: null, pipeline: null, stepId: null } as const;
   const position = run === undefined ? null : { run, node: 1, scope: 0, path: [], first: null };
-  return { ...none, run: position, submittedBy, depth: 1, context: packedEmpty, hooked: false, rerun: null };
+  return {
+    ...none,
+    root: root ?? null,
+    run: position,
+    submittedBy,
+    depth: 1,
+    context: packedEmpty,
+    hooked: false,
+    rerun: null,
+  };
 }
