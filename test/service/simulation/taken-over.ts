@@ -44,12 +44,18 @@ export function runsWhatFailed(jobs: Jobs, run: KnownJob): void {
     const mayBeBehind = event?.type === joinEventType && made.length > 1;
     if (!twin || own.has(formatId(parent!)) || mayBeBehind) continue;
     const before = twin.attempts.at(-1)!;
-    holds(before.status !== 'succeeded', () => `${job.id} does again what ${twin.id} had done, in the run ${run.id}`);
+    holds(!isWholeSuccess(jobs, twin), () => `${job.id} does again what ${twin.id} had done, in the run ${run.id}`);
     const isStillborn = /^(?:step ".*": with|stopped): /;
     const isFresh = job.plugin === pipelinePlugin && job.group.rerun === null;
     const mayBeFresh = isStillborn.test(errorOf(before.body)) || isStillborn.test(errorOf(job.attempts.at(-1)!.body));
     holds(!isFresh || mayBeFresh, () => `the run ${job.id} begins anew, though ${twin.id} had begun`);
   }
+}
+
+/** A called run that succeeded though some of its jobs failed is rerun. */
+function isWholeSuccess(jobs: Jobs, job: KnownJob): boolean {
+  const isSuccess = ({ attempts }: KnownJob) => attempts.at(-1)!.status === 'succeeded';
+  return isSuccess(job) && [...membersOf(jobs, job)].every(isSuccess);
 }
 
 export function isSuccessfulJob({ plugin, attempts }: KnownJob): boolean {
