@@ -1,7 +1,7 @@
 // The reruns that began in this turn. Reads show their records only after the commit; until then retention learns here what they need.
 import { blockOf, type JobId } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import { neededRoots } from '../pipeline/reuse-roots.ts';
+import { neededRoots } from '../pipeline/views/reuse-roots.ts';
 import type { Block } from './records/block.ts';
 import type { Rerun } from './records/job.ts';
 import { type KeyText, keyText } from './records/open.ts';

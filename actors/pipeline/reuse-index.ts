@@ -7,9 +7,9 @@ import { type Block, decodeBlock, groupOf } from '../job/records/block.ts';
 import { type JobGroup, readTally, tallied } from '../job/records/job.ts';
 import { rangesOf } from '../job/records/tree.ts';
 import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeFound } from './records/reuse.ts';
-import { groupIn, rootOf, takenOverBy } from './reuse-roots.ts';
 import { idText, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
+import { groupIn, rootOf, takenOverBy } from './views/reuse-roots.ts';
 
 /** Tree entries per read, and groups of jobs per slice. */
 const entriesAtOnce = 16;

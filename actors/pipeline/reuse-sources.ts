@@ -7,7 +7,7 @@ import { findBlock } from '../job/records/block.ts';
 import { readDefinitionHash } from '../job/records/job.ts';
 import type { DefinitionVersions, Version } from './definition-versions.ts';
 import { indexOfRoot, readLostJob, removeNeed, writeNeed } from './records/reuse.ts';
-import { neededRoots } from './reuse-roots.ts';
+import { neededRoots } from './views/reuse-roots.ts';
 
 /** One turn removes at most this many index entries of ended reruns. */
 const removedPerTurnMax = 4096;

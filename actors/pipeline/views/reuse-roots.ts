@@ -1,8 +1,8 @@
 // The runs from which a run reused jobs, directly or through another rerun, and the roots of their trees.
-import { indexOf, type JobId } from '../../runtime/ids.ts';
-import type { Reader } from '../../runtime/store/store.ts';
-import { findBlock, groupOf } from '../job/records/block.ts';
-import type { JobGroup } from '../job/records/job.ts';
+import { indexOf, type JobId } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { findBlock, groupOf } from '../../job/records/block.ts';
+import type { JobGroup } from '../../job/records/job.ts';
 
 export function groupIn(reader: Reader, id: JobId): JobGroup | undefined {
   const block = findBlock(reader, id);
