@@ -1,4 +1,4 @@
-// A timer that several callers can set. It rings once, at the earliest of the times.
+// A timer that several callers can set. It rings once, at the earliest of the set times; after that it can be set again.
 import { timerMsMax } from './clock.ts';
 
 export class Alarm {
@@ -10,7 +10,7 @@ export class Alarm {
     this.#ring = ring;
   }
 
-  /** Rings at this time of `performance.now`, or earlier if it is set to ring earlier. */
+  /** Makes the alarm ring at this time of `performance.now`, unless it is set to an earlier time already. */
   set(atMs: number): void {
     if (this.#timer !== null) {
       if (this.#atMs <= atMs) return;

@@ -1,9 +1,9 @@
-// Copies of bytes.
+// Functions that copy bytes.
 
-/** From this length on a native copy is faster than a loop. */
+/** Above this length, a native copy is faster than a loop. */
 const longBytes = 32;
 
-/** Copies `bytes` between `from` and `to` to the offset `at`; returns the end of the copy. */
+/** Copies the bytes from offset `from` up to, not including, `to`. The copy begins at offset `at` of `into`. Returns its end. */
 export function copyBytes(into: Uint8Array, at: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
   const length = to - from;
   if (length > longBytes) into.set(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to), at);
@@ -11,7 +11,7 @@ export function copyBytes(into: Uint8Array, at: number, bytes: Uint8Array, from 
   return at + length;
 }
 
-/** The same bytes, copied if the view keeps a buffer of more than twice their size in memory. For values that are stored for long. */
+/** Returns the bytes, or a copy if their view keeps a buffer of more than twice their size in memory. For values that are kept for long. */
 export function unpinned(bytes: Uint8Array): Uint8Array {
   if (bytes.buffer.byteLength <= 2 * bytes.length) return bytes;
   const own = Buffer.allocUnsafeSlow(bytes.length);

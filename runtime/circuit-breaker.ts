@@ -1,4 +1,4 @@
-// Counts crashes, and opens for a while after too many within a window.
+// A circuit breaker counts crashes. After too many of them within a window of time it opens for a while.
 
 export const crashesMax = 5;
 export const crashWindowMs = 60_000;
@@ -6,10 +6,10 @@ export const openMs = 30_000;
 
 export type CircuitBreakerLimits = { readonly crashesMax: number; readonly windowMs: number; readonly openMs: number };
 
-/** For the processes of one plugin: while it is open, none is started. */
+/** The limits for the persistent processes of one plugin. While the breaker is open, none of them is started. */
 export const processLimits: CircuitBreakerLimits = { crashesMax, windowMs: crashWindowMs, openMs };
 
-/** All times are in ms of a steady clock. */
+/** The caller chooses the clock; all its times are in ms. */
 export class CircuitBreaker {
   readonly #limits: CircuitBreakerLimits;
   #crashesAtMs: number[] = [];
@@ -24,8 +24,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Counts a crash. Returns whether it opened the breaker. A crash while the breaker is open keeps it open for longer; a crash soon after
-   * it has closed opens it again.
+   * Counts a crash. If there were `crashesMax` crashes within the window, the breaker is open for `openMs` from now, even if it was open
+   * already. Returns whether the crash opened a closed breaker.
    */
   crashed(nowMs: number): boolean {
     const { crashesMax, windowMs, openMs } = this.#limits;

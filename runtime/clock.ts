@@ -1,22 +1,23 @@
-// Time as a dependency that callers pass in, so that a simulator can control it.
+// Clocks. Code that needs the time gets a `Clock` as an argument, so that a simulator can control the time.
 
 export interface Clock {
-  /** µs since the epoch; never goes back. */
+  /** The time in µs since the Unix epoch. It never goes back. */
   nowUs(): number;
 }
 
 export interface SystemClock extends Clock {
-  /** The wall time of a moment on the steady clock. */
+  /** Converts a steady time (`steadyUs`) to wall time; both are in µs. */
   wallUs(steadyUs: number): number;
 }
 
-/** The longest time that a timer can be set to. */
+/** The longest delay that Node accepts for a timer. */
 export const timerMsMax = 2 ** 31 - 1;
 
-// The high-resolution time has the same origin in all processes of a machine; `performance.now` is faster to read.
+// The time of `process.hrtime` when this thread's `performance.now` was 0. Only `hrtime` has the same origin in all processes of a
+// machine, but `performance.now` is faster to read.
 const zeroMs = measureZeroMs();
 
-/** The difference between the two clocks: the smallest of several measurements, since the first ones are slow. */
+/** Measures the difference between the two clocks several times. Returns the result of the fastest measurement, the most exact one. */
 function measureZeroMs(): number {
   let zero = 0;
   let closestMs = Number.POSITIVE_INFINITY;
@@ -31,7 +32,7 @@ function measureZeroMs(): number {
   return zero;
 }
 
-/** Steady time in µs, with the same origin in all processes of this machine, for a time of this thread's `performance.now`. */
+/** Converts a time of this thread's `performance.now` to steady time, in µs. Its origin is the same in all processes of the machine. */
 export function steadyUs(performanceMs: number = performance.now()): number {
   return (zeroMs + performanceMs) * 1000;
 }
@@ -39,9 +40,9 @@ export function steadyUs(performanceMs: number = performance.now()): number {
 const driftUsMax = 5_000;
 
 /**
- * The wall clock with the resolution of the steady clock, adjusted when the two drift apart. If the wall clock is set back, this clock
- * runs at half its speed until the wall clock has caught up. If it stood still instead, every timed wait would become longer by that
- * time.
+ * A wall clock with the resolution of the steady clock. It is adjusted when it differs from the system's wall clock by more than
+ * `driftUsMax`. If the system's clock is set back, this clock runs at half speed until the other has caught up. It does not stand still
+ * meanwhile, because a timed wait would then last longer by the whole difference.
  */
 export function systemClock(): SystemClock {
   let last = 0;

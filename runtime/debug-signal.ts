@@ -1,6 +1,6 @@
-// SIGUSR1 makes Node open its debugger on a local port, through which anyone who can reach it may run code in the process.
+// SIGUSR1 makes Node open its debugger on a local port. Anyone who can reach this port can run code in the process.
 
-/** Ignores the signal from now on. Must be called on the main thread of a process. */
+/** Makes the process ignore SIGUSR1. Must be called on its main thread. */
 export function ignoreDebugSignal(): void {
   process.on('SIGUSR1', () => {});
 }

@@ -1,5 +1,5 @@
-// Small files that survive any crash intact: they are written under another name, flushed, and renamed. Also creates durable
-// directories.
+// Writes small files that survive any crash intact: each is written under another name, flushed, and renamed or linked. Also creates
+// directories that survive a crash.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -14,12 +14,12 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** Replaces or creates the file. Readers see either the old or the new contents. Throws errors of the system. */
+/** Replaces or creates the file. Readers see either the old or the new contents. Throws the errors of the file system. */
 export function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
   writeAside(path, bytes, mode, aside => renameSync(aside, path));
 }
 
-/** Creates the file; false if it exists already. Throws errors of the system. */
+/** Creates the file. Returns false if it exists already. Throws the errors of the file system. */
 export function createFile(path: string, bytes: Uint8Array, mode: number): boolean {
   try {
     writeAside(path, bytes, mode, aside => linkSync(aside, path));
@@ -33,7 +33,7 @@ export function createFile(path: string, bytes: Uint8Array, mode: number): boole
 function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: string) => void): void {
   const directory = dirname(path);
   const start = `.${basename(path)}.new-`;
-  // Left by a crash. If two processes write at once, one of them finds its file missing and fails.
+  // Removes what a crash left behind. If two processes write the file at once, one may remove the other's new file; that write fails.
   for (const name of readdirSync(directory)) if (name.startsWith(start)) rmSync(join(directory, name), { force: true });
   const aside = join(directory, start + randomBytes(6).toString('hex'));
   try {
@@ -51,7 +51,7 @@ function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: 
   syncDirectory(directory);
 }
 
-/** Creates the directory and its missing parents. Their names are on disk when it returns. */
+/** Creates the directory and its missing parents. When it returns, their entries are on disk. */
 export function makeDirectory(path: string, mode: number): void {
   const first = mkdirSync(path, { recursive: true, mode });
   if (first === undefined) return;

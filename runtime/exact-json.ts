@@ -1,17 +1,17 @@
 // Parses JSON without changing integers: those that a double cannot represent exactly become text.
 
-/** An integer with fewer digits is always exact. */
+/** A double represents every integer with fewer digits than this exactly. */
 export const bigIntegerDigitsMin = 16;
 
 const longDigits = /\d{16}/;
 const integer = /^-?[1-9]\d*$/;
 
-/** Whether the integer is beyond ±(2^53 − 1), and written without fraction or exponent. */
+/** Whether the number is written as an integer, without fraction or exponent, and lies beyond ±(2^53 − 1). */
 export function isBigInteger(literal: string): boolean {
   return integer.test(literal) && !Number.isSafeInteger(Number(literal));
 }
 
-/** The value, and how many of its integers became text. Throws the errors of JSON.parse. */
+/** Returns the parsed value and `texted`, the number of its integers that became text. Throws the errors of JSON.parse. */
 export function parseExactly(text: string): { readonly value: unknown; readonly texted: number } {
   const value: unknown = JSON.parse(text);
   if (!longDigits.test(text)) return { value, texted: 0 };
@@ -19,7 +19,7 @@ export function parseExactly(text: string): { readonly value: unknown; readonly 
   return { value: texted === 0 ? value : JSON.parse(quoted), texted };
 }
 
-/** Puts these integers in quotes. The text must be valid JSON. */
+/** Puts the integers that a double cannot represent exactly in quotes. The text must be valid JSON. */
 function quoteBigIntegers(text: string): { readonly quoted: string; readonly texted: number } {
   const pieces: string[] = [];
   let from = 0;
@@ -50,7 +50,7 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** Whether the character can be part of a number: after its beginning also the letter of the exponent and a plus sign. */
+/** Whether the character is a digit, a minus sign or a decimal point. Only inside a number can there also be an `e`, `E` or `+`. */
 function isOfNumber(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2e;
 }

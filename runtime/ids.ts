@@ -1,11 +1,11 @@
-// Job ids: UUIDv7 whose last four bytes number the job inside its block, so that an id leads to its block by itself.
+// A job id is a UUIDv7. Its first twelve bytes are the key of the job's block, and its last four bytes are the job's index in the block.
 //
 //   48 bits milliseconds | version | 12 bits counter | variant | 30 bits random | 32 bits index in the block
 //
-// A block is a batch of jobs accepted in one commit; its key is the first twelve bytes. Key order is age.
+// A block has the jobs of one plugin and command that were accepted in one commit. A later block has a larger key.
 import { copyBytes } from './bytes.ts';
 
-/** The first 12 bytes of the ids of a block. */
+/** The first 12 bytes of the ids of all jobs in a block. */
 export type BlockKey = Uint8Array & { readonly __brand?: 'BlockKey' };
 /** The 16 bytes of a job id. */
 export type JobId = Uint8Array & { readonly __brand?: 'JobId' };
@@ -16,7 +16,7 @@ export const jobIdBytes = 16;
 /** Creates block keys in ascending order, even if the clock goes back. */
 export type BlockKeys = { next(nowMs: number): BlockKey };
 
-/** `newest`: the largest key that an earlier process created. */
+/** `newest`: the largest key that an earlier process created. The new keys are larger. */
 export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockKeys {
   let lastMs = newest ? blockKeyMs(newest) + 1 : 0;
   let counter = 0;
@@ -38,7 +38,7 @@ export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockK
   };
 }
 
-/** When the key was created, in ms, by a clock that never goes back. */
+/** The time in the key, in ms since the epoch: when the key was created, by a clock that never goes back. */
 export function blockKeyMs(key: BlockKey): number {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).readUIntBE(0, 6);
 }
@@ -49,7 +49,7 @@ export function jobId(block: BlockKey, index: number): JobId {
   return id;
 }
 
-/** Writes the 16 bytes of an id at this offset. */
+/** Writes the 16 bytes of a job id into `into`, from offset `at`. */
 export function writeJobId(into: Uint8Array, at: number, block: BlockKey, index: number): void {
   copyBytes(into, at, block);
   into[at + 12] = index >>> 24;
@@ -79,7 +79,7 @@ export function formatId(id: JobId): string {
   return idPrefix(id) + indexText(indexOf(id));
 }
 
-/** The common prefix of the text forms of all ids of a block. */
+/** The prefix that the text forms of all job ids of a block have in common. */
 export function idPrefix(block: BlockKey | JobId): string {
   const h = hex;
   return (
@@ -102,7 +102,7 @@ export function idPrefix(block: BlockKey | JobId): string {
   );
 }
 
-/** The last part of the text form, which is the index in the block. */
+/** The last eight characters of the text form: the job's index in the block, in hex. */
 export function indexText(index: number): string {
   return hex[index >>> 24]! + hex[(index >>> 16) & 0xff]! + hex[(index >>> 8) & 0xff]! + hex[index & 0xff]!;
 }

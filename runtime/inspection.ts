@@ -1,12 +1,12 @@
-// Prevents other processes of the same user from reading this one: its environment, memory and open files, or with a debugger.
+// Prevents other processes of the same user from reading this process's environment, memory and open files, and from debugging it.
 import { systemCall } from './system-library.ts';
 
-/** A constant of Linux, the same on every architecture. */
+/** The option of `prctl` that sets whether a process is dumpable. Its number is the same on every architecture. */
 const PR_SET_DUMPABLE = 4;
 
 /**
- * Restricts access to root and disables core dumps. Applies to all threads, but not to programs that this process starts. Rejects if
- * the system refuses; does nothing outside Linux.
+ * From now on only root can inspect this process, and it leaves no core dump. This applies to all its threads, but not to programs that
+ * it starts. Rejects if the system refuses. Does nothing outside Linux.
  */
 export async function forbidInspection(): Promise<void> {
   if (process.platform !== 'linux') return;

@@ -1,4 +1,4 @@
-// JSON Schemas, compiled with ajv; patterns run on an engine with linear time. The only file that knows ajv.
+// Compiles JSON Schemas with ajv. Their patterns run on an engine with linear time (pattern.ts). The service imports ajv only here.
 import { Ajv, type ErrorObject, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isMultiple } from './multiple-of.ts';
@@ -13,27 +13,27 @@ export type SchemaMismatch = {
   readonly message: string;
   readonly keyword: string;
   readonly params: { readonly [name: string]: unknown };
-  /** The schema that contains the keyword. */
+  /** The schema, or the inner schema, that contains the keyword. */
   readonly schema: JsonObject;
-  /** The wrong key, if the key is wrong instead of the value. */
+  /** The key that `propertyNames` rejects; null if a value is wrong instead of a key. */
   readonly key: string | null;
 };
 
-/** Returns what is wrong with a value; nothing if it is valid. */
+/** Returns what is wrong with a value; an empty list if the value is valid. */
 export type SchemaCheck = (value: unknown) => SchemaMismatch[];
 export type CompiledSchema =
   | {
       readonly ok: true;
-      /** Stops at the first mismatch, so that a hostile value costs little. */
+      /** Stops at the first mismatch, which limits the cost of a hostile value. */
       readonly check: SchemaCheck;
-      /** Reports every mismatch. For small values only, since the cost grows with the number of mismatches. */
+      /** Reports every mismatch. For small values only, because the cost grows with the number of mismatches. */
       readonly checkAll: SchemaCheck;
     }
   | { readonly ok: false; readonly message: string };
 /** Compiles a schema without checking that the schema itself is valid. */
 export type SchemaCompiler = (schema: JsonObject) => CompiledSchema;
 
-/** A compiler for one configuration, which is discarded together with the compiled schemas. */
+/** Makes a compiler. It keeps all schemas that it has compiled in memory, so each configuration gets a compiler of its own. */
 export function makeSchemaCompiler(): SchemaCompiler {
   const first = new Map<boolean, Ajv>();
   const all = new Map<boolean, Ajv>();
@@ -41,7 +41,7 @@ export function makeSchemaCompiler(): SchemaCompiler {
     if ('$async' in schema) return { ok: false, message: '$async is not supported' };
     try {
       const check = validating(engineOf(first, schema, false), schema);
-      // A schema that refers only to itself, without descending into the value, fails for every value.
+      // Finds a schema that only refers to itself, without descending into the value: its check overflows the stack for every value.
       check({});
       let thorough: SchemaCheck | null = null;
       const checkAll: SchemaCheck = value => {
@@ -57,12 +57,12 @@ export function makeSchemaCompiler(): SchemaCompiler {
 
 const metaEngines = new Map<boolean, Ajv>();
 
-/** What is wrong with the schema itself; null: it is valid. */
+/** What is wrong with the schema itself; null if it is valid. */
 export function schemaProblem(schema: JsonObject): string | null {
   return isPlainSchema(schema) ? null : metaschemaProblem(schema);
 }
 
-/** What the metaschema of the draft finds wrong with the schema; null: it is valid. */
+/** What is wrong with the schema according to the metaschema of its draft; null if it is valid. */
 export function metaschemaProblem(schema: JsonObject): string | null {
   const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
   const engine = metaEngines.get(isOld(schema)) ?? (isOld(schema) ? new Ajv(options) : new Ajv2020(options));
@@ -75,7 +75,7 @@ export function metaschemaProblem(schema: JsonObject): string | null {
   return engine.errorsText((engine.errors ?? []).slice(0, 1), { dataVar: 'schema' });
 }
 
-/** Whether the schema uses a draft before 2019, in which some keywords have another meaning. */
+/** Whether the schema names draft 6 or 7, where some keywords have another meaning than since 2019. */
 function isOld({ $schema }: JsonObject): boolean {
   return typeof $schema === 'string' && /draft-0[67]/.test($schema);
 }
@@ -106,7 +106,7 @@ function makeEngine(old: boolean, allErrors: boolean): Ajv {
     .addKeyword({ keyword: 'multipleOf', type: 'number', schemaType: 'number', validate: isMultipleOf });
 }
 
-/** Replaces ajv's own check, which compares every pair of objects: a body of 1 MB could block a thread for minutes. */
+/** Replaces ajv's own check. That one compares every pair of objects, and could block a thread for minutes on a body of 1 MB. */
 function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
   const equal = isWanted ? equalItems(items) : null;
   if (equal === null) return true;
@@ -116,7 +116,7 @@ function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
 }
 areUnique.errors = [] as Partial<ErrorObject>[];
 
-/** Replaces ajv's own check, which divides, so that 19.99 would not be a multiple of 0.01. */
+/** Replaces ajv's own check. That one divides two doubles, and finds that 19.99 is no multiple of 0.01. */
 function isMultipleOf(of: number, value: number): boolean {
   if (isMultiple(value, of)) return true;
   isMultipleOf.errors = [{ keyword: 'multipleOf', message: `must be multiple of ${of}`, params: { multipleOf: of } }];
@@ -127,7 +127,7 @@ isMultipleOf.errors = [] as Partial<ErrorObject>[];
 const ownId = 'schema:this';
 
 function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
-  // An id lets the schema refer to itself (`$ref: "#"`), although the engine does not store it.
+  // With an id, the schema can refer to itself (`$ref: "#"`) although the engine does not register it (`addUsedSchema: false`).
   const validate = engine.compile('$id' in schema ? schema : { $id: ownId, ...schema });
   return value => {
     allowSteps();
@@ -135,7 +135,7 @@ function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
       return validate(value) ? [] : (validate.errors ?? []).map(mismatchOf);
     } catch (error) {
       if (!(error instanceof TooManySteps)) throw error;
-      // Such a value is rejected even below `not`, because it was not checked completely.
+      // The value was not checked completely, so it is rejected, even if the pattern is below `not`.
       return [{ pointer: '', message: error.message, keyword: 'pattern', params: {}, schema, key: null }];
     }
   };

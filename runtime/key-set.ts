@@ -1,24 +1,22 @@
-// The keys of a packed map, compared as bytes. Suitable for very many keys, because none is decoded to text.
+// The set of the keys of a packed map (MessagePack). It compares them as bytes and decodes none, so it can have very many keys.
 import { randomInt } from 'node:crypto';
 import { contentsOf, mapCount, skipValue, textFrom } from './splice.ts';
 
-/** Random, so that nobody can choose keys whose hashes collide. */
+/** The start and the factor of the hash function. They are random, so that nobody can choose keys whose hashes collide. */
 const seed = randomInt(2 ** 32);
 const factor = randomInt(2 ** 31) * 2 + 1;
 
-/** The maximum number of wrong guesses about the next key. After that the keys are treated as unordered. */
+/** After this many wrong guesses about the next key, the set stops guessing and looks every key up in its hash table. */
 const guessesMax = 1000;
 
 export class KeySet {
   readonly #map: Uint8Array;
-  /** The offset of the key that is expected next: two maps that are merged usually have their keys in the same order. */
+  /** The offset of the key that `has` guesses to be asked for next: callers ask for the keys of another map, usually in the same order. */
   #next: number;
   #guessesLeft = guessesMax;
-  /**
-   * A hash table of key offsets with the upper bits of the hashes; 0: empty. Null until the expected key was wrong for the first time.
-   */
+  /** The hash table. A slot has the offset of a key and the upper bits of its hash, or 0. Null until the first wrong guess. */
   #slots: Uint32Array | null = null;
-  /** The bits of a slot that contain the offset. */
+  /** The bits of a slot that hold the offset. */
   readonly #placeMask: number;
 
   constructor(map: Uint8Array) {
@@ -71,7 +69,7 @@ export class KeySet {
     }
   }
 
-  /** Whether the text equals the key at this offset of the map. */
+  /** Whether the text in `bytes` from `from` to `end` equals the key at the offset `place` of the map. */
   #isAt(place: number, bytes: Uint8Array, from: number, end: number): boolean {
     const map = this.#map;
     if (place >= map.length) return false;

@@ -1,14 +1,14 @@
-// Messages between two threads. Messages that were sent shortly after each other travel as one packet.
+// A link carries messages between two threads. Messages that are sent shortly after each other travel as one packet.
 import type { MessagePort } from 'node:worker_threads';
 import { packMessages, unpackMessages } from './packing.ts';
 import type { ReplyTo } from './turn.ts';
 
-/** In a packet, `[actor, message]` is a message and `[ask, value]` is an answer. */
+/** In a packet, `[actor, message]` is a message to an actor, and `[ask, value]` is the answer to the ask with this number. */
 type LinkMessage = readonly [string | number, unknown];
 
 export type Link = {
   tell(actor: string, message: object): void;
-  /** Sends the message with a `replyTo`; resolves with the answer. */
+  /** Sends the message with a `replyTo` added; resolves with the answer. */
   ask<Answer>(actor: string, message: object, recall?: WithdrawnAsk<Answer>): Promise<Answer>;
   reply(to: ReplyTo, value: unknown): void;
   /** Sends the collected messages now, without waiting for `schedule`. */
@@ -24,23 +24,26 @@ export class ThreadGone extends Error {
 
 /** The caller that waits for an answer. */
 export type PendingAsk = {
-  /** Whether the caller has left, so that nobody waits for the answer. */
+  /** Whether the caller has left and no longer waits for the answer. */
   readonly isGone: boolean;
 };
 
-/** Withdraws a message whose caller leaves before it is sent; its ask then resolves with `answer`. */
+/** For an ask that can be withdrawn: if `asker` has left before the message is sent, it is not sent, and the ask resolves with `answer`. */
 export type WithdrawnAsk<Answer> = { readonly asker: PendingAsk; readonly answer: Answer };
 
 export type LinkOptions = {
   readonly port: Pick<MessagePort, 'postMessage' | 'on'>;
   readonly onTold: (actor: string, message: unknown) => void;
-  /** Schedules a flush: with `setImmediate`, the messages of one poll of the sockets share a packet. Absent: only `flush()` sends. */
+  /**
+   * Arranges that `flush` is called soon. With `setImmediate`, the messages of one poll of the sockets share a packet. If it is absent,
+   * only `flush()` sends messages.
+   */
   readonly schedule?: (flush: () => void) => void;
 };
 
 export function openLink({ port, onTold, schedule }: LinkOptions): Link {
   let gathered: LinkMessage[] = [];
-  /** Collected messages that may be withdrawn. */
+  /** The collected messages that can be withdrawn. */
   let recalls: { readonly sent: LinkMessage; readonly ask: number; readonly recall: WithdrawnAsk<unknown> }[] = [];
   let asks = 0;
   let broken: Error | null = null;
@@ -70,7 +73,7 @@ export function openLink({ port, onTold, schedule }: LinkOptions): Link {
     if (gathered.length === 0) return;
     const packed = packMessages(gathered);
     gathered = [];
-    // A copy of the exact size, whose memory is transferred to the other thread.
+    // Copies the packet into memory of exactly its size, which is then transferred to the other thread.
     const bytes = new Uint8Array(packed.length);
     bytes.set(packed);
     port.postMessage(bytes, [bytes.buffer]);

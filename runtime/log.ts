@@ -1,4 +1,4 @@
-// The log: structured lines on stderr. The only file that knows pino.
+// The log: structured lines on stderr. The only file that imports pino.
 import { type Logger, pino } from 'pino';
 import { withSourceNames } from './source-names.ts';
 
@@ -7,13 +7,13 @@ export type { Logger };
 /** `json`: one object per line, for programs. `text`: for people. */
 export type LogFormat = 'json' | 'text';
 
-/** The destination of log lines. The format can be changed at any time. */
+/** Writes log lines to stderr. Their format can be changed at any time. */
 export class LogSink {
   format: LogFormat;
   readonly #textOf: (line: string) => string;
   readonly #stderr = pino.destination({ dest: 2, sync: true });
 
-  /** `textOf`: converts a line of JSON to text, which may have several lines. */
+  /** `textOf` converts a line of JSON to text, which may have several lines. */
   constructor(format: LogFormat, textOf: (line: string) => string) {
     this.format = format;
     this.#textOf = textOf;
@@ -29,7 +29,7 @@ function err(error: Error): object {
   return { ...more, stack: withSourceNames(stack) };
 }
 
-/** Writes to stderr; stdout is for results. */
+/** Opens a log. It writes to stderr, through the sink, because stdout is for the results of commands. */
 export function openLog(level: string, name: string, sink: LogSink): Logger {
   return pino(
     { level, name, base: { name }, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err } },
@@ -37,7 +37,7 @@ export function openLog(level: string, name: string, sink: LogSink): Logger {
   );
 }
 
-/** Turns what threads and Node itself write to stderr into log lines, if the format is JSON. */
+/** Turns Node's warnings into log lines; if the format is JSON, also everything that threads and libraries write to `process.stderr`. */
 export function captureStderr(log: () => Logger, sink: LogSink): void {
   const direct = process.stderr.write.bind(process.stderr);
   process.stderr.write = ((chunk: Uint8Array | string, ...more: unknown[]) => {

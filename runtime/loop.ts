@@ -1,17 +1,17 @@
-// The turns of a thread: a queue of messages, one commit per turn, and after it the effects of the turn.
+// Runs the turns of a thread. A turn takes messages from a queue, handles them, commits once, and then runs its effects (turn.ts).
 import type { Clock } from './clock.ts';
 import type { Batch, Store } from './store/store.ts';
 import type { ReplyTo, Turn, TurnHandler } from './turn.ts';
 
-/** A message that arrived from outside of a turn. */
+/** A queued message, and the name of the actor that receives it. */
 export type Delivered = { readonly actor: string; readonly message: unknown };
 
 export type Loop = {
   /** Queues a message and requests a turn. */
   deliver(actor: string, message: unknown): void;
-  /** Handles these messages before all waiting ones, each in a turn of its own. */
+  /** Puts these messages before all waiting ones. Each of them is handled in a turn of its own. */
   replay(messages: readonly Delivered[]): void;
-  /** Runs one turn now; for simulators. */
+  /** Runs one turn now. For tests, which do not wait for `schedule`. */
   turn(): void;
   /** Sets the handler of all messages from now on, including waiting ones. */
   setHandler(handler: TurnHandler): void;
@@ -20,30 +20,30 @@ export type Loop = {
 export type LoopOptions = {
   readonly store: Store;
   readonly clock: Clock;
-  /** A steady clock in ms that measures turns. Absent: turns take no time. */
+  /** Reads a steady clock, in ms, to measure how long a turn has taken. Absent: every turn counts as taking no time. */
   readonly stopwatch?: () => number;
-  /** Requests a turn soon. Called at most once before each turn. */
+  /** Arranges that `run`, which runs one turn, is called soon. It is not called again before that turn. */
   readonly schedule: (run: () => void) => void;
   /** Sends a message to an actor of another thread, or an answer to its asker. */
   readonly send: (actor: string, message: unknown) => void;
   readonly reply: (to: ReplyTo, value: unknown) => void;
   /**
-   * A turn failed: a handler threw, or the store could not commit. None of its effects happened. `delivered`: the messages that the
-   * turn should have handled, in order.
+   * Called when a turn has failed: a handler threw, or the store could not commit. None of the turn's effects has run. `delivered`: the
+   * messages that the turn had taken from the queue, in order.
    */
   readonly onFailure: (error: unknown, delivered: readonly Delivered[]) => void;
-  /** An effect threw after the commit; all other effects have run. Default: `onFailure` without messages. */
+  /** Called with the first error if effects threw after the commit. All other effects have run. Default: `onFailure` without messages. */
   readonly onEffectFailure?: (error: unknown) => void;
 };
 
-/** After this time a turn takes no further message, and defers all work that can wait. */
+/** A turn that has taken this long handles no further message, and defers all work that can wait. */
 export const turnMsMax = 15;
 
 export function startLoop(options: LoopOptions): Loop {
   const { onEffectFailure = (error: unknown) => options.onFailure(error, []) } = options;
   let handler: TurnHandler = { receive() {} };
   let queue: Delivered[] = [];
-  /** How many messages at the front of the queue get a turn each. */
+  /** The number of messages at the front of the queue that get a turn of their own each. */
   let singles = 0;
   let isScheduled = false;
 
@@ -97,7 +97,7 @@ export function startLoop(options: LoopOptions): Loop {
   };
 }
 
-/** The current turn. */
+/** A turn in progress. It collects the writes and effects of its handlers. */
 class OpenTurn implements Turn {
   readonly nowUs: number;
   readonly batch: Batch;
@@ -133,7 +133,7 @@ class OpenTurn implements Turn {
   /** Runs all effects, even if some throw, and returns their errors. */
   release(): unknown[] {
     const failures: unknown[] = [];
-    // An effect may add effects, which run after the others.
+    // An effect may add further effects. They run after the others.
     for (const effect of this.#effects) {
       try {
         effect();

@@ -1,7 +1,7 @@
-// Decides whether numbers are multiples as decimals: 0.3 is a multiple of 0.1, although the quotient of the two doubles is not an
-// integer.
+// Decides whether one number is a multiple of another by their decimal digits: 0.3 is a multiple of 0.1, although the quotient of the
+// two doubles is not an integer.
 
-/** `of` must be positive. A number that is too large for a double, such as 1e999, is a multiple of nothing. */
+/** `of` must be positive. A `value` that is too large for a double, such as 1e999, is a multiple of nothing. */
 export function isMultiple(value: number, of: number): boolean {
   if (!Number.isFinite(value)) return false;
   if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0;
@@ -10,7 +10,7 @@ export function isMultiple(value: number, of: number): boolean {
   return (first.digits * powerOfTen(shift)) % (second.digits * powerOfTen(-shift)) === 0n;
 }
 
-/** The value is digits × 10^exponent, with at most 17 digits. */
+/** The number digits × 10^exponent. `digits` has at most 17 significant digits, and ends with zeros if there are more. */
 type Decimal = { readonly digits: bigint; readonly exponent: number };
 
 /** The shortest decimal that represents the number, as in JSON. */
@@ -22,7 +22,10 @@ function decimalOf(value: number): Decimal {
 
 const powers = Array.from({ length: 57 }, (_, n) => 10n ** BigInt(n));
 
-/** Higher powers give the same answer as this one: 17 digits are less than 10^17 < 2^57, so they have no more factors 2 or 5. */
+/**
+ * A power of ten, but never a higher one than 10^56. Higher powers give the same answer: 17 digits are less than 10^17 < 2^57, so they
+ * contain the factors 2 and 5 at most 56 times.
+ */
 function powerOfTen(exponent: number): bigint {
   return powers[Math.max(0, Math.min(exponent, powers.length - 1))]!;
 }

@@ -3,12 +3,12 @@ import { copyBytes } from './bytes.ts';
 import { KeySet } from './key-set.ts';
 import { contentsOf, isText, mapCount, mapHead, skipValue, textSpan } from './splice.ts';
 
-/** The longest head of a packed map. */
+/** The maximum length of the head of a packed map. */
 const headBytesMax = 5;
-/** Up to this number keys are compared one by one; more are looked up in a set. */
+/** If the overlaid map has more keys than this, they are put into a `KeySet`; otherwise they are compared one by one. */
 const comparedMax = 8;
 
-/** The map with the entries of another added; the other's entries replace those with the same keys. */
+/** Returns `map` with the entries of `over` added. An entry of `over` replaces the entry of `map` that has the same key. */
 export function overlayMap(map: Uint8Array, over: Uint8Array): Uint8Array {
   const isCovered = keysOf(over);
   const overAt = contentsOf(over);
@@ -36,7 +36,7 @@ export function overlayMap(map: Uint8Array, over: Uint8Array): Uint8Array {
   return laid.subarray(start, end);
 }
 
-/** A function that says whether the text between two offsets is a key of the map. */
+/** Returns a function that says whether the packed text between two offsets is a key of the map. */
 function keysOf(map: Uint8Array): (bytes: Uint8Array, at: number, to: number) => boolean {
   const count = mapCount(map);
   if (count > comparedMax) {

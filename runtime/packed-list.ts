@@ -1,9 +1,9 @@
-// Many packed values as two byte strings, which cost far fewer objects than a buffer for each value.
+// Keeps many packed values as two byte strings. This needs far fewer objects than a buffer for each value.
 
-/** The values side by side; `ends` has the end of each, in four bytes, little-endian. */
+/** `all` has the values one after the other. `ends` has the offset where each value ends, in four bytes, little-endian. */
 export type StoredList = { readonly ends: Uint8Array; readonly all: Uint8Array };
 
-/** Finds each value of a list by its end. */
+/** Reads the values of a stored list. */
 export class PackedList {
   readonly count: number;
   readonly #ends: DataView;
@@ -20,19 +20,19 @@ export class PackedList {
     return this.#all.subarray(from, this.#ends.getUint32(index * 4, true));
   }
 
-  /** Views of all values. */
+  /** All values, not copied. */
   values(): Uint8Array[] {
     return Array.from({ length: this.count }, (_, index) => this.at(index));
   }
 }
 
-/** Appends values to a list. */
+/** Builds a list by appending values. */
 export class ListBuilder {
   #all: Buffer;
   readonly #ends: number[] = [];
   #length = 0;
 
-  /** `bytes`: how long the values will probably be together. */
+  /** `bytes`: the expected total length of the values. */
   constructor(bytes: number) {
     this.#all = Buffer.allocUnsafeSlow(bytes);
   }

@@ -1,4 +1,4 @@
-// Reads large packed values (MessagePack) in steps of about `stepBytes` each: paths, entries, JSON text.
+// Reads large packed values (MessagePack) in steps of about `stepBytes` each: finds values in them, and converts them to JSON text.
 import { unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import {
@@ -16,7 +16,7 @@ import {
   textFrom,
 } from './splice.ts';
 
-/** Like `spanAt`: the value under these keys; null if there is none. */
+/** Like `spanAt` (splice.ts): the span of the value to which these keys lead; null if there is none. */
 export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepBytes: number): Sliced<Span | null> {
   let at = 0;
   for (const key of keys) {
@@ -31,7 +31,7 @@ export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepByt
   return { from: at, to: yield* skipInSteps(bytes, at, 1, stepBytes) };
 }
 
-/** The offset of the value under a key of the map; negative: there is none. */
+/** The offset of the value under a key of the map that begins at `at`; negative if the map does not have the key. */
 function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes: number): Sliced<number> {
   let here = contentsOf(bytes, at);
   let stepEnd = here + stepBytes;
@@ -47,9 +47,10 @@ function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes
   return -1;
 }
 
-/** The entries of a packed map except those with these (packed) keys: their spans, and their number. */
+/** What is left of a packed map without some of its entries: the spans of the remaining bytes, and the number of remaining entries. */
 export type Kept = { readonly stretches: readonly Span[]; readonly count: number };
 
+/** Finds what is left of the packed map in `bytes` without the entries that have these (packed) keys. */
 export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], stepBytes: number): Sliced<Kept> {
   const stretches: Span[] = [];
   let here = contentsOf(bytes);
@@ -76,7 +77,7 @@ export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], 
   return { stretches, count };
 }
 
-/** Whether the test holds for an element of the list or a key of the map. It receives the offset of each. */
+/** Whether `test` holds for any element of the packed list, or any key of the packed map. It receives the offset of the element or key. */
 export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, stepBytes: number): Sliced<boolean> {
   let here = contentsOf(bytes);
   let stepEnd = here + stepBytes;
@@ -93,14 +94,14 @@ export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, s
   return false;
 }
 
-/** The JSON text of a packed value, in UTF-8. Small neighbours are decoded together. Each step produces one piece. */
+/** Converts a packed value to JSON text, in UTF-8, in several pieces. Neighbouring small elements or entries are decoded together. */
 export function* jsonInSteps(bytes: Uint8Array, stepBytes: number): Sliced<readonly Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   yield* addJson(pieces, bytes, 0, stepBytes);
   return pieces;
 }
 
-/** Returns the end of the value. */
+/** Appends the JSON text of the value at `at` to `pieces`. Returns the end of the value. */
 function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes: number): Sliced<number> {
   const isMap = mapCount(bytes, at) >= 0;
   const count = isMap ? mapCount(bytes, at) : listCount(bytes, at);
@@ -136,7 +137,7 @@ function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes
   return here;
 }
 
-/** Finds the next elements or entries that fit into the limit together. */
+/** Finds how many of the next elements or entries end before `limit` (`taken`), and where the last of these ends. */
 function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolean, limit: number) {
   let end = from;
   let taken = 0;
@@ -150,10 +151,10 @@ function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolea
   return { end, taken };
 }
 
-/** Finds the end of the packed value at an offset if it equals another value; otherwise -1. */
+/** Compares the packed value at `at` with another value. Returns the end of the packed value if they are equal, otherwise -1. */
 export type EndOfEqual = (bytes: Uint8Array, at: number) => number;
 
-/** A comparison that stops reading at the length of the wanted value. */
+/** Makes a function that compares packed values with `wanted`. It stops at the first difference, however large the packed value is. */
 export function equalTo(wanted: unknown): EndOfEqual {
   if (Array.isArray(wanted)) {
     const items = wanted.map(equalTo);
@@ -179,7 +180,7 @@ function endOfScalar(bytes: Uint8Array, at: number, wanted: unknown): number {
   if (listCount(bytes, at) >= 0 || mapCount(bytes, at) >= 0 || textFrom(bytes, at) >= 0) return -1;
   const end = skipValue(bytes, at);
   const found = unpack(bytes.subarray(at, end));
-  // Integers that a double cannot represent are decoded as bigint.
+  // Integers in the 64-bit form are decoded as bigint.
   const isSame =
     typeof found === 'bigint' && typeof wanted === 'number' ? !(found < wanted || found > wanted) : found === wanted;
   return isSame ? end : -1;

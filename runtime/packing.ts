@@ -1,25 +1,25 @@
-// Packed bytes (MessagePack): the only form in which payloads, results and packets are sent and stored.
+// Packs values as MessagePack: the form in which payloads and results are sent and stored, and in which messages travel between threads.
 import { Packr } from 'msgpackr';
 import type { Json } from './json-value.ts';
 
 export type { Json, JsonObject } from './json-value.ts';
 
-// Uses plain maps only, so that packed parts can be spliced into larger values without decoding.
+// Writes only plain MessagePack, without msgpackr's extension for records: packed parts can then be joined without decoding them.
 const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, encodeUndefinedAsNil: true });
-// Uses records, which describe the shape of objects once per packet: efficient for many similar messages between threads.
+// Uses that extension: it describes each shape of object once per packet, which is efficient for many similar messages.
 const shaped = new Packr({ useRecords: true, maxSharedStructures: 0, encodeUndefinedAsNil: false });
 
-/** Packs a value into a buffer of its own. */
+/** Packs a value. The result may be a view of a larger buffer, but nothing else writes to its bytes. */
 export function pack(value: unknown): Buffer {
   return plain.pack(value);
 }
 
-/** Decodes a packed value. Binary data in it is a view of the given bytes. */
+/** Decodes a packed value. Binary data in the result is a view of the given bytes. */
 export function unpack<T = Json>(bytes: Uint8Array): T {
   return plain.unpack(bytes) as T;
 }
 
-/** Packs messages between threads; the receiver unpacks with `unpackMessages`. */
+/** Packs messages for another thread, which unpacks them with `unpackMessages`. */
 export function packMessages(messages: readonly unknown[]): Buffer {
   return shaped.pack(messages);
 }
@@ -28,7 +28,7 @@ export function unpackMessages<T>(bytes: Uint8Array): T[] {
   return shaped.unpack(bytes) as T[];
 }
 
-/** The empty map. */
+/** The empty map, packed. */
 export const packedEmpty: Uint8Array = Uint8Array.of(0x80);
-/** Null. */
+/** Null, packed. */
 export const packedNull: Uint8Array = Uint8Array.of(0xc0);

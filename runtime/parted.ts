@@ -1,13 +1,14 @@
-// A value in parts represents packed bytes that are already in the store. It consists of references to them, which readers follow.
+// A value in parts represents packed bytes, most of which are already in the store. It has references to those bytes, which a reader
+// must follow, and some literal bytes.
 //
-//   0xc1, which begins no packed value | length of the represented bytes (4) | packed list of sections
+//   0xc1 (no packed value begins with it) | length of the represented bytes (4) | packed list of sections
 import { pack, packedNull, unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import type { Reader } from './store/store.ts';
 
 /**
- * Literal bytes, or stretches of stored values whose keys have a common prefix. A stretch is the number after the prefix (4), its start
- * and its end.
+ * A section is either literal bytes, or a list of stretches of stored values whose keys begin with the same bytes (`base`). `at` has
+ * three numbers for each stretch: the number that follows `base` in the key (4 bytes), and the start and end of the stretch in the value.
  */
 export type Section = Uint8Array | Stretches;
 export type Stretches = { readonly base: Uint8Array; readonly at: readonly number[] };
@@ -21,10 +22,10 @@ export type PartReader = {
 
 export const partedMark = 0xc1;
 const headBytes = 5;
-/** The number of bytes that are read or sent at once. */
+/** The length of the pieces that `chunksOf` yields. */
 const chunkBytes = 256 * 2 ** 10;
 
-/** A stored value that is referred to no longer exists. */
+/** Thrown if a stored value to which a value in parts refers no longer exists. */
 export class PartGone extends Error {}
 const gone = 'a part of the value is no longer stored';
 
@@ -32,7 +33,7 @@ export function isParted(value: Uint8Array): boolean {
   return value[0] === partedMark;
 }
 
-/** The length of the packed bytes, whether they are in parts or not. */
+/** The length of a packed value. For a value in parts, the length of the bytes that it represents. */
 export function lengthOf(value: Uint8Array): number {
   return isParted(value) ? asBuffer(value).readUInt32LE(1) : value.length;
 }
@@ -46,7 +47,7 @@ export function encodeParted(sections: readonly Section[]): Uint8Array {
   return parted;
 }
 
-/** The length of the represented bytes. */
+/** The length of the bytes that the sections represent. */
 export function bytesOf(sections: readonly Section[]): number {
   return sections.reduce((sum, section) => sum + sectionBytes(section), 0);
 }
@@ -67,12 +68,12 @@ export function sectionsOf(parted: Uint8Array): Section[] {
   });
 }
 
-/** The sections of any value. A value that is not in parts is its own section. */
+/** The sections of any packed value. A value that is not in parts is itself the only section. */
 export function asSections(value: Uint8Array): readonly Section[] {
   return isParted(value) ? sectionsOf(value) : [value];
 }
 
-/** The sections between two offsets of the represented bytes. */
+/** The sections that represent the bytes between two offsets. */
 export function sectionsWithin(sections: readonly Section[], from: number, to: number): Section[] {
   const within: Section[] = [];
   let start = 0;
@@ -84,7 +85,7 @@ export function sectionsWithin(sections: readonly Section[], from: number, to: n
   return within;
 }
 
-/** The sections with adjacent literal bytes joined, and long ones divided, to at most this length. */
+/** The same bytes in other sections: adjacent literal bytes are joined, and long ones divided, into sections of at most `bytesMax`. */
 export function* joinedSections(sections: readonly Section[], bytesMax: number): Iterable<Section> {
   let pieces: Uint8Array[] = [];
   let room = bytesMax;
@@ -121,7 +122,7 @@ function cut(section: Section, from: number, to: number): Section {
   return { base: section.base, at };
 }
 
-/** The keys of the stored values that a value in parts refers to. */
+/** The keys of the stored values to which a value in parts refers. */
 export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
   for (const section of sectionsOf(parted)) {
     if (section instanceof Uint8Array) continue;
@@ -131,7 +132,7 @@ export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
   }
 }
 
-/** Throws PartGone if a stored value that the value in parts refers to no longer exists. */
+/** Throws PartGone if a stored value to which the value in parts refers no longer exists. */
 export function checkParts(parts: PartReader, parted: Uint8Array): void {
   for (const key of partKeys(parted)) if (!parts.has(key)) throw new PartGone(gone);
 }
@@ -143,7 +144,7 @@ function partKey(base: Uint8Array, number: number): Uint8Array {
   return key;
 }
 
-/** The represented bytes, piece by piece. Throws PartGone. */
+/** The bytes that a value in parts represents, stretch by stretch. Throws PartGone. */
 export function* partsOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   for (const section of sectionsOf(parted)) {
     if (section instanceof Uint8Array) {
@@ -160,7 +161,7 @@ export function* partsOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8A
   }
 }
 
-/** The represented bytes in pieces of equal length. */
+/** The bytes that a value in parts represents, in pieces of `chunkBytes`; the last piece may be shorter. Throws PartGone. */
 export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   let left = lengthOf(parted);
   let chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, left));
@@ -180,7 +181,7 @@ export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8
   }
 }
 
-/** The represented bytes as a whole. Throws PartGone. */
+/** The whole of any packed value. If it is in parts, these are read and joined. Throws PartGone. */
 export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   const work = wholeInSteps(parts, value);
   for (;;) {
@@ -189,7 +190,7 @@ export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   }
 }
 
-/** Like `wholeOf`, one part per step. */
+/** Like `wholeOf`, but in steps that read one stretch each. */
 export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint8Array> {
   if (!isParted(value)) return value;
   const whole = Buffer.allocUnsafeSlow(lengthOf(value));
@@ -202,7 +203,7 @@ export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint
   return whole;
 }
 
-/** The whole value for display; packed null if a part of it was pruned. */
+/** The whole of a packed value for display; packed null if a stored value to which it refers was removed. */
 export function shownOf(reader: Reader, value: Uint8Array): Uint8Array {
   try {
     return wholeOf(partsIn(reader), value);

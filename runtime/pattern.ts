@@ -1,26 +1,26 @@
-// Regular expressions with linear time (RE2 syntax), for patterns on text from outside. The only file that imports re2js.
+// Regular expressions that match in linear time (RE2 syntax), for text that comes from outside. The only file that imports re2js.
 import { RE2JS } from 're2js';
 
 export const patternCharsMax = 1000;
 export const patternProgramMax = 5000;
 
 /**
- * Limits the steps of a match, which takes at most the number of characters times the instructions of the pattern; 10⁶ steps take up to
- * 50 ms. The limit holds for all patterns of a condition together, which block the ledger meanwhile, and for all texts of a value that
- * a schema checks.
+ * The maximum number of steps that all patterns of one condition may take together, because they block the ledger thread. A match takes
+ * at most one step for each character of the text and instruction of the pattern; 10⁶ steps take up to 50 ms.
  */
 export const matchStepsMax = 5e5;
+/** The maximum number of steps that all patterns of a schema may take together to check one value. */
 export const checkStepsMax = 1e8;
 
 /** A compiled pattern. */
 export type Pattern = {
-  /** The maximum number of steps of a match with this text. */
+  /** The maximum number of steps that matching this text takes. */
   steps(text: string): number;
   /** Whether the pattern matches anywhere in the text. */
   test(text: string): boolean;
 };
 
-/** Throws an Error that says what is wrong with the pattern. */
+/** Throws an Error that says what is wrong if the pattern is invalid or too large. */
 export function compilePattern(source: string): Pattern {
   if (source.length > patternCharsMax) throw new Error(`longer than ${patternCharsMax} characters`);
   const compiled = RE2JS.compile(source);
@@ -29,7 +29,7 @@ export function compilePattern(source: string): Pattern {
   return { steps: text => text.length * size, test: text => compiled.test(text) };
 }
 
-/** What is wrong with a pattern, or undefined. */
+/** What is wrong with a pattern; undefined if it is usable. */
 export function patternProblem(source: string): string | undefined {
   try {
     compilePattern(source);
@@ -39,12 +39,12 @@ export function patternProblem(source: string): string | undefined {
   }
 }
 
-/** The texts of a value are, in total, too long for the patterns that check them. */
+/** Thrown if checking one value against the patterns of a schema would take more than `checkStepsMax` steps. */
 export class TooManySteps extends Error {}
 
 let stepsLeft = 0;
 
-/** Resets the steps for the next check of a value. */
+/** Must be called before each check of a value: allows it `checkStepsMax` steps. */
 export function allowSteps(): void {
   stepsLeft = checkStepsMax;
 }
@@ -59,7 +59,7 @@ export const schemaPatterns = Object.assign(
       if (stepsLeft < 0) throw new TooManySteps('has too much text to match against its patterns');
       return compiled.test(text);
     };
-    // Schema compilers cache patterns by text. The prefix distinguishes these from the patterns of another engine.
+    // The schema compiler caches patterns by their text. The prefix distinguishes these from the patterns of another engine.
     return { test, toString: () => `re2:${flags}:${source}` };
   },
   { code: 're2' },

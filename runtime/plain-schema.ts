@@ -1,15 +1,15 @@
-// Recognises schemas that are valid at first sight. The first check of any other schema compiles the metaschema, which takes tens of
-// milliseconds.
+// Recognizes simple schemas that are certainly valid. Every other schema is checked with the metaschema of its draft. Compiling the
+// metaschema, at the first such check, takes tens of milliseconds.
 import { isObject } from './json-value.ts';
 
 type Test = (value: unknown) => boolean;
 
-/** Deeper schemas go to the metaschema. */
+/** The maximum depth of a schema that is judged here. A deeper one is checked with the metaschema. */
 const depthMax = 50;
 
 const types: readonly unknown[] = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null'];
 
-/** Keywords whose value is a list of schemas. */
+/** The keywords whose value is a list of schemas. */
 const lists: readonly string[] = ['allOf', 'anyOf', 'oneOf'];
 
 const isText: Test = value => typeof value === 'string';
@@ -18,7 +18,7 @@ const isNumber: Test = value => Number.isFinite(value);
 const isCount: Test = value => Number.isInteger(value) && (value as number) >= 0;
 const areNames: Test = value => Array.isArray(value) && value.every(isText) && new Set(value).size === value.length;
 
-/** Keyword -> whether the value is valid in every draft. Other keywords are left to the metaschema. */
+/** For each keyword without inner schemas, a test that says whether its value is valid in every draft. */
 const simple: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['type', value => types.includes(value)],
   ['title', isText],
@@ -38,7 +38,7 @@ const simple: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['uniqueItems', isFlag],
 ]);
 
-/** True: the schema is valid. False: only the metaschema can tell. */
+/** True: the schema is valid. False: only the metaschema can decide. */
 export function isPlainSchema(schema: unknown, depth = 0): boolean {
   if (typeof schema === 'boolean') return true;
   if (!isObject(schema) || depth > depthMax) return false;

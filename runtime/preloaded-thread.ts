@@ -2,27 +2,27 @@
 import { setPriority } from 'node:os';
 import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
 
-/** Starts threads of one kind. Their code obtains its data from `givenData`. */
+/** Starts threads that run the same code. That code obtains its data from `givenData`. */
 export class ThreadKind {
   readonly name: string;
   readonly #code: URL;
   readonly #limits: ResourceLimits;
   #spare: Worker | null = null;
 
-  /** `limits`: the resources of a thread; exceeding them ends it. */
+  /** `limits`: the maximum resources of a thread. A thread that exceeds them is ended. */
   constructor(name: string, code: URL, limits: ResourceLimits = {}) {
     this.name = name;
     this.#code = code;
     this.#limits = limits;
   }
 
-  /** Makes a thread load its code while the caller does other things. It does not keep the process alive. */
+  /** Starts a spare thread that loads its code while the caller does other things. A spare thread does not keep the process alive. */
   prepare(): void {
     this.#spare ??= this.#load();
     this.#spare.unref();
   }
 
-  /** Starts a thread with this data, or the prepared one if there is one. */
+  /** Gives this data to the prepared thread, or to a new one if none is prepared. */
   start(data: object): Worker {
     const worker = this.#spare ?? this.#load();
     this.#spare = null;
@@ -36,20 +36,23 @@ export class ThreadKind {
   }
 }
 
-/** Called in such a thread: its start data. */
+/** Called by the code of a thread that a `ThreadKind` has started. Resolves with the data that `start` was given. */
 export function givenData<T>(): Promise<T> {
   printWarnings();
   return new Promise(resolve => parentPort!.once('message', resolve));
 }
 
-/** Lowers the priority of the calling thread only, if the system has priorities of threads. */
+/** Lowers the priority of the calling thread. Does nothing outside Linux, where it would apply to the whole process. */
 export function yieldToOthers(niceness: number): void {
   try {
     if (process.platform === 'linux') setPriority(niceness);
   } catch {}
 }
 
-/** Node would write its warnings directly to the descriptor, between the lines of the log. Printed warnings go through the log. */
+/**
+ * Prints Node's warnings through `process.stderr`, so that the main thread turns them into log lines. Node itself would write them
+ * directly to the descriptor, between the lines of the log.
+ */
 function printWarnings(): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => void process.stderr.write(`${name}: ${message}\n`));

@@ -4,14 +4,14 @@ import type { Json, JsonObject } from './packing.ts';
 export type Schema = JsonObject;
 export type Properties = { readonly [name: string]: Schema };
 
-/** Marks the optional properties of an object; not part of the schema. */
+/** The schemas that `Optional` has marked. The mark does not appear in the schema. */
 const optional = new WeakSet<Schema>();
 
 function kind(type: string): (options?: Schema) => Schema {
   return (options = {}) => ({ ...options, type });
 }
 
-/** The last argument of each function has further keywords, such as `description` or `minimum`. */
+/** The argument `options` of these functions has further keywords, such as `description` or `minimum`. */
 export const Type = {
   String: kind('string'),
   Integer: kind('integer'),
@@ -30,7 +30,7 @@ export const Type = {
 
   Array: (items: Schema, options: Schema = {}): Schema => ({ ...options, type: 'array', items }),
 
-  /** Any one of these schemas. */
+  /** A value that matches at least one of these schemas. */
   Union: (schemas: readonly Schema[], options: Schema = {}): Schema => ({ ...options, anyOf: schemas }),
 
   /** Properties are required unless they are wrapped in `Optional`. */
@@ -39,7 +39,7 @@ export const Type = {
     return { ...options, type: 'object', ...(required.length > 0 ? { required } : {}), properties };
   },
 
-  /** An object with any keys whose values match one schema. */
+  /** An object with arbitrary keys. All its values match the schema `values`. */
   Map: (values: Schema, options: Schema = {}): Schema => ({
     ...options,
     type: 'object',

@@ -1,47 +1,47 @@
-// Divides long work into short slices. Between two slices the event loop runs, and nothing is held open.
+// Divides long work into short slices. Between two slices the event loop runs, and no scan of the store is open.
 
-/** Work that yields wherever it can be interrupted; yielded values are ignored. It must not hold a scan open across a yield. */
+/** Work that yields wherever it can be interrupted. The yielded values are ignored. It must not keep a scan open across a yield. */
 export type Sliced<T> = Generator<unknown, T, void>;
 
-/** The total time of the slices in one iteration of the event loop, unless `Slices` is given another one. */
+/** The maximum total time of all slices in one iteration of the event loop, unless `Slices` is given another maximum. */
 export const sliceMsMax = 4;
-/** The time of one piece of work before the next one continues. */
+/** One piece of work runs for about this long before another piece may continue. */
 const quantumMsMax = 1;
 
-/** The share of the work was closed before the work was done. */
+/** Rejects a piece of work whose share was closed before the work was done. */
 export class Dropped extends Error {}
 
 type Waiting = {
   readonly used: Used;
-  /** Continues for one quantum. True: it has ended, with or without success. */
+  /** Continues the work for `quantumMsMax`. Returns whether the work has ended, with or without success. */
   readonly advance: () => boolean;
   readonly drop: () => void;
 };
 
-/** Pieces of work that count as one. */
+/** Pieces of work whose times are added up when the thread's time is divided. */
 export type Share = {
   /** Rejects with `Dropped` if the share is closed first. */
   run<T>(work: Sliced<T>): Promise<T>;
-  /** Drops unfinished work. */
+  /** Stops the share's unfinished work, which is rejected with `Dropped`. */
   close(): void;
 };
 
-/** The total time that a share's pieces of work have used. */
+/** The total time that the work of a share has used. */
 type Used = { ms: number };
 
 /**
- * Divides a thread between several pieces of sliced work. The piece that has used the least time continues next, and new work counts as
- * if it had used as much. So short work ends soon even beside long work.
+ * Divides the time of a thread between shares. The work of the share that has used the least time continues next. A share with new work
+ * counts as if it had used at least as much time as the share that ran last. So short work ends soon even beside long work.
  */
 export class Slices {
   readonly #begin: () => void;
   readonly #msMax: number;
   #waiting: Waiting[] = [];
-  /** The time used by the piece that is running. */
+  /** The time that the share that ran last had used before it ran. */
   #levelMs = 0;
   #scheduled = false;
 
-  /** `begin` is called before the slices of each iteration of the event loop. `msMax`: their total time in one iteration. */
+  /** `begin` is called before the slices of each iteration of the event loop. `msMax` limits the total time of these slices. */
   constructor(begin: () => void, msMax = sliceMsMax) {
     this.#begin = begin;
     this.#msMax = msMax;
@@ -104,7 +104,7 @@ export class Slices {
   }
 }
 
-/** Runs at least one step. */
+/** Runs the work until it has ended or `quantumMsMax` has passed, but for at least one step. */
 function quantum<T>(work: Sliced<T>): IteratorResult<unknown, T> {
   const endMs = performance.now() + quantumMsMax;
   for (;;) {

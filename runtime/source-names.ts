@@ -1,19 +1,19 @@
-// Maps positions in a bundle to source files: the code of each source begins with a line that names it.
+// Finds the source file of a position in a bundle. In a bundle, the code of each source file begins with a comment that names the file.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Relative to the root of the project; the line is counted from the beginning of the source's code. */
+/** `source`: the file's path from the root of the project. `line`: counted in the bundle; line 1 is the comment that names the file. */
 export type SourcePlace = { readonly source: string; readonly line: number };
 
 /** A position in a file, as V8 prints it. */
 const place = /(file:\/\/[^\s()]+\.js):(\d+):\d+/g;
 const beginning = /^\/\/ ([\w@.-]+(?:\/[\w@.-]+)*\.[cm]?[jt]s)$/;
 
-/** Reads each file once. */
+/** Finds the sources of positions in several bundles. Each bundle is read once. */
 export class Bundles {
   readonly #lines = new Map<string, readonly string[]>();
 
-  /** Null: the line is not part of a bundle. Lines start at 1. */
+  /** `line`: counted from 1. Null: no source is named before this line, so the file is probably no bundle. */
   placeOf(url: string, line: number): SourcePlace | null {
     const lines = this.#linesOf(url);
     for (let at = Math.min(line, lines.length) - 1; at >= 0; at--) {
@@ -35,7 +35,7 @@ export class Bundles {
   }
 }
 
-/** The stack with the source added to each position in a bundle. Only for errors, since it reads files. */
+/** Adds the source file to each position of the stack that is in a bundle. Only for errors, because it reads the bundles. */
 export function withSourceNames(stack: string): string {
   const bundles = new Bundles();
   return stack.replaceAll(place, (found, url: string, line: string) => {

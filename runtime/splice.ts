@@ -1,7 +1,7 @@
 // Works on packed bytes (MessagePack) without decoding them: skips, finds and combines values.
 import type { Sliced } from './slices.ts';
 
-/** A packed value inside larger bytes. */
+/** A stretch of bytes: `from` is inclusive, `to` exclusive. */
 export type Span = { readonly from: number; readonly to: number };
 
 function u16(bytes: Uint8Array, at: number): number {
@@ -12,7 +12,7 @@ function u32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
-/** The sizes of the forms 0xc0 to 0xdf, head and body; 0: the value contains its size. */
+/** The sizes of values whose first byte is 0xc0 to 0xdf, head included. 0: the size is not fixed, or the byte begins no value. */
 const sizes: readonly number[] = [
   1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 4, 6, 10, 18, 0, 0, 0, 0, 0, 0, 0,
 ];
@@ -22,13 +22,13 @@ export function skipValue(bytes: Uint8Array, at: number): number {
   return skip(bytes, at, bytes.length);
 }
 
-/** The end of the value; -1 if it lies beyond `limit`, which is found without reading further. */
+/** The end of the value that begins at `at`; -1 if the end lies beyond `limit`. No value that begins beyond `limit` is read for that. */
 export function endWithin(bytes: Uint8Array, at: number, limit: number): number {
   const end = skip(bytes, at, Math.min(limit, bytes.length));
   return end > limit ? -1 : end;
 }
 
-/** How many values the last call of `skip` did not reach. */
+/** The number of values that the last call of `skip` left over when it reached its limit. */
 let unskipped = 0;
 
 function skip(bytes: Uint8Array, at: number, limit: number, count = 1): number {
@@ -72,7 +72,7 @@ function skip(bytes: Uint8Array, at: number, limit: number, count = 1): number {
   return here;
 }
 
-/** Skips this many values, in steps of about `stepBytes`. */
+/** Skips `count` values, in steps of about `stepBytes`. Returns the end of the last one. */
 export function* skipInSteps(bytes: Uint8Array, at: number, count: number, stepBytes: number): Sliced<number> {
   let here = at;
   for (let left = count; left > 0; ) {
@@ -110,7 +110,7 @@ export function contentsOf(bytes: Uint8Array, at = 0): number {
   return head === 0xdc || head === 0xde ? at + 3 : at + 5;
 }
 
-/** The integer from 0 to 2³² − 1 at `at`; -1: the value is another one, or has a longer form. */
+/** The integer from 0 to 2³² − 1 at `at`; -1 if the value is anything else, or an integer in the 64-bit form. */
 export function wholeAt(bytes: Uint8Array, at: number): number {
   const head = bytes[at]!;
   if (head < 0x80) return head;
@@ -119,7 +119,7 @@ export function wholeAt(bytes: Uint8Array, at: number): number {
   return head === 0xce ? u32(bytes, at + 1) : -1;
 }
 
-/** The content of the text at `at`; null: the value is not a text. */
+/** The span of the content of the text at `at`; null if the value is not a text. */
 export function textSpan(bytes: Uint8Array, at: number): Span | null {
   const head = bytes[at]!;
   if (head >= 0xa0 && head < 0xc0) return { from: at + 1, to: at + 1 + (head & 0x1f) };
@@ -128,14 +128,14 @@ export function textSpan(bytes: Uint8Array, at: number): Span | null {
   return head === 0xdb ? { from: at + 5, to: at + 5 + u32(bytes, at + 1) } : null;
 }
 
-/** The offset of the content of the text at `at`, which extends to the end of the value. -1: the value is not a text. */
+/** Where the content of the text at `at` begins; it ends where the value ends. -1 if the value is not a text. */
 export function textFrom(bytes: Uint8Array, at: number): number {
   const head = bytes[at]!;
   if (head >= 0xa0 && head < 0xc0) return at + 1;
   return head >= 0xd9 && head <= 0xdb ? at + 1 + 2 ** (head - 0xd9) : -1;
 }
 
-/** The text at `at`, or null. */
+/** The text at `at`; null if the value is not a text. */
 export function textAt(bytes: Uint8Array, at: number): string | null {
   const span = textSpan(bytes, at);
   return span && Buffer.from(bytes.buffer, bytes.byteOffset + span.from, span.to - span.from).toString();
@@ -148,7 +148,7 @@ export function isText(bytes: Uint8Array, at: number, wanted: Uint8Array): boole
   return true;
 }
 
-/** The value under a key (UTF-8) of the map at `at`; null: there is none. */
+/** The span of the value under a key (in UTF-8) of the map at `at`; null if the map does not have the key. */
 export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | null {
   let here = contentsOf(bytes, at);
   for (let left = mapCount(bytes, at); left > 0; left--) {
@@ -160,10 +160,10 @@ export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | 
   return null;
 }
 
-/** A key that is an index of a list. */
+/** Matches a key that can be the index of an element of a list. */
 export const place = /^(0|[1-9]\d{0,8})$/;
 
-/** The value under these keys, through maps by name and lists by index; null: there is none. */
+/** The span of the value to which these keys lead: in a map, a key is a name; in a list, an index. Null if there is no such value. */
 export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null {
   let span: Span | null = { from: 0, to: bytes.length };
   for (const key of keys) {
@@ -181,22 +181,22 @@ export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null 
   return span;
 }
 
-/** The head of binary data of any length. */
+/** The head of binary data with this many bytes. */
 export function bytesHead(length: number): Uint8Array {
   return Uint8Array.of(0xc6, length >>> 24, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
 }
 
-/** The head of a text of any length. */
+/** The head of a text with this many bytes. */
 export function textHead(length: number): Uint8Array {
   return Uint8Array.of(0xdb, length >>> 24, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
 }
 
-/** The head of a list. */
+/** The head of a list with `count` elements. */
 export function listHead(count: number): Uint8Array {
   return head(count, 0x90, 0xdc);
 }
 
-/** The head of a map. */
+/** The head of a map with `count` entries. */
 export function mapHead(count: number): Uint8Array {
   return head(count, 0x80, 0xde);
 }
@@ -207,7 +207,7 @@ function head(count: number, small: number, large: number): Uint8Array {
   return Uint8Array.of(large + 1, count >>> 24, (count >> 16) & 0xff, (count >> 8) & 0xff, count & 0xff);
 }
 
-/** Writes an integer from 0 to 2^32-1; returns its end. */
+/** Writes an integer from 0 to 2^32 − 1 at `at`. Returns its end. */
 export function writeUint(into: Uint8Array, at: number, value: number): number {
   if (value < 0x80) {
     into[at] = value;

@@ -1,21 +1,20 @@
-// Starts the parts of the service in the order of one table, stops them in reverse, and restarts those that die.
+// Starts the parts of the service in the order of a table (`tree`) and stops them in reverse order. If a part dies, it is restarted, or
+// the service ends: the table says which.
 
-/** The pause before a restart. */
+/** The pause before a part that has died is restarted. */
 export const patienceMs = 250;
 
-/** A running part. `died` resolves with the reason when it ends by itself; it never resolves after `stop`. */
+/** A running part. `died` resolves with the reason if the part ends by itself. After `stop` it is ignored. */
 export type Running = {
   readonly died: Promise<Error>;
   stop(): Promise<void>;
 };
 
-/** A line of the table. */
+/** A part of the service, as the table lists it. */
 export type Child = {
   readonly name: string;
   start(): Promise<Running>;
-  /**
-   * True: it is restarted on its own, however often it dies, because the others can work without it. False: its death ends the service.
-   */
+  /** True: only this part is restarted, however often it dies; the other parts can work without it. False: its death ends the service. */
   readonly restarts: boolean;
   /** A part that has not stopped within this time is abandoned. */
   readonly stopMsMax: number;
@@ -24,14 +23,14 @@ export type Child = {
 export type Supervisor = {
   /** Resolves when all parts are up. If one cannot start, stops the others and rejects. */
   start(): Promise<void>;
-  /** Stops all, in reverse order. */
+  /** Stops all parts, in reverse order. */
   stop(): Promise<void>;
 };
 
 export type SupervisorOptions = {
   readonly tree: readonly Child[];
   readonly onDeath: (child: string, reason: Error) => void;
-  /** Called when the service cannot continue, after everything has been stopped. */
+  /** Called after the death of a part that is not restarted, when all parts have been stopped. */
   readonly onGiveUp: (child: string, reason: Error) => void;
 };
 
@@ -86,7 +85,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
   };
 }
 
-/** Waits for the promise, but no longer than this. A failure to stop counts as a death. */
+/** Waits for a part to stop, but no longer than `ms`. A part that fails to stop counts as stopped. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>(resolve => {

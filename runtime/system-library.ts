@@ -1,11 +1,11 @@
-// Calls functions of the C library that Node does not offer. The only file that loads koffi, at the first call.
+// Calls functions of the C library that Node does not offer, by means of koffi. No other file uses koffi; it is loaded at the first call.
 import { createRequire } from 'node:module';
 
 type Koffi = typeof import('koffi');
 
 let loaded: { readonly koffi: Koffi; readonly system: ReturnType<Koffi['load']> } | null = null;
 
-/** The function with this C prototype, which must return 0 or more on success. The returned function throws errors of the system. */
+/** Returns the C function with this prototype. The C function must return a negative number if it fails; then the returned one throws. */
 export function systemCall(prototype: string): (...values: readonly number[]) => number {
   const { koffi, system } = load();
   const call = system.func(prototype);

@@ -1,14 +1,14 @@
-// The unit of execution of a thread: handle the waiting messages, commit once, then run the effects.
+// A turn is the unit of execution of a thread: it handles waiting messages, commits once, and then runs its effects (loop.ts).
 import type { Batch } from './store/store.ts';
 
-/** The number of an ask, which leads an answer to its asker; opaque to actors. */
+/** Identifies an ask (link.ts): the answer reaches its asker by this number. Actors only pass it on. */
 export type ReplyTo = { readonly ask: number };
 
-/** What a handler may do. Nothing leaves the turn before its commit is on disk (law 1). */
+/** What a handler can do in a turn. Nothing leaves the turn before its commit is on disk (law 1 in ARCHITECTURE.md). */
 export interface Turn {
   /** The time of this turn, in µs since the epoch; it never goes back. */
   readonly nowUs: number;
-  /** Whether the turn has used up its time: work that can wait should wait for the next turn. */
+  /** Whether the turn has used up its time. Then work that can wait should wait for the next turn. */
   readonly isSpent: boolean;
   /** The writes of this turn; they commit as one. */
   readonly batch: Batch;
@@ -25,11 +25,11 @@ export interface Actor {
   receive(message: unknown, turn: Turn): void;
 }
 
-/** The actors of a thread, called in the order of a turn. All calls are synchronous (law 2). */
+/** Handles the turns of a thread; its methods are listed in the order of their calls. They never await (law 2 in ARCHITECTURE.md). */
 export interface TurnHandler {
-  /** Before the first message. */
+  /** Called before the first message of the turn. */
   begin?(turn: Turn): void;
   receive(actor: string, message: unknown, turn: Turn): void;
-  /** After the last message, before the commit. */
+  /** Called after the last message of the turn, before the commit. */
   end?(turn: Turn): void;
 }

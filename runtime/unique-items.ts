@@ -1,8 +1,8 @@
-// Finds equal items of a list in linear instead of quadratic time.
+// Finds equal items of a list without comparing every pair of items.
 import { canonicalText } from './json-value.ts';
 import type { Json } from './packing.ts';
 
-/** The indexes of two items that are equal as JSON, with keys in any order; null: there are none. */
+/** The indexes of two items that are equal as JSON, whatever the order of their keys; null if there are none. */
 export function equalItems(items: readonly Json[]): readonly [first: number, second: number] | null {
   const places = new Map<string, number>();
   for (const [place, item] of items.entries()) {

@@ -1,12 +1,12 @@
 // The types for authors of worker plugins: the request, the response, and the second argument of a handler. This file imports nothing,
 // because `plugin new --runtime typescript` copies it.
 
-/** Data as JSON knows it. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
-/** Fields of any name and type, for payloads, configs and states without a declared type. */
-// biome-ignore lint/suspicious/noExplicitAny: a handler that names no types gets on with what it expects
+/** Fields of any name and type: the type of payloads, configs and states for which a handler declares no type. */
+// biome-ignore lint/suspicious/noExplicitAny: a handler without declared types can use the fields without casts
 export type Fields = { readonly [name: string]: any };
 
 /** An event: its payload, type and origin. */
@@ -18,31 +18,31 @@ export type Envelope<Payload = Fields> = {
   readonly timestamp: string;
   readonly source: string;
   readonly dedupe_key?: string;
-  /** The headers of a delivery that the webhook's endpoint lists. They are not signed. */
+  /** Headers of a webhook delivery: those that the endpoint's configuration lists. The signature does not cover them. */
   readonly headers?: { readonly [name: string]: string };
 };
 
-/** The request to a plugin, the same for both runtimes. Everything except `config` is the handler's own copy. */
+/** The request to a plugin; workers and programs get the same. Everything except `config` is the handler's own copy. */
 export type Request<Payload = Fields, Config = Fields, State = Fields> = {
   readonly protocol: 2;
   readonly job_id: string;
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
   readonly command: string;
-  /** Frozen, because all jobs share it. */
+  /** Frozen, because all jobs of the plugin share it. */
   readonly config: Readonly<Config>;
-  /** Absent if the vault grants none. */
+  /** Absent if the vault grants the plugin no secret. */
   readonly secrets?: { readonly [name: string]: string };
-  /** Set by the `state_updates` of earlier jobs; empty at first. */
+  /** The plugin's state, which the `state_updates` of earlier jobs have set; empty at first. */
   readonly state: Partial<State>;
   readonly payload: Payload;
-  /** Baggage, and the job's position in its run: `pipeline`, `step_id`, `depth`. */
+  /** The baggage of the run, and the job's position in it: `pipeline`, `step_id`, `depth`. */
   readonly context: Fields;
   /** RFC 3339. */
   readonly deadline_at: string;
 };
 
-/** The request to the command `handle`. Its data is in `event.payload`; `payload` is the whole envelope. */
+/** The request to the command `handle`. `event.payload` has the data of the event; `payload` is the whole envelope. */
 export type EventRequest<Payload = Fields, Config = Fields, State = Fields> = Request<
   Envelope<Payload>,
   Config,
@@ -52,7 +52,7 @@ export type EventRequest<Payload = Fields, Config = Fields, State = Fields> = Re
 export type EmittedEvent = { readonly type: string; readonly payload?: unknown; readonly dedupe_key?: string };
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 export type LogLine = { readonly level: string; readonly message: string };
-/** A named part of the attempt's time, for the stopwatch. */
+/** A named part of the attempt's time, in nanoseconds; the stopwatch shows it. */
 export type Span = { readonly name: string; readonly dur_ns: number };
 
 type Reported = {
@@ -70,7 +70,7 @@ export type Response<State = Fields> =
   | (Reported & {
       readonly status?: 'ok';
       readonly result?: string | Named;
-      /** Merged into the plugin's state at the top level; at most 1 MiB of state. */
+      /** Merged into the plugin's state: each top-level key replaces the key of this name. The state may have at most 1 MiB. */
       readonly state_updates?: Partial<State>;
     })
   | (Reported & {
@@ -101,16 +101,16 @@ export type Helpers = {
   readonly emit: (event: EmittedEvent) => void;
 };
 
-// biome-ignore lint/suspicious/noConfusingVoidType: a handler without a return statement answers nothing, which is ok
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler may have no return statement, which means status `ok`
 type Answer<State> = Response<State> | void | Promise<Response<State> | void>;
 
-/** The command `handle`. Throwing fails the attempt; an error with `retry === false` fails the job. */
+/** The function of the command `handle`. If it throws, the attempt fails; if the error has `retry === false`, the job is not retried. */
 export type Handler<Payload = Fields, Config = Fields, State = Fields> = (
   request: EventRequest<Payload, Config, State>,
   helpers: Helpers,
 ) => Answer<State>;
 
-/** Any other command. Its data is in `payload`. */
+/** The function of any other command. Its data is in `payload`. */
 export type CommandHandler<Payload = Fields, Config = Fields, State = Fields> = (
   request: Request<Payload, Config, State>,
   helpers: Helpers,

@@ -1,9 +1,9 @@
-// The environment of plugin code: a fixed list of harmless variables, and those that the configuration passes through.
+// Chooses the environment variables of plugin code: a fixed list of harmless ones, and those that the configuration passes through.
 
-/** Never passed to plugin code, even if the configuration lists it. */
+/** The variable with the vault's unlock key. It is never passed to plugin code, even if the configuration lists it. */
 const withheld = 'HEADGATE_VAULT_KEY';
 
-/** Returns the key and removes it from the environment. */
+/** Returns the vault's unlock key and removes it from the environment. */
 export function takeVaultKey(env: NodeJS.ProcessEnv): string | undefined {
   const key = env[withheld];
   delete env[withheld];

@@ -1,4 +1,4 @@
-// One process of a plugin host, from its start until all processes of its group have ended.
+// One process of a plugin host, from its start until its process group has been killed.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -18,17 +18,17 @@ import { pluginEnvironment } from './environment.ts';
 import { Outbox } from './outbox.ts';
 
 /**
- * The interval of pings. A host that has sent no message after `unansweredMax` pings is killed, because it no longer enforces
- * deadlines.
+ * The interval of pings. A host that has sent no message for `unansweredMax` pings and the interval after them is killed, because it no
+ * longer enforces deadlines.
  */
 export const pingMs = 10_000;
 const unansweredMax = 3;
 const ping = encodeMessage('ping', new Uint8Array(0));
 
-/** How long to read the messages that a dead host wrote before it died. */
+/** How long after a host's death the messages that it wrote before are still read. */
 const lastWordsMs = 500;
 
-/** Node options of a host that only starts programs. By default room for short-lived objects would take half of its memory. */
+/** The Node options of a host that only starts programs. By default, the space for short-lived objects would take half of its memory. */
 const smallOptions = ['--max-semi-space-size=1'];
 
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
@@ -70,10 +70,10 @@ export class HostProcess {
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
-      // Makes the host the leader of a process group, so that everything its threads start is killed with it.
+      // Makes the host the leader of a process group, so that everything that its threads start can be killed with it.
       detached: true,
     });
-    // `spawn` throws for some faults and emits `error` for others.
+    // `spawn` throws some errors and emits others as `error`.
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
     const host = new HostProcess(child, child.pid, take, hide);
     try {
@@ -85,8 +85,8 @@ export class HostProcess {
   }
 
   /**
-   * Writes at once, so that this host wakes up before the other receivers of the turn. If the host is dead and did not read the whole
-   * message, `onUnread` is called, at the latest before `gone` resolves.
+   * Writes the message at once: the host can begin while the ledger thread is still sending other messages. If the host dies before it
+   * has read the whole message, `onUnread` is called, at the latest before `gone` resolves.
    */
   send(message: Message, onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;
@@ -119,7 +119,7 @@ export class HostProcess {
       try {
         reader.push(chunk);
       } catch (error) {
-        // Plugin code can write to the pipe, because it runs in the same process.
+        // The message may come from plugin code, which runs in the host's process and can write to the pipe.
         fault = `, which sent the service an invalid message: ${describe(error)}`;
         this.kill();
       }
@@ -136,7 +136,7 @@ export class HostProcess {
     const [code, signal] = await once(child, 'exit');
     clearInterval(pinging);
     this.#group.end();
-    // Outcomes that the host sent before it died count.
+    // Waits for outcomes that the host sent before it died: they count.
     await Promise.race([closed, sleep(lastWordsMs)]);
     this.#pipe.destroy();
     this.#outbox.close();

@@ -1,4 +1,4 @@
-// The ledger thread's side of a plugin host: sends frames to a child process, and restarts it when it dies.
+// The ledger thread's side of a plugin host: sends frames to a child process, and starts a new one when it dies.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pack, unpack } from '../../packing.ts';
@@ -14,14 +14,17 @@ import { HostProcess } from './host-process.ts';
 
 const backoffMsMin = 100;
 const backoffMsMax = 5_000;
-/** A process that ran for this long, or that came up and had frames, did not fail at its start. It is restarted without delay. */
+/** A process that ran for longer than this, or came up and got frames, has not failed at its start: the next one starts without delay. */
 const steadyMs = 10_000;
-/** A host that does not confirm a cancel within this time is killed, so that none of the task's code can start after the answer. */
+/** A host that does not confirm a cancel within this time is killed: once a cancel is answered, no code of the task may start. */
 export const confirmMsMax = 5_000;
-/** How long beyond its grace period a stopping host may take before it is killed. */
+/** A stopping host that has not ended this long after its grace period is killed. */
 const stopMarginMs = 3_000;
 
-/** `generation` counts configurations that differ; `numbers` maps each instance to its position in the list. */
+/**
+ * `generation` counts the different configurations. `numbers` has the position of each plugin instance in the list of plugins. `message`
+ * tells the process of the configuration. `asked` is used to recognize a repeated call of `configure`.
+ */
 type Configuration = {
   readonly generation: number;
   readonly numbers: ReadonlyMap<string, number>;
@@ -39,13 +42,13 @@ export class Host implements PluginHost {
   readonly #stopping = new AbortController();
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
-  /** Whether the current process came up, and whether it received a frame. */
+  /** Whether the current process has come up, and (`#hadFrames`) whether it was sent a frame. */
   #isUp = false;
   #hadFrames = false;
   readonly #learned = new LearnedMask();
-  /** Cancels that the current process has not confirmed yet. */
+  /** For each cancel that the current process has not confirmed yet, the timer that will kill the process. */
   readonly #unconfirmed = new Map<string, NodeJS.Timeout>();
-  /** Frames submitted while there was no process, or to a process that turned out to be dead. */
+  /** Frames that were submitted while there was no process, or sent to a process that turned out to be dead. */
   readonly #backlog: Submitted[] = [];
 
   constructor(options: HostOptions) {
@@ -77,7 +80,7 @@ export class Host implements PluginHost {
         if (frame.secrets) this.#learned.learn(frame.secrets);
         message = encodeFrame(frame, generation, number);
       } catch (error) {
-        // The dispatcher expects an outcome. An exception would fail its turn, after which the frame would be sent again.
+        // The dispatcher gets an outcome. After an exception the ledger's actors would begin again, and send the same frame again.
         setImmediate(() =>
           this.#refuse(frame, `the job cannot be sent to its plugin host: ${(error as Error).message}`),
         );
@@ -104,7 +107,7 @@ export class Host implements PluginHost {
       return;
     }
     const running = this.#process;
-    // The host has ended, and so has the task.
+    // The process has ended, and the task with it.
     if (running === null) return;
     const name = `${frameId} ${task}`;
     this.#unconfirmed.set(
@@ -147,7 +150,7 @@ export class Host implements PluginHost {
         for (const late of this.#unconfirmed.values()) clearTimeout(late);
         this.#unconfirmed.clear();
         if (signal.aborted) return;
-        // These frames never reached the process, so they are returned, not lost.
+        // Frames in the backlog never reached the process. They are returned, so they do not count as lost with it.
         for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
         this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
         this.#options.listener.onLost(reason);
@@ -164,7 +167,7 @@ export class Host implements PluginHost {
     this.#options.log(level, message, { host: this.#options.name });
   }
 
-  /** Null: the system cannot start a process. Submitted frames wait for the next attempt. */
+  /** Null if the system cannot start a process. Submitted frames then wait until it can. */
   async #start(): Promise<HostProcess | null> {
     this.#isUp = false;
     this.#hadFrames = false;

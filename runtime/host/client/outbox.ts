@@ -1,20 +1,20 @@
-// Writes messages to a host in order. A long message is read piece by piece, each when the pipe has room for it.
+// Writes messages to a host in order. Each piece of a long message is read only when the pipe has room for it.
 import type { Socket } from 'node:net';
 import type { Message } from '../wire/message.ts';
 
 type Outgoing = { readonly message: Message; readonly onUnread: () => void; isUnread: boolean };
 
-/** The errors of a write if the other end is closed. */
+/** The codes of the errors of a write to a pipe whose other end is closed. */
 const closedErrors = ['EPIPE', 'ECONNRESET'];
 
 export class Outbox {
   readonly #pipe: Socket;
-  /** Messages that are not completely written; the first is being written. */
+  /** The messages that are not completely written. The first one is being written. */
   readonly #waiting: Outgoing[] = [];
   /** The remaining pieces of the message that is being written. */
   #pieces: Iterator<Uint8Array> | null = null;
   #isBroken = false;
-  /** Called if a long message cannot be read to its end. The other end has received a part of it, so nothing more is written. */
+  /** Called if a long message cannot be read to its end. The host may have received a part of it, so nothing more is written. */
   onFault: (error: unknown) => void = () => {};
 
   constructor(pipe: Socket) {
@@ -23,8 +23,8 @@ export class Outbox {
   }
 
   /**
-   * Writes the message at once, unless a long one is being written. `onUnread` is called if the other end was closed before it received
-   * all of it.
+   * Writes the message at once, unless a long one is still being written. `onUnread` is called if the pipe closes before the host has
+   * received the whole message.
    */
   send(message: Message, onUnread: () => void): void {
     if (this.#waiting.push({ message, onUnread, isUnread: false }) === 1) this.#goOn();
@@ -45,7 +45,7 @@ export class Outbox {
     }
   }
 
-  /** Writes as much of the message as the pipe has room for. True: all of it. */
+  /** Writes as much of the message as the pipe has room for. Returns whether that was all that was left of it. */
   #isWritten(sending: Outgoing): boolean {
     const { head, more } = sending.message;
     const told = (error?: Error | null): void => {

@@ -1,4 +1,5 @@
-// Frames of worker plugins whose tasks run concurrently. Each command has threads of its own, one for each runner in its frames.
+// Runs the frames of worker plugins whose tasks run concurrently. A command has threads of its own: one for each runner number in its
+// frames.
 
 import { Alarm } from '../../alarm.ts';
 import { type FrameHead, FrameReader } from '../wire/frame.ts';
@@ -8,7 +9,7 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerThread } from './runner-thread.ts';
 import { heapMb } from './thread-end.ts';
 
-/** How often threads are checked while tasks run, and otherwise. */
+/** How often the threads are checked while any task runs, and (`idleTickMs`) while none does. */
 const tickMs = 50;
 const idleTickMs = 1_000;
 /** A thread ends after this time without a task. */
@@ -59,14 +60,14 @@ export class ConcurrentFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Nothing to return: every task begins at once. */
+  /** Does nothing: the dispatcher sends a runner only as many tasks as it has places, so they begin at once. */
   returnUnstarted(): void {}
 
   cancel(frameId: number, task: number, reason: string): void {
     for (const thread of this.#threads) thread.cancel(frameId, task, reason);
   }
 
-  /** Stops the threads; running tasks get no outcome. */
+  /** Stops all threads. Running tasks get no outcome. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#clock.clear();

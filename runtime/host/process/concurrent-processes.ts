@@ -1,4 +1,5 @@
-// Frames of persistent plugins whose tasks run concurrently, with one process for each runner in the frames of a command.
+// Runs the frames of persistent plugins whose tasks run concurrently. A command has processes of its own: one for each runner number in
+// its frames.
 
 import type { ProgramPids } from '../../processes/program-pids.ts';
 import { FrameReader } from '../wire/frame.ts';
@@ -13,7 +14,7 @@ import { RunnerProcess } from './runner-process.ts';
 
 type RunnerPool = {
   readonly starter: ProcessStarter;
-  /** The processes that take frames or are being started, by command and runner. */
+  /** The processes that take frames or are being started, by command and runner; a text says why a process could not be started. */
   readonly taking: Map<string, Promise<RunnerProcess | string>>;
 };
 
@@ -22,40 +23,40 @@ export class ConcurrentProcesses {
   readonly #sender: HostSender;
   readonly #checks = new PayloadChecks();
   readonly #pools = new Map<HostedPlugin, RunnerPool>();
-  /** The plugins whose processes may stay. */
+  /** The plugins of the current configuration. Processes of other plugins are ended. */
   #current: readonly HostedPlugin[] = [];
-  /** How many frames wait for their process to start. */
+  /** The number of frames that wait for their process to start. */
   #starting = 0;
 
-  /** `home`: for the files that sandboxed plugins write. */
+  /** `home`: the directory for the files that sandboxed plugins write. */
   constructor(marks: ProgramPids, home: string, sender: HostSender) {
     this.#programs = new Programs(marks, home);
     this.#sender = sender;
   }
 
-  /** Whether no process is running or kept. */
+  /** Whether no process runs or is being started. */
   get idle(): boolean {
     return this.#starting === 0 && this.#programs.count === 0;
   }
 
   submit(bytes: Buffer, plugin: HostedPlugin): void {
-    // Copied, because the bytes are a view of what arrived over the pipe.
+    // Copies the frame: its bytes are a view of a chunk that arrived over the pipe.
     void this.#ask(new FrameReader(Buffer.from(bytes)), plugin);
   }
 
-  /** A task whose process is still starting is returned when the process is there. */
+  /** If the task's process is still starting, the cancel takes effect when the process has started. */
   cancel(frameId: number, task: number, reason: string): void {
     for (const { taking } of this.#pools.values())
       for (const process of taking.values())
         void process.then(one => typeof one === 'string' || one.cancel(frameId, task, reason));
   }
 
-  /** Releases the processes. */
+  /** Returns the tasks whose requests have not been sent. Each process ends when its requests have been answered. */
   returnUnstarted(): void {
     this.retire([]);
   }
 
-  /** Ends the processes of all other plugins when their requests have been answered. */
+  /** `current`: the plugins of the current configuration. Each process of another plugin ends when its requests have been answered. */
   retire(current: readonly HostedPlugin[]): void {
     this.#current = current;
     for (const [plugin, { taking }] of this.#pools) {
@@ -65,7 +66,7 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Kills everything that runs. */
+  /** Kills all processes. */
   kill(): void {
     this.#programs.killAll();
   }
