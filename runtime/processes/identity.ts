@@ -1,7 +1,7 @@
-// Identifies a process: a pid may be reused, and is valid only in its pid namespace.
+// Identifies a process. Its pid is not enough: it may be reused, and is valid only in its pid namespace.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** All but `pid` are null if the system does not provide them (outside Linux). */
+/** All fields but `pid` are null if the system does not provide them (outside Linux). */
 export type ProcessIdentity = {
   readonly pid: number;
   readonly startTicks: string | null;
@@ -13,12 +13,12 @@ export function identify(pid: number): ProcessIdentity {
   return { pid, startTicks: startTicksOf(pid), bootId: bootId(), namespace: pidNamespace() };
 }
 
-/** Whether its pid is valid for this process: of the same boot and pid namespace. */
+/** Whether the pid is valid in this process: it is of the same boot and the same pid namespace. */
 export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
   return (boot === null || boot === bootId()) && (namespace === null || namespace === pidNamespace());
 }
 
-/** Whether exactly this process still runs (a zombie does not). Only for a process that `isHere`. */
+/** Whether exactly this process still runs; a zombie does not. False for a process of another boot or pid namespace. */
 export function isAlive(known: ProcessIdentity): boolean {
   if (!isHere(known)) return false;
   if (known.startTicks !== null) {
@@ -33,7 +33,7 @@ export function isAlive(known: ProcessIdentity): boolean {
   }
 }
 
-/** Its place among the fields of `statOf`. */
+/** The position of the start ticks among the fields of `statOf`. */
 const startTicksAt = 19;
 
 function startTicksOf(pid: number): string | null {
@@ -41,8 +41,8 @@ function startTicksOf(pid: number): string | null {
 }
 
 /**
- * Whether a process that /proc does not show exists and belongs to this user. With the mount option `hidepid`, /proc hides processes
- * that forbid inspection even from their own user; such a process must be assumed to have this number.
+ * Whether there is a process of this user that /proc does not show. If /proc is mounted with `hidepid`, it hides processes that forbid
+ * inspection even from their own user. A process that is hidden in this way must be assumed to be the one with this pid.
  */
 function isHidden(pid: number): boolean {
   try {
@@ -63,19 +63,19 @@ function isLiving([state]: readonly string[]): boolean {
   return state !== 'Z' && state !== 'X';
 }
 
-/** The fields of `/proc/PID/stat` from the third on: state, parent, group. Null where there is no such process, or outside Linux. */
+/** The fields of `/proc/PID/stat` from the third on: state, parent, group. Null if there is no such process, and outside Linux. */
 export function statOf(pid: number): readonly string[] | null {
   if (!isProcOurs()) return null;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may contain anything: the fields begin after its end.
+    // The second field, the name in parentheses, may contain anything. The third begins after its end.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
   }
 }
 
-/** The numbers of all processes; none outside Linux. */
+/** The pids of all processes; none outside Linux. */
 export function processNumbers(): number[] {
   if (!isProcOurs()) return [];
   try {
@@ -89,7 +89,7 @@ export function processNumbers(): number[] {
 
 let knownOurs: boolean | undefined;
 
-/** Whether /proc shows this pid namespace; otherwise its numbers belong to other processes. Read once. */
+/** Whether /proc shows this pid namespace. Otherwise the pids in it are those of other processes. Found out once. */
 function isProcOurs(): boolean {
   knownOurs ??= linkAt('/proc/self') === String(process.pid);
   return knownOurs;
@@ -97,7 +97,7 @@ function isProcOurs(): boolean {
 
 let knownBootId: string | null | undefined;
 
-/** The id of this boot; null if the system does not provide it. Read once: no process survives a reboot. */
+/** The id of this boot; null if the system does not provide it. It is read once, because no process survives a reboot. */
 export function bootId(): string | null {
   if (knownBootId === undefined) {
     try {
@@ -111,7 +111,7 @@ export function bootId(): string | null {
 
 let knownNamespace: string | null | undefined;
 
-/** The pid namespace of this process, which never changes: read once. Null outside Linux. */
+/** The pid namespace of this process; null outside Linux. It is read once, because it never changes. */
 export function pidNamespace(): string | null {
   if (knownNamespace === undefined) knownNamespace = linkAt('/proc/self/ns/pid');
   return knownNamespace;

@@ -1,4 +1,4 @@
-// Pid files of hosts and their programs: the next start of the service kills processes that outlived the previous service.
+// Pid files of hosts and their programs. By these files the next start of the service finds and kills processes that outlived the service.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -8,19 +8,25 @@ import { identify, isAlive, isHere, livingStat, type ProcessIdentity, processNum
 import { programsPart, readProgramPids } from './program-pids.ts';
 import { killByOrigin } from './stray-processes.ts';
 
-/** A process group's leader. */
+/** The leader of a process group. */
 type Mark = ProcessIdentity;
 
 const pollMs = 5;
-/** The maximum time from the start of a program until its pid is written. Meanwhile its number is not reused. */
+/**
+ * A process with a noted pid counts as the program if it was started at most this many clock ticks (1 s) after the noted time, which is
+ * extrapolated. No pid is reused so soon.
+ */
 const slackTicks = 100;
 
-/** Hosts of this thread that watch their own processes. */
+/** The ids of the hosts in this thread that have not ended: each of them watches its own processes. */
 const living = new Set<string>();
 
-/** The pid files of one host: its own process, and its programs. Each leads a process group. The directory belongs to one service. */
+/**
+ * The pid files of one host: one for its own process, and one for its programs. Each of these processes leads a process group. The
+ * directory belongs to one service.
+ */
 export class PidFiles {
-  /** Distinguishes this host from one of the same name that is ending, or belonged to an earlier service. */
+  /** The id of the host. It distinguishes the host from one of the same name that is ending, or that belonged to an earlier service. */
   readonly id = randomUUID();
   readonly #directory: string;
   readonly #name: string;
@@ -31,7 +37,7 @@ export class PidFiles {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 
-  /** Until `release`, other hosts leave these pid files alone. */
+  /** From now until `release`, other hosts leave the pid files of this host alone. */
   claim(): void {
     living.add(this.id);
   }
@@ -44,7 +50,7 @@ export class PidFiles {
     writeFileSync(this.#path(pid), JSON.stringify(identify(pid) satisfies Mark), { mode: 0o600 });
   }
 
-  /** Kills every process group in the pid files of this host and of hosts that have ended. Resolves when none is left. */
+  /** Kills every process group in the pid files of this host and of hosts that have ended. Resolves when none of these groups is left. */
   async killAll(warn: (message: string) => void = () => {}): Promise<void> {
     for (let round = 1; ; round++) {
       const left = this.#killOnce();
@@ -61,7 +67,7 @@ export class PidFiles {
     const gone: string[] = [];
     for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
       const [, id, part] = name.split('.');
-      // Other names are work directories of sandboxes.
+      // A name without these parts is the work directory of a sandbox.
       if (id === undefined || part === undefined || (id !== this.id && living.has(id))) continue;
       origins.add(id);
       const path = join(this.#directory, name);
@@ -70,7 +76,7 @@ export class PidFiles {
       left += killed;
       if (killed === 0) gone.push(path);
     }
-    // Processes that left their groups are found by the ids in the names of these files, which are removed last.
+    // A process that has left its group is found by its host's id, which is in the name of the pid file. So the files are removed last.
     if (origins.size > 0) left += killByOrigin(origin => origins.has(origin.split('.')[0]!));
     if (left === 0) for (const path of gone) removeFile(path);
     return left;
@@ -86,20 +92,20 @@ function removeFile(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Gone already, or the next start tries again.
+    // The file is gone already, or the next start tries again.
   }
 }
 
-/** SIGKILL, or another signal, to a whole group; a group that is gone is fine. */
+/** Sends a signal to a whole process group. Does nothing if the group is gone. */
 export function killGroup(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Gone, or never ours.
+    // The group is gone, or belongs to another user.
   }
 }
 
-/** Returns how many of the groups were alive. */
+/** Kills the groups that are alive, and returns their number. */
 function killAlive(marks: readonly Mark[], members: Map<number, number>): number {
   const alive = marks.filter(mark => isGroupAlive(mark, members));
   for (const { pid } of alive) killGroup(pid);
@@ -109,14 +115,14 @@ function killAlive(marks: readonly Mark[], members: Map<number, number>): number
 function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
   if (mark.namespace === null) return isAlive(mark);
   if (!isHere(mark)) return false;
-  // Without start ticks the leader was gone when its pid was written.
+  // If the mark has no start ticks, the leader was gone when they were read.
   if (mark.startTicks !== null && isAlive(mark)) return true;
-  // The leader is gone. While others of its group live, the number belongs to no new process.
+  // The leader is gone. While other processes of its group live, no new process gets its pid.
   const holder = identify(mark.pid).startTicks;
   return holder === null && (members.get(mark.pid) ?? 0) > 0;
 }
 
-/** How many living processes each group has. */
+/** The number of living processes in each group. */
 function groupMembers(): Map<number, number> {
   const members = new Map<number, number>();
   for (const pid of processNumbers()) {
@@ -128,7 +134,7 @@ function groupMembers(): Map<number, number> {
   return members;
 }
 
-/** A host's process. None if a power cut left half of the file: then no process of that boot lives. */
+/** Reads the pid file of a host's own process. Empty if a power cut left half of the file: then no process of that boot lives. */
 function markIn(path: string): Mark[] {
   try {
     return [JSON.parse(readFileSync(path, 'utf8'))];
@@ -137,7 +143,7 @@ function markIn(path: string): Mark[] {
   }
 }
 
-/** A host's programs. A process with the number is the program, unless it was started later. */
+/** Reads the pid file of a host's programs. A process with a noted pid is the program, unless it was started later. */
 function marksIn(path: string): Mark[] {
   const { bootId, namespace, programs } = readProgramPids(path);
   return programs.map(({ pid, ticks }) => {

@@ -1,4 +1,4 @@
-// The process group that a child leads. It is signalled only while no other process can have its number.
+// The process group that a child process leads. It gets signals only as long as no other process can have its number.
 import type { ChildProcess } from 'node:child_process';
 import { isAlive } from './identity.ts';
 import { killGroup } from './pid-files.ts';
@@ -11,17 +11,18 @@ export class ProcessGroup {
     this.#leader = leader;
   }
 
-  /** Does nothing once the group has ended. */
+  /** Sends the signal to the group. Does nothing if the group has ended. */
   signal(signal: NodeJS.Signals): void {
     const { pid, exitCode, signalCode } = this.#leader;
     if (pid === undefined || this.#isOver) return;
     const isLed = exitCode === null && signalCode === null;
-    // No new process gets the leader's number while a member of the group lives. So if one has it now, the group has ended.
+    // While a member of the group lives, no new process gets the leader's pid. So if the leader has ended and a process has this pid, the
+    // group has ended.
     this.#isOver = !isLed && isAlive({ pid, startTicks: null, bootId: null, namespace: null });
     if (!this.#isOver) killGroup(pid, signal);
   }
 
-  /** Kills what the leader left behind. From now on the number may belong to another process. */
+  /** Called when the leader has ended: kills what is left of the group. From now on the number may belong to another process. */
   end(): void {
     this.signal('SIGKILL');
     this.#isOver = true;

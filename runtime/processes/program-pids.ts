@@ -1,20 +1,23 @@
-// The pids of a host's programs, in one file with a slot for each. Writing a file for each program would take a tenth of the time of its
-// start.
+// The pids of a host's programs, in one file with an entry for each. To write a file for each program would make its start a tenth
+// slower.
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { steadyUs } from '../clock.ts';
 import { bootId, identify, pidNamespace } from './identity.ts';
 
-/** The last part of the file's name, after the host's name and id. */
+/** The last part of the file's name, after the name and the id of the host. */
 export const programsPart = 'programs';
 
-/** The boot and pid namespace of the numbers, as JSON padded with blanks. */
+/** The length of the file's head: the boot and pid namespace in which the pids are valid, as JSON padded with blanks. */
 const headBytes = 256;
-/** Pid (4), unused (4), when it was written, in clock ticks since boot as in /proc (8). Pid 0: the slot is free. */
+/** The length of an entry: pid (4) | unused (4) | when it was written, in clock ticks since boot as in /proc (8). Pid 0: a free entry. */
 const placeBytes = 16;
-/** A tick of /proc: a constant of the kernel's interface. */
+/** The length of a clock tick in /proc, which is a constant of the kernel's interface. */
 const usPerTick = 10_000;
-/** Ticks are read at this interval and extrapolated in between. They count while the machine sleeps; the steady clock does not. */
+/**
+ * The ticks are read at most once in this time, and extrapolated in between by the steady clock. They must be read anew because they also
+ * count while the machine sleeps, when the steady clock stands still.
+ */
 const readEveryUs = 1_000_000;
 
 export type ProgramPid = { readonly pid: number; readonly ticks: number };
@@ -28,16 +31,16 @@ export class ProgramPids {
   readonly #places = new Map<number, number>();
   readonly #free: number[] = [];
   readonly #bytes = Buffer.alloc(placeBytes);
-  /** The latest reading, and its time. */
+  /** The ticks when they were last read, and the steady time of that. */
   #read: { readonly ticks: number; readonly atUs: number } | null = null;
 
-  /** The directory exists; the file is created with the first pid. */
+  /** `directory` must exist. The file is created with the first pid. */
   constructor(directory: string, name: string, id: string) {
     this.id = id;
     this.#path = join(directory, `${name}.${id}.${programsPart}`);
   }
 
-  /** Throws where it cannot be written. */
+  /** Throws if the file cannot be written. */
   put(pid: number): void {
     this.#file ??= this.#open();
     const place = this.#free.at(-1) ?? this.#places.size;
@@ -65,7 +68,7 @@ export class ProgramPids {
     return file;
   }
 
-  /** The ticks now; `pid` was just started. 0 if they are unknown. */
+  /** The clock ticks now, which can be read from a process that was just started (`pid`). 0 if they are unknown. */
   #ticks(pid: number): number {
     const nowUs = steadyUs();
     if (this.#read === null || nowUs - this.#read.atUs > readEveryUs) {
@@ -82,7 +85,7 @@ export class ProgramPids {
   }
 }
 
-/** Reads such a file. Empty if a power cut left half of it: then no process of that boot lives. */
+/** Reads the file of a host. Has no programs if a power cut left half of the file: then no process of that boot lives. */
 export function readProgramPids(path: string): Head & { readonly programs: readonly ProgramPid[] } {
   const programs: ProgramPid[] = [];
   try {

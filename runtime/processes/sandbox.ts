@@ -1,17 +1,17 @@
-// Sandboxes of process plugins: kernel limits set by prlimit, and namespaces made by bubblewrap.
+// Sandboxes of process plugins: limits of the kernel, set by prlimit, and namespaces, made by bubblewrap (bwrap).
 import { execFile } from 'node:child_process';
 import { mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Each includes the one before it. */
+/** Each kind includes the one before it. */
 export const sandboxKinds = ['none', 'limits', 'bwrap'] as const;
 export type SandboxKind = (typeof sandboxKinds)[number];
 
-/** Limits of one process, except for `processesMax`, which counts all processes of the user. */
+/** The limits of each process of a plugin. Only `processesMax` counts all processes of the user. */
 export type Limits = {
-  /** Address space, used or not. */
+  /** The maximum address space, used or not. */
   readonly memoryBytesMax: number;
-  /** Seconds of processor time. */
+  /** The maximum processor time, in seconds. */
   readonly cpuSMax: number;
   readonly fileBytesMax: number;
   readonly openFilesMax: number;
@@ -26,7 +26,7 @@ export type Sandbox = {
   readonly hidden?: readonly string[];
 };
 
-/** The parts of a plugin that determine its command line. */
+/** The properties of a plugin that determine its command line. */
 type Caged = {
   readonly instance: string;
   readonly directory: string;
@@ -42,11 +42,11 @@ export const limitsDefault: Limits = {
   processesMax: null,
 };
 
-/** The home of a program in a sandbox: it may write only there and in its own /tmp. */
+/** The home directory of a program under bwrap. It may write only there and in its own /tmp. */
 const workPlace = '/work';
-/** System directories; symbolic links on most systems. */
+/** The system directories that a program under bwrap sees. On most systems some of them are symbolic links. */
 const systemDirectories = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/opt'];
-/** The files of /etc that libraries read; not the private keys beside the certificates. */
+/** The files of /etc that a program under bwrap sees, because libraries read them. Private keys beside certificates are not among them. */
 const systemFiles = [
   'alternatives',
   'ca-certificates',
@@ -64,7 +64,7 @@ const systemFiles = [
 ];
 const probeMsMax = 10_000;
 
-/** The command that starts a plugin in its sandbox, with arguments. Creates its work directory below `home`. */
+/** The command, with arguments, that starts a plugin's program in its sandbox. For bwrap, creates its work directory below `home`. */
 export function commandLine({ directory, entrypoint, instance, sandbox }: Caged, home: string): readonly string[] {
   const program = join(directory, entrypoint);
   if (sandbox === undefined) return [program];
@@ -89,7 +89,7 @@ function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processe
   ];
 }
 
-/** Unshares all namespaces, drops all capabilities, and mounts a read-only system without other files. */
+/** The beginning of a bwrap command: it unshares all namespaces, drops all capabilities, and mounts only system files, read-only. */
 function bwrap(): string[] {
   return [
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
@@ -100,7 +100,7 @@ function bwrap(): string[] {
   ];
 }
 
-/** The home directory is mounted first, because it would hide a plugin directory below it. */
+/** The mounts for a plugin. Its home is mounted before its directory: if that were below the home, the home would hide it. */
 function bwrapPlaces(directory: string, work: string): string[] {
   return [
     ...['--bind', work, workPlace, '--ro-bind', directory, directory],
@@ -109,8 +109,8 @@ function bwrapPlaces(directory: string, work: string): string[] {
 }
 
 /**
- * Mounts empty directories and unreadable files over hidden paths that would be visible: those in system directories, and those in the
- * plugin's directory. What contains the plugin is covered first, because the plugin's directory is bound over it.
+ * The mounts that put empty directories and unreadable files over hidden paths. Only hidden paths in system directories and in the
+ * plugin's directory would be visible. `before`: mounts over directories that contain the plugin's, which is then bound over them.
  */
 function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
   const own = directory === null ? null : realpathOf(directory);
@@ -119,7 +119,7 @@ function shadows(hidden: readonly string[], directory: string | null): { before:
   const covered: string[] = [];
   const before: string[] = [];
   const after: string[] = [];
-  // Outer directories come first.
+  // When they are sorted, outer directories come first.
   for (const path of [...paths].sort()) {
     const isOwn = own !== null && isBelow(path, own);
     const isCovered = covered.some(place => isBelow(path, place) && !(isOwn && !isBelow(place, own)));
@@ -156,7 +156,7 @@ function systemPlace(path: string): string[] {
   }
 }
 
-/** Why this machine cannot provide the sandbox, or null if it can. Tries it with a program that does nothing. */
+/** Why this machine cannot provide the sandbox; null if it can. Tries the sandbox with a program that does nothing. */
 export async function sandboxFault({ kind, limits, hidden = [] }: Sandbox): Promise<string | null> {
   if (limits.processesMax !== null && process.getuid?.() === 0) return 'a limit on processes has no effect for root';
   const [file, ...words] = [

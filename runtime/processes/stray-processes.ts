@@ -1,22 +1,22 @@
-// Finds processes that left their process group (setsid, a double fork) by the environment that they were started with.
+// Finds processes that have left their process group (by setsid or a double fork): by the environment with which they were started.
 import { readFileSync } from 'node:fs';
 import { Alarm } from '../alarm.ts';
 import { processNumbers } from './identity.ts';
 
 /**
- * The environment variable that marks a process and its children with their origin: `<host>` for a host itself, and `<host>.<n>` for
- * programs, where n numbers the programs that the host has started.
+ * The environment variable that marks a process and its children with their origin: `<host>` for a host and its threads, `<host>.<n>` for
+ * the nth program that the host has started.
  */
 export const originVariable = 'LC_HEADGATE_ORIGIN';
 
-/** After a search, the next one waits this many times as long as the search took. */
+/** After a search, the next one begins no earlier than after this many times the duration of the search. */
 const restFactor = 4;
-/** Processes left by a program that ended are searched for within this time. */
+/** When a program has ended, the search for processes that it left behind begins after this time. */
 const idleLookMs = 500;
-/** After this many attempts, the search gives up on processes that fork faster than they are found. */
+/** After this many passes, a search gives up: some processes fork faster than they are found. */
 const looksMax = 20;
 
-/** Kills all processes with an origin that is `doomed`; returns how many it has found. Finds none outside Linux. */
+/** Kills all processes whose origin is `doomed`, and returns their number. Finds none outside Linux. */
 export function killByOrigin(doomed: (origin: string) => boolean): number {
   let found = 0;
   for (const pid of processNumbers()) {
@@ -32,7 +32,7 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
   return found;
 }
 
-/** Null also for a process that cleared its environment, is a zombie, or runs as another user. */
+/** The origin of a process. Null also for one that has cleared its environment, is a zombie, or runs as another user. */
 function originOf(pid: number): string | null {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
@@ -46,7 +46,7 @@ function originOf(pid: number): string | null {
   }
 }
 
-/** The programs that one host has started, and the search for processes left by those that have ended. */
+/** Numbers the programs that a host starts, and searches for processes that are left of those that have ended. */
 export class StrayProcesses {
   readonly #host: string;
   readonly #living = new Set<string>();
@@ -55,7 +55,7 @@ export class StrayProcesses {
   #restUntilMs = 0;
   #waiting: (() => void)[] = [];
 
-  /** `host`: its own origin. */
+  /** `host`: the origin of the host itself. */
   constructor(host: string) {
     this.#host = host;
   }
@@ -67,13 +67,13 @@ export class StrayProcesses {
     return origin;
   }
 
-  /** The program with this origin has ended. The processes that it left behind are killed, usually within half a second. */
+  /** Called when the program with this origin has ended. Kills the processes that it left behind, usually within half a second. */
   end(origin: string): void {
     this.#living.delete(origin);
     this.#look.set(Math.max(performance.now() + idleLookMs, this.#restUntilMs));
   }
 
-  /** Resolves when programs that have ended have left no process behind. Called before a job is attempted again. */
+  /** Resolves when no process is left that an ended program has started. Called before a job is attempted again. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);

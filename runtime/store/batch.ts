@@ -4,7 +4,7 @@ import type { Batch, Key, Table, Value } from './store.ts';
 export class WriteBatch<T extends string = Table> implements Batch<T> {
   readonly tables: T[] = [];
   readonly keys: Key[] = [];
-  /** Undefined removes the key. */
+  /** The value to write under the key; undefined if the key is to be removed. */
   readonly values: (Value | undefined)[] = [];
 
   get size(): number {

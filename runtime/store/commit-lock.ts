@@ -1,26 +1,26 @@
-// Keeps commits and openings of one store apart, across processes.
+// A lock between processes: no process opens a store while another commits to it.
 //
-// LMDB keeps the number of the newest commit in `lock.mdb`. A process that opens the store reads that number from the data file and
-// writes it there, without taking any lock. If another process commits in between, the number goes back by one, and the next commit
-// overwrites the previous one: that commit is lost, and pages that are in use count as free.
+// LMDB keeps the number of the newest commit in `lock.mdb`. A process that opens the store reads this number from the data file and
+// writes it to `lock.mdb`, without taking any lock. If another process commits in between, the number in `lock.mdb` goes back by one, and
+// the next commit overwrites that one: it is lost, and pages that are in use count as free.
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCall } from '../system-library.ts';
 
-/** Constants of `flock`, on Linux and macOS. */
+/** The operations of `flock`, with the same numbers on Linux and macOS: a shared lock, an exclusive one, and unlocking. */
 const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_UN = 8;
 
 export type CommitLock = {
-  /** Locks for a commit. Waits while another process opens the store. */
+  /** Holds the lock while `act` commits. Waits if another process is opening the store. */
   commit<T>(act: () => T): T;
-  /** Locks for opening the store. Waits while another process commits. */
+  /** Holds the lock while `act` opens the store. Waits if another process is committing. */
   open<T>(act: () => T): T;
   close(): void;
 };
 
-/** The lock of this state directory, which must exist. The system releases the lock of a dead process. */
+/** Opens the lock of a state directory, which must exist. If a process dies, the system releases its lock. */
 export function openCommitLock(directory: string): CommitLock {
   const descriptor = openSync(join(directory, 'gate.lock'), 'a', 0o600);
   const flock = systemCall('int flock(int descriptor, int operation)');

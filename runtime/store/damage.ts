@@ -1,14 +1,14 @@
-// Checks a data file before LMDB maps it. LMDB trusts the page numbers that it reads: a wrong one ends the process with SIGSEGV or
-// SIGBUS.
+// Checks a data file before LMDB maps it into memory. LMDB trusts the page numbers that it reads: a wrong one ends the process with
+// SIGSEGV or SIGBUS.
 //
 // The check reads about 40 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
 // databases, and the root of each. A file that ends before its last page is read completely.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 
-/** LMDB's format, as lmdb-js 3 writes it on 64-bit machines. All numbers are little endian. */
+/** LMDB's format, as lmdb-js 3 writes it on 64-bit machines. All numbers in it are little endian. */
 const magic = 0xbeefc0de;
 const dataVersion = 2;
-/** Page header: number (8), transaction (8), padding (2), flags (2), end of the node pointers (2), start of the nodes (2). */
+/** The header of a page: number (8), transaction (8), padding (2), flags (2), end of the node pointers (2), start of the nodes (2). */
 const headerBytes = 24;
 const flagsAt = 18;
 const lowerAt = 20;
@@ -17,16 +17,16 @@ const leafFlag = 0x02;
 const overflowFlag = 0x04;
 const metaFlag = 0x08;
 const kindFlags = 0x0f;
-/** Meta page, behind the header: magic (4), version (4), address (8), map size (8), two databases, last page (8), transaction (8). */
+/** A meta page, after its header: magic (4), version (4), address (8), map size (8), two databases, last page (8), transaction (8). */
 const databasesAt = headerBytes + 24;
-/** Database: page size (4), flags (2), depth (2), branch, leaf and overflow pages, entries (8 each), root (8). */
+/** A database: page size (4), flags (2), depth (2); the numbers of branch, leaf and overflow pages and of entries (8 each); root (8). */
 const databaseBytes = 48;
 const depthAt = 6;
 const rootAt = 40;
 const lastPageAt = databasesAt + 2 * databaseBytes;
 const transactionAt = lastPageAt + 8;
 const metaBytes = transactionAt + 8;
-/** Node: length of the value (4), flags (2), length of the key (2), key, value. The first 6 are a page number in a branch. */
+/** A node: length of the value (4), flags (2), length of the key (2), key, value. In a branch page, the first 6 bytes are a page number. */
 const nodeBytes = 8;
 const pageNumberBytes = 6;
 const bigFlag = 0x01;
@@ -35,18 +35,18 @@ const databaseFlag = 0x02;
 const metaPages = 2;
 const pageBytesMin = 512;
 const pageBytesMax = 65_536;
-/** The root of an empty database. */
+/** The page number of the root of an empty database. */
 const noPage = 2 ** 64;
 const depthMax = 32;
-/** Another process may write the file during a check. A file that changed during each of several checks is in working order. */
+/** The maximum number of checks. Another process may write the file during a check. A file that has changed during each one is sound. */
 const looksMax = 3;
 
 type Tree = { readonly depth: number; readonly root: number };
 
-/** What makes a file unusable. */
+/** Thrown where the file is found to be unusable. */
 class Damage extends Error {}
 
-/** A short description of what is wrong with the file; null: it can be opened. LMDB creates a missing or empty file. */
+/** A short description of what is wrong with the file; null if it can be opened, or if it is missing or empty. */
 export function damageOf(path: string): string | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const descriptor = openSync(path, 'r');
@@ -66,17 +66,17 @@ class DataFile {
   readonly #descriptor: number;
   readonly #bytes: number;
   #pageBytes = pageBytesMin;
-  /** The meta pages at the beginning of the check: each commit changes them. */
+  /** The meta pages as they were at the beginning of the check. Each commit changes them. */
   readonly #metas: Buffer;
-  /** All used pages are before this one. */
+  /** The number of pages that the file has and uses. A page number must be smaller. */
   #pages = 0;
-  /** Whether all pages are read, or only roots. */
+  /** Whether the check reads all pages that are in use, or only roots. */
   #isWhole = false;
 
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
     this.#metas = this.#readMetas();
-    // Read after the meta pages: the pages that they refer to were written before them.
+    // The size is read after the meta pages: all pages to which these refer were written before them.
     this.#bytes = fstatSync(descriptor).size;
   }
 
@@ -90,7 +90,7 @@ class DataFile {
       return null;
     } catch (error) {
       if (error instanceof Damage) return error.message;
-      // A number in the page led out of the page.
+      // An offset in a page led out of the page.
       if (error instanceof RangeError) return 'one of its pages has an invalid structure';
       throw error;
     }
@@ -112,7 +112,7 @@ class DataFile {
 
     const inFile = Math.floor(this.#bytes / pageBytes);
     const used = pageNumber(newest, lastPageAt) + 1;
-    // The last pages may be free, and never written.
+    // A file may end early and be sound, because the last pages may be free and have never been written. So every page in use is checked.
     this.#isWhole = inFile < used;
     this.#pages = Math.min(inFile, used);
     this.#checkTree(treeAt(newest, databasesAt), this.#isWhole);
@@ -131,14 +131,14 @@ class DataFile {
     return meta;
   }
 
-  /** Checks only the root, or the whole tree with everything its records refer to. */
+  /** Checks the root of a B+ tree or, with `isWhole`, the whole tree and all pages to which its nodes refer. */
   #checkTree({ depth, root }: Tree, isWhole: boolean): void {
     if (root === noPage && depth === 0) return;
     if (depth < 1 || depth > depthMax) throw new Damage(`one of its trees is ${depth} pages deep`);
     this.#checkPage(root, depth, isWhole);
   }
 
-  /** `height`: 1 for a leaf. */
+  /** `height`: the number of levels from this page down; 1 for a leaf. */
   #checkPage(number: number, height: number, isWhole: boolean): void {
     const page = this.#page(number, height === 1 ? leafFlag : branchFlag);
     if (!isWhole) return;
@@ -157,7 +157,7 @@ class DataFile {
     else if ((flags & bigFlag) !== 0) this.#checkBig(pageNumber(page, valueAt), pageNumber(page, valueAt + 16));
   }
 
-  /** Checks a value with pages of its own. */
+  /** Checks the pages of a value that has pages of its own. */
   #checkBig(number: number, count: number): void {
     this.#page(number, overflowFlag);
     if (number + count > this.#pages) throw new Damage(`it was cut off: page ${number + count - 1} is missing`);
@@ -187,7 +187,7 @@ function treeAt(page: Buffer, at: number): Tree {
   return { depth: page.readUInt16LE(at + depthAt), root: pageNumber(page, at + rootAt) };
 }
 
-/** A page number too large for a double is wrong in any case, and remains large. */
+/** Reads a page number. One that a double cannot represent is wrong in any case; it is rounded, and remains too large. */
 function pageNumber(page: Buffer, at: number): number {
   return Number(page.readBigUInt64LE(at));
 }

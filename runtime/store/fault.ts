@@ -1,10 +1,10 @@
-// Interprets errors of LMDB: no room, or a failing disk.
+// Interprets errors of LMDB: whether there is no room, or the disk is failing.
 import { statfsSync } from 'node:fs';
 import { StoreFault, StoreFull } from './store.ts';
 
 const noSpace = new Set<unknown>(['ENOSPC', 28, 'EDQUOT', 122, -30792]);
 
-/** If less room than this is free, a write may have failed for lack of room. */
+/** If less disk space than this is free, a write that failed with an input/output error may have failed for lack of room. */
 const roomBytesMin = 2 ** 20;
 
 export function asStoreError(error: unknown, path: string): Error {
@@ -18,14 +18,14 @@ export function asStoreError(error: unknown, path: string): Error {
   return full ? new StoreFull(message, { cause: error }) : new StoreFault(message, { cause: error });
 }
 
-/** LMDB reports a write that was only partly possible as an input/output error. */
+/** Whether the error is that of a write for which there was not enough room. LMDB reports it as an input/output error. */
 function isShortWrite(message: string, path: string): boolean {
   if (!/EIO|input\/output error/i.test(message)) return false;
   const { bavail, bsize } = statfsSync(path);
   return bavail * bsize < roomBytesMin;
 }
 
-/** Whether the store is unusable: LMDB also refuses every read if it could not write its first pages. */
+/** Whether the error means that the store is unusable. If LMDB could not write its first pages, it refuses even reads (MDB_PANIC). */
 export function isStoreFault(error: unknown): error is Error {
   return error instanceof StoreFault || (error instanceof Error && error.message.includes('MDB_PANIC'));
 }

@@ -1,11 +1,11 @@
-// Readers of the search index, for a thread that searches. The indexer may replace the index while it is being read.
+// The readers of the search index in a thread that searches. The indexer may replace the index while it is being read.
 import { statSync } from 'node:fs';
 import { indexFile, openIndexReader } from './lmdb.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from './store.ts';
 
 export class IndexReaders {
   readonly #path: string;
-  /** Readers by the identity of their file. A running read continues with the index with which it began. */
+  /** Readers by the identity of their file. A read continues with the file with which it began, even if the indexer replaces the index. */
   readonly #readers = new Map<string, Reader<IndexTable>>();
 
   /** `path`: the state directory. */
@@ -13,7 +13,7 @@ export class IndexReaders {
     this.#path = path;
   }
 
-  /** A reader of the current index, for one read. Throws IndexUnavailable if there is none that can be opened. */
+  /** The reader of the current index, to be used for one read. Throws IndexUnavailable if the index cannot be opened. */
   current(): Reader<IndexTable> {
     try {
       const identity = this.#identity();
@@ -27,14 +27,14 @@ export class IndexReaders {
     }
   }
 
-  /** Closes readers of replaced files. Must not be called during a read. */
+  /** Closes the readers of files that have been replaced. Must not be called during a read. */
   closeGone(): void {
     if (this.#readers.size === 0) return;
     let identity: string | null = null;
     try {
       identity = this.#identity();
     } catch {
-      // There is no index, so that no reader is needed.
+      // There is no index, so no reader is needed.
     }
     for (const [known, reader] of this.#readers) {
       if (known === identity) continue;
@@ -48,7 +48,7 @@ export class IndexReaders {
     return `${dev}:${ino}`;
   }
 
-  /** Makes all commits so far visible. */
+  /** Makes all commits so far visible to the readers. */
   refresh(): void {
     for (const reader of this.#readers.values()) reader.refresh();
   }

@@ -1,5 +1,5 @@
-// The ledger on disk, and the index: an LMDB environment each, with one database per table and one synchronous, durable transaction per
-// commit.
+// The ledger and the index on disk. Each is an LMDB environment with one database for each table. Each commit is one synchronous, durable
+// transaction.
 
 import {
   accessSync,
@@ -36,29 +36,30 @@ import {
 } from './store.ts';
 
 /**
- * The mode of the files, since the ledger contains every payload and result. The library supports this option, but its types lack it.
+ * Only the owner may use the files, because the ledger contains every payload and result. The library supports this option, but its types
+ * lack it.
  */
 const ownerOnly = { permissionsMode: 0o600 };
-/** The file descriptors that an environment needs, and a spare one. */
+/** The number of file descriptors that opening an environment needs, and one to spare. */
 const descriptorsNeeded = 4;
-/** The address space reserved for the file; the file itself grows with its contents. */
+/** The address space that is reserved for a data file, and so its maximum size. The file itself grows with its contents. */
 export const mapBytesMax = 256 * 2 ** 30;
-/** The format that this version writes. */
+/** The state format that this version writes. */
 export const formatVersion = 10;
-/** The previous format is read without conversion: new tables are empty and new fields are absent. */
+/** The state formats that this version reads. The previous one needs no conversion: new tables are empty and new fields are absent. */
 export const formatsRead = [9, formatVersion];
-/** An index of another format is rebuilt from the ledger. */
+/** The format of the index. An index of another format is rebuilt from the ledger. */
 const indexFormatVersion = 2;
-/** The prefix, before a time, of the directory to which an unusable index is moved. It is kept until the next one. */
+/** The beginning of the name of the directory to which an unusable index is moved. It is kept until another index is moved. */
 const asidePrefix = 'search-aside-';
 /** MDB_PAGE_NOTFOUND, MDB_CORRUPTED, MDB_VERSION_MISMATCH, MDB_INVALID and MDB_INCOMPATIBLE. */
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
-/** A holder in another pid namespace counts as dead if it shows no sign of life for this long. */
+/** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** A longer wait for the write lock means that its holder is alive: LMDB releases the lock of a dead process at once. */
+/** If the write lock is not free within this time, a living process has it: LMDB releases the lock of a dead process at once. */
 const lockMsMax = 100;
 
-/** Another running process holds the state directory. */
+/** Thrown if another running process holds the state directory. */
 export class StoreHeld extends Error {
   readonly code = 'store_held';
   readonly holder: ProcessIdentity;
@@ -69,7 +70,7 @@ export class StoreHeld extends Error {
   }
 }
 
-/** The data file cannot be opened. It is not changed. */
+/** Thrown if the data file is damaged. The file is left as it is. */
 export class StoreDamaged extends StoreFault {
   readonly damage: string;
   constructor(directory: string, file: string, damage: string) {
@@ -81,7 +82,7 @@ export class StoreDamaged extends StoreFault {
 
 type Sheets<T extends string> = { env: RootDatabase; of: Record<T, Database<Uint8Array, Uint8Array>> };
 
-/** Throws StoreDamaged if the file cannot be mapped. */
+/** Opens an environment, which is created if it does not exist. Throws StoreDamaged if its file is damaged. */
 function openChecked<T extends string>(path: string, names: readonly T[]): Sheets<T> {
   makeDirectory(path, 0o700);
   const file = join(path, 'data.mdb');
@@ -92,8 +93,8 @@ function openChecked<T extends string>(path: string, names: readonly T[]): Sheet
 }
 
 /**
- * LMDB writes the first pages of a new file in place and does not sync its name, so that a power cut could leave half of it, or lose
- * commits. Therefore the file is created under another name and then renamed.
+ * Creates the data file of an empty environment under another name, and then renames it. LMDB itself would write the first pages in place
+ * and not sync the file's name, so a power cut could leave half of the file, or lose commits.
  */
 function makeEmpty<T extends string>(path: string, file: string, names: readonly T[]): void {
   const aside = join(path, '.empty');
@@ -109,12 +110,12 @@ function openSheets<T extends string>(path: string, names: readonly T[]): Sheets
   tryFiles(path);
   const env = open({
     path,
-    // Otherwise the library would take a path with a dot in its name for a file.
+    // Without this, the library would take a path with a dot in its name for the path of a file.
     noSubdir: false,
     mapSize: mapBytesMax,
     maxDbs: names.length + 16,
     maxReaders: 256,
-    // With overlapping syncs, the default, a write stays readable although its sync failed.
+    // By default syncs overlap, and a write whose sync has failed stays readable.
     overlappingSync: false,
     encoding: 'binary',
     keyEncoding: 'binary',
@@ -122,14 +123,14 @@ function openSheets<T extends string>(path: string, names: readonly T[]): Sheets
   });
   for (const name of ['data.mdb', 'lock.mdb']) closeToOthers(join(path, name));
   const openOne = (name: T) => env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' });
-  // One transaction: otherwise each new database would be a commit of its own, and wait for the disk.
+  // All databases are opened in one transaction. Otherwise each new one would be a commit of its own, and wait for the disk.
   const of = env.transactionSync(() => Object.fromEntries(names.map(name => [name, openOne(name)]))) as Sheets<T>['of'];
   return { env, of };
 }
 
 /**
- * The library ends the process if LMDB cannot open its files. This function finds the reasons beforehand and throws them. It does not
- * open the lock file, because closing that would release this process's locks.
+ * Throws if the files cannot be opened. Without this check the library would end the process if LMDB cannot open them. The lock file is
+ * not opened here, because closing it would release this process's locks.
  */
 function tryFiles(path: string): void {
   const lock = join(path, 'lock.mdb');
@@ -145,12 +146,12 @@ function tryFiles(path: string): void {
   }
 }
 
-/** Files that were created by an earlier version, or under another umask, may be readable. */
+/** Makes a file usable by its owner only. One that an earlier version created, or that was created under another umask, may not be so. */
 function closeToOthers(file: string): void {
   try {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, ownerOnly.permissionsMode);
   } catch {
-    // The doctor reports files that belong to another user.
+    // The file belongs to another user. The doctor reports that.
   }
 }
 
@@ -167,7 +168,7 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
     scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
     keys: (table, range) => of[table].getKeys(bounds(range)) as Iterable<Uint8Array>,
     count: table => (of[table].getStats() as { entryCount: number }).entryCount,
-    // All databases of the environment share its read transaction.
+    // This is enough, because all databases of the environment share its read transaction.
     refresh: () => env.resetReadTxn(),
     close() {
       void env.close();
@@ -176,8 +177,8 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
 }
 
 /**
- * A copy, because the value outlives the page, and the library's buffer is longer than the value. Allocating from Node's pool is five
- * times as fast as the slice that `getBinary` makes.
+ * Copies a value out of the library's buffer, which is valid only until the next read. Allocating from Node's pool is five times as fast
+ * as the slice that `getBinary` makes.
  */
 function copyOf(room: Buffer): Uint8Array {
   const own = Buffer.allocUnsafe(room.length);
@@ -192,12 +193,12 @@ function bounds({ from, to, reverse, limit }: Range): object {
   return limit === undefined ? ends : { ...ends, limit };
 }
 
-/** For threads that only read. The ledger thread of this process must have opened the store before. */
+/** Opens the ledger for a thread that only reads. The ledger thread of this process must have opened it before. */
 export function openReader(path: string): Reader {
   return readerOf(openSheets(path, tables));
 }
 
-/** For a process that only reads, beside the owner of the store. */
+/** Opens the ledger for a process that only reads, while another process may own it. */
 export function openReaderBeside(path: string): Reader {
   const lock = openCommitLock(path);
   try {
@@ -207,14 +208,14 @@ export function openReaderBeside(path: string): Reader {
   }
 }
 
-/** For threads that search, through `IndexReaders`. The indexer of this process must have opened the index before. */
+/** Opens the index for a thread that searches; used by `IndexReaders`. The indexer of this process must have opened the index before. */
 export function openIndexReader(path: string): Reader<IndexTable> {
   return readerOf(openChecked(indexPath(path), indexTables));
 }
 
 /**
- * For the indexer. A damaged index, or one of another format, is set aside and replaced by an empty one; `warn` receives the reason and
- * the new path. Any other error is thrown and changes nothing.
+ * Opens the index for the indexer. An index that is damaged or has another format is moved away and replaced by an empty one; `warn` gets
+ * the reason and the new path. Any other error is thrown, and nothing is changed.
  */
 export function openIndexStore(path: string, warn: (reason: string, setAside: string) => void): Store<IndexTable> {
   const reason = unusable(path);
@@ -225,7 +226,7 @@ export function openIndexStore(path: string, warn: (reason: string, setAside: st
   return storeOf(sheets, indexPath(path));
 }
 
-/** The index if it is usable, otherwise the reason why it is not. */
+/** Opens the index if it is usable; otherwise returns the reason why it is not. */
 function unusable(path: string): Sheets<IndexTable> | string {
   try {
     const sheets = openChecked(indexPath(path), indexTables);
@@ -250,7 +251,7 @@ export function indexFile(path: string): string {
   return join(indexPath(path), 'data.mdb');
 }
 
-/** Renames the index, so that no data is lost and readers keep their file. Removes the index that was set aside before. */
+/** Moves the index away, so that nothing is lost and readers keep their file. Removes the index that was moved away before. */
 function setAsideIndex(path: string): string {
   for (const name of readdirSync(path)) {
     if (name.startsWith(asidePrefix)) rmSync(join(path, name), { recursive: true, force: true });
@@ -260,7 +261,7 @@ function setAsideIndex(path: string): string {
   return to;
 }
 
-/** An empty index gets the format of this version. */
+/** The format of the index. An empty index is given the format of this version. */
 function formatIn({ env, of }: Sheets<IndexTable>): number {
   const key = Buffer.from('format');
   return env.transactionSync(() => {
@@ -271,8 +272,8 @@ function formatIn({ env, of }: Sheets<IndexTable>): number {
 }
 
 /**
- * For the ledger thread. Throws StoreHeld if another living process holds the directory; `close` releases it. A holder in another pid
- * namespace cannot be looked up: the thread waits up to `silenceMs` for its sign of life, with `watch`.
+ * Opens the ledger for the ledger thread, whose process then holds the directory until `close`. Throws StoreHeld if another living process
+ * holds it. A holder in another pid namespace cannot be found by its pid: `watch` waits up to `silenceMs` for its sign of life.
  */
 export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHeartbeat): Store {
   makeDirectory(path, 0o700);
@@ -283,7 +284,7 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHea
   const isOurs = () => claimed.equals(of.meta.get(ownerKey) ?? Buffer.alloc(0));
   const hide = startHeartbeat(path);
   const store = storeOf(sheets, path, lock.commit, () => {
-    // It was considered dead because it stood still.
+    // Another process has considered this one dead, because it stood still for long.
     if (!isOurs()) throw new Error(`${path} was taken over by another process`);
   });
   return {
@@ -297,7 +298,10 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHea
   };
 }
 
-/** `within` runs the commit; `check` throws if the commit is not allowed. After a disk fault the store commits nothing more. */
+/**
+ * A store on these databases. `within` runs each commit under a lock; `check` throws if this process may not commit. After a fault of the
+ * disk the store commits nothing more.
+ */
 function storeOf<T extends string>(
   sheets: Sheets<T>,
   path: string,
@@ -332,7 +336,7 @@ function storeOf<T extends string>(
 
 const ownerKey = Buffer.from('owner');
 
-/** Registers this process as the owner, and returns the record. */
+/** Makes this process the owner of the store, and returns the owner's entry. Throws StoreHeld if another process stays the owner. */
 function claim(sheets: Sheets<Table>, lock: CommitLock, path: string, isAwake: () => boolean): Buffer {
   const self = Buffer.from(JSON.stringify(identify(process.pid)));
   for (let silent: Uint8Array | null = null; ; ) {
@@ -344,8 +348,9 @@ function claim(sheets: Sheets<Table>, lock: CommitLock, path: string, isAwake: (
 }
 
 /**
- * Replaces the owner. Null: done. Otherwise the owner is returned: it is in another pid namespace and is not `silent`, or it may just
- * have ended a commit that held the write lock for long. The write lock decides between two processes that start at the same moment.
+ * Tries to make this process the owner. Returns null if it is the owner now. Otherwise returns the present owner, which is in another pid
+ * namespace and must be watched: it is not the one that was `silent`, or the write lock was not free, perhaps because of its commit. The
+ * write lock decides between two processes that start at the same moment.
  */
 function replaceOwner(
   { env, of }: Sheets<Table>,

@@ -1,14 +1,14 @@
-// Unusable records, by table and key. The actors skip them, and everything else continues. They stay unchanged in the store. The list
-// is in memory: each start finds them again.
+// The unusable records, by table and key. The actors skip them, and everything else continues. The records stay unchanged in the store.
+// The list of them is only in memory: each start finds them again.
 import type { Table } from './store.ts';
 
 /** `key` is in hex, because keys are bytes. */
 export type SetAsideRecord = { readonly table: Table; readonly key: string; readonly error: string };
 
-/** The maximum length of the list. Further records are skipped in the same way. */
+/** The maximum number of listed records. Further ones are skipped, too, but not listed. */
 export const setAsideListedMax = 100;
 
-/** For reads, which show what they can. Undefined: the record is unusable; the ledger sets it aside. */
+/** Decodes a record for a caller that shows what it can. Undefined if the record is unusable; setting it aside is left to the ledger. */
 export function readable<T>(decode: () => T): T | undefined {
   try {
     return decode();
@@ -19,12 +19,12 @@ export function readable<T>(decode: () => T): T | undefined {
 
 export class SetAside {
   readonly #keys = new Set<string>();
-  /** Records that are not decoded again. */
+  /** The records that `add` has added. They are skipped although they can be decoded. */
   readonly #blamed = new Set<string>();
   #listed: SetAsideRecord[] = [];
   readonly #onAdded: (record: SetAsideRecord) => void;
 
-  /** `onAdded` is called once for each record. */
+  /** `onAdded` is called when a record is set aside. */
   constructor(onAdded: (record: SetAsideRecord) => void = () => {}) {
     this.#onAdded = onAdded;
   }
@@ -56,7 +56,7 @@ export class SetAside {
     return this.#listed;
   }
 
-  /** Decodes a record. If that throws, or the record failed before, it is set aside and the result is undefined. */
+  /** Decodes a record. If that throws, the record is set aside. Returns undefined for a record that is set aside. */
   read<T>(table: Table, key: Uint8Array, decode: () => T): T | undefined {
     if (this.#blamed.size > 0 && this.#blamed.has(nameOf(table, key))) return undefined;
     try {
@@ -69,7 +69,7 @@ export class SetAside {
     }
   }
 
-  /** The record could be decoded, so it was written again if it had been set aside: it leaves the list. */
+  /** Takes a record off the list, if it is on it: it can be decoded, so it must have been written again. */
   #forget(table: Table, key: Uint8Array): void {
     if (!this.#keys.delete(nameOf(table, key))) return;
     const text = textOf(key);

@@ -1,45 +1,47 @@
-// The interface of durable storage: commit a batch, read by key, scan a range. Only its implementation knows LMDB.
+// The interface of durable storage: commit a batch, read by key, scan a range. LMDB is used only by its implementation (lmdb.ts).
 
 /** The tables of the ledger. Keys and values are bytes; keys sort bytewise. */
 export const tables = [
-  'meta', // name -> a single fact: the state format, the owner, the progress of pruning, the abandoned vault
+  'meta', // name -> a single fact: the state format, the owner, the progress of pruning, an abandoned vault
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled; removed with the last of them
   'retries', // job id (16) -> the next or running attempt of a job that was retried or is a suspect (records/retry.ts)
-  'cancels', // 0 + id of an unsettled job (16) -> who cancelled it; 1 + id of an ended job (16) -> the same, pruned with the job
-  'holds', // reason + plugin + command, separated by NUL -> since when their queued jobs are held; removed when none is held
-  'pauses', // kind + name + command, separated by NUL -> a pause: by whom, since when, until when; removed when it ends
-  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> nothing: a pause or hold of these jobs ended at that time
-  'actions', // job id (16) -> an open action over many jobs: its plan and its progress; removed when it ends
+  'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
+  'holds', // reason + plugin + command, separated by NUL -> since when jobs of the command are held for the reason; removed when none is
+  'pauses', // kind + name + command of the target, separated by NUL -> its pause: by whom, since when, until when; removed when it ends
+  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> nothing: a pause or hold of the command ended at that time
+  'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
   'attempts', // job id (16) + attempt (2) -> how the attempt ended, or a page of neighbouring attempts: the job logs
   'bodies', // job id (16) + attempt (2) -> the output of the attempt, if it is large; otherwise `attempts` has it
   'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter; other tables store the number
-  'by_command', // number of plugin and command (4) + block key (12) -> nothing
-  'unsuccessful', // number of plugin and command (4) + status (1) + job id (16) -> nothing
-  'reruns', // job id (16) + id of its rerun (16) -> nothing; 1: it reuses the jobs that succeeded; 2: it is no rerun, but names parts of the run
+  'by_command', // number of plugin and command (4) + key of a block of the command (12) -> nothing
+  'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> nothing
+  // Empty or 1: the second job is a rerun of the first; with 1, one that reuses jobs. 2: its payload refers to results of the first, a run.
+  'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
-  'accepted_runs', // block key (12) -> the number of runs in the block, which were accepted in a batch and have not begun, and the hash of their definition
-  'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join; large ones stay as long as the run's job, because values in parts refer to them (runtime/parted.ts)
+  'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition; removed when they begin
+  // Large results stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
+  'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join
   'lists', // run id (16) + fork (4) -> a fan-out that is still being expanded, or a parked token
-  'emissions', // job id (16), 0 (+ 0) -> the job's events that have not started runs yet, and the cursor in them
+  'emissions', // job id (16) + kind (1) -> the origin of events that have yet to start runs; + 0 -> the cursor (records/deferred-event.ts)
   'descendants', // root job id (16) -> the number of its descendants; only for large trees with open runs (actors/pipeline/descendants.ts)
-  'open_trees', // root job id (16) -> the number of open runs and waiting emissions below it, if there is more than one (actors/pipeline/descendants.ts)
-  'definitions', // hash -> the pipeline definition of stored runs (actors/pipeline/definition-versions.ts)
+  'open_trees', // root job id (16) -> the number of open runs and emissions in its tree, if more than one (actors/pipeline/descendants.ts)
+  'definitions', // hash -> a pipeline definition that stored runs use (actors/pipeline/definition-versions.ts)
   'unused_definitions', // hash of a definition that neither the configuration nor an open run uses -> since when
-  'reused', // root job id (16) + block key (12) -> the jobs of the block that runs of the root's tree reused; absent if there are none
-  'reuse_index', // root job id (16) + fork (16) + ordinal (4) -> jobs that a run of the root's tree can reuse; removed after the root's end
-  'reuse_needs', // root job id (16) + id of an open root that can reuse jobs of its tree (16) -> nothing
-  'lost_jobs', // run id (16) -> a job that the run created or reused, and that was pruned before the run
-  'dropped_events', // job id (16) + place among its events (4) -> nothing: the event was dropped because of its dedupe_key
-  'run_counts', // hash of a definition -> totals of its open runs: runs, records, settled jobs, bytes (actors/pipeline/definition-versions.ts)
+  'reused', // root job id (16) + block key (12) -> which jobs of the block were reused by runs of the root's tree; absent if none was
+  'reuse_index', // root job id (16) -> the roots whose trees it needs; + fork (16) + ordinal (4) -> jobs that runs of its tree can reuse
+  'reuse_needs', // root job id (16) + id of an open root whose runs can reuse jobs of the first root's tree (16) -> nothing
+  'lost_jobs', // run id (16) -> a job that was pruned before the run, although the run created or reused it
+  'dropped_events', // job id (16) + place among the job's events (4) -> nothing: the event was dropped because of its dedupe_key
+  'run_counts', // hash of a definition -> totals of its open runs: runs, records, settled jobs, bytes (records/run-counts.ts)
   'states', // plugin instance -> its state
-  'counters', // plugin, command -> how many jobs were accepted, and settled by status
-  'minutes', // minute in µs (8) -> how many jobs settled in it, by status
+  'counters', // plugin, command -> how many jobs were accepted, and how many settled with each status
+  'minutes', // minute in µs (8) -> how many jobs settled in this minute with each status
   'idempotency', // hash of token and key (16) -> until when it is remembered, the request, the job
-  'idempotency_ends', // written by earlier versions
-  'dedupe', // hash of target and key -> until when another event with the key starts nothing
+  'idempotency_ends', // written by earlier versions; not used any more
+  'dedupe', // hash of target and dedupe key -> until when another event with this key starts nothing
   'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each record
   'vault_principals', // name -> a principal, sealed
   'vault_secrets', // name -> a secret, sealed
@@ -53,7 +55,7 @@ export const indexTables = [
   'logs', // page (4) -> records of logs that contain searchable text
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk were pruned
-  'stopwatch', // minute (4) + plugin -> histograms of how long its steps took
+  'stopwatch', // minute (4) + plugin -> histograms of how long the plugin's steps took
 ] as const;
 export type IndexTable = (typeof indexTables)[number];
 
@@ -63,25 +65,25 @@ export type Value = Uint8Array;
 /** A half-open range of keys: `from` inclusive, `to` exclusive. In reverse, it is walked from `to` down. */
 export type Range = { readonly from?: Key; readonly to?: Key; readonly reverse?: boolean; readonly limit?: number };
 
-/** What any thread may do. Finish a scan before yielding to the event loop: an open scan pins old pages. */
+/** Reads a store; any thread may do that. A scan must be finished before the event loop continues: an open scan pins old pages. */
 export interface Reader<T extends string = Table> {
-  /** The value, as bytes that stay valid; undefined: there is none. */
+  /** The value under the key, as bytes that stay valid; undefined if there is none. */
   get(table: T, key: Key): Uint8Array | undefined;
-  /** Like `get`, but the bytes are valid only until the next read, so that large values are not copied. */
+  /** Like `get`, but the value is not copied: its bytes are valid only until the next read. */
   peek(table: T, key: Key): Uint8Array | undefined;
   scan(table: T, range: Range): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }>;
   /** Only the keys; no value is copied. */
   keys(table: T, range: Range): Iterable<Key>;
   count(table: T): number;
-  /** Makes all commits so far visible. Must be called at the start of a read that needs them. */
+  /** Makes all commits so far visible to this reader. Must be called at the start of a read that needs them. */
   refresh(): void;
   close(): void;
 }
 
 /**
- * The writes of one turn, in order. **No read shows them before their commit**: neither `get`, `scan`, `keys` nor `count`, on any
- * thread, the one that writes included. Code that needs its own writes within the turn keeps them in memory.
- * Keys and values are read at the commit: they stay unchanged until then.
+ * The writes of one turn, in order. **No read shows them before their commit**: neither `get`, `scan`, `keys` nor `count`, on any thread,
+ * not even the one that writes. Code that needs its own writes within the turn keeps them in memory. Keys and values are read only at the
+ * commit, so they must not be changed before it.
  */
 export interface Batch<T extends string = Table> {
   put(table: T, key: Key, value: Value): void;
@@ -90,31 +92,32 @@ export interface Batch<T extends string = Table> {
 }
 
 /**
- * What only one thread may do: the ledger thread for the ledger, the indexer for the index. All implementations behave alike
- * (test/unit/runtime/store.test.ts).
+ * Reads and writes a store. Only one thread may do that: the ledger thread for the ledger, the indexer for the index. All implementations
+ * behave alike (test/unit/runtime/store.test.ts).
  */
 export interface Store<T extends string = Table> extends Reader<T> {
   batch(): Batch<T>;
   /**
-   * Durable when it returns; reads of this store then show it. Writes all of the batch or nothing. Throws StoreFull if there is no
-   * room, StoreFault if the disk fails.
+   * Writes the whole batch or nothing. When it returns, the batch is durable, and reads of this store show it. Throws StoreFull if there
+   * is no room, and StoreFault if the disk fails.
    */
   commit(batch: Batch<T>): void;
 }
 
-/** There is no room for this commit, none of which was written. */
+/** Thrown if there is no room for a commit. Nothing of it was written. */
 export class StoreFull extends Error {
   readonly code = 'store_full';
 }
 
 /**
- * The disk failed. How much of the commit was written is unknown until the store is opened again; until then it refuses every commit.
+ * Thrown if the disk has failed. Whether the commit was written is unknown until the store is opened again; until then it refuses every
+ * commit.
  */
 export class StoreFault extends Error {
   readonly code = 'store_fault';
 }
 
-/** There is no index, or it cannot be opened at the moment. */
+/** Thrown if there is no index, or it cannot be opened at the moment. */
 export class IndexUnavailable extends Error {
   readonly code = 'index_unavailable';
 }

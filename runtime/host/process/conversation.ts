@@ -1,5 +1,5 @@
-// Serves a frame with one process, request by request: a process for an attempt has one request, a persistent process many. A pipelined
-// plugin receives requests before it has answered the previous ones.
+// Serves tasks of a frame with one process. A persistent process gets one request after another; if its plugin is pipelined, it gets
+// further requests before it has answered the previous ones. A process for a single attempt gets only one request.
 
 import { steadyUs, timerMsMax } from '../../clock.ts';
 import type { AnyRequest } from '../wire/request.ts';
@@ -8,7 +8,7 @@ import type { FrameRun } from './frame-run.ts';
 import type { Asker, PluginProcess, ProcessAnswer, ProcessEnd } from './plugin-process.ts';
 import type { Programs } from './program.ts';
 
-/** The maximum number of unanswered requests. Further ones are sent when half of them have been answered. */
+/** The maximum number of unanswered requests of a pipelined plugin. When half of them have been answered, further ones are sent. */
 const windowTasks = 32;
 
 export class Conversation implements Asker<number> {
@@ -18,25 +18,28 @@ export class Conversation implements Asker<number> {
   #process: PluginProcess<number> | null = null;
   #room = 0;
   #window: number;
-  /** When the process began the task that it will answer next. */
+  /** The steady time at which the process began the task that it will answer next. */
   #sinceUs = steadyUs();
-  /** The task that the current deadline belongs to. */
+  /** The task to which the current deadline belongs. */
   #first: number | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
-  /** The task because of which the process is being stopped. */
+  /** The cancelled task for which the process was told or is being stopped. */
   #cancelled: number | null = null;
 
   constructor(run: FrameRun, programs: Programs) {
     this.#run = run;
     this.#programs = programs;
     this.#isPersistent = run.plugin.persistent !== undefined;
-    // A task sees the state that earlier tasks left. So if the plugin has state, a request is sent only after the earlier ones were
-    // answered.
+    // A task must see the plugin state that earlier tasks of the frame left. So if there is state, each request waits for the answer to
+    // the one before.
     this.#window = run.plugin.persistent?.pipelined && run.state.isEmpty ? windowTasks : 1;
   }
 
-  /** Resolves when the frame has no more tasks, the process may not be sent more requests, or the process has ended. */
+  /**
+   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the frame has no more tasks, the process
+   * has answered all its requests and may get no more, or it has ended.
+   */
   async hold(process: PluginProcess<number>, room: number): Promise<void> {
     this.#process = process;
     this.#room = room;
@@ -49,7 +52,7 @@ export class Conversation implements Asker<number> {
     process.attach(null);
   }
 
-  /** Stops the process if it has an unanswered request of this task. */
+  /** Cancels the task's request if the process has not answered it yet (PluginProcess.cancel). */
   cancel(task: number, reason: string): void {
     const process = this.#process;
     if (process === null || this.#cancelled !== null) return;
@@ -76,7 +79,7 @@ export class Conversation implements Asker<number> {
     else if (ended.length > 0) void this.#endAttempt(ended);
   }
 
-  /** The process was busy with the oldest request, which fails. The tasks after it count as not begun. */
+  /** Fails one task: the cancelled one, or else the oldest unanswered one, on which the process was working. The others have not begun. */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);
     const process = this.#process!;
@@ -88,7 +91,7 @@ export class Conversation implements Asker<number> {
     await this.#endAttempt([[first, settled]]);
   }
 
-  /** Waits until nothing of this attempt is running: the next attempt may start as soon as the failure is reported. */
+  /** Before it reports a failure, waits until nothing of this attempt is running: the next attempt may start at once. */
   async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[]): Promise<void> {
     if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();
     this.#report(ended);
@@ -116,7 +119,7 @@ export class Conversation implements Asker<number> {
     else this.#restartDeadline();
   }
 
-  /** The deadline of a task begins when its request becomes the oldest. */
+  /** The time limit of a task begins when its request becomes the oldest unanswered one. */
   #restartDeadline(): void {
     const [first] = this.#process!.asked.values();
     if (first === this.#first) return;

@@ -1,4 +1,4 @@
-// A running frame of a process plugin: which tasks have begun, their requests, and the outcomes that have not been sent yet.
+// A frame of a process plugin: which of its tasks have begun, their requests, and the outcomes that have not been sent yet.
 
 import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
@@ -13,19 +13,16 @@ import type { HostSender } from './host-sender.ts';
 
 /** If no task ends for this long, the tasks that have not begun are returned. */
 const slowMs = 5;
-/**
- * The same limit for plugins with a process per attempt, which start more slowly. It is also the longest delay before outcomes are
- * sent.
- */
+/** The same limit for plugins with a process for each attempt, which starts slowly. Their outcomes wait at most this long to be sent. */
 const slowAttemptMs = 30;
-/** A frame that has waited this long for a place is returned. */
+/** A frame that has waited this long for one of the host's places for running frames is returned. */
 const patienceMs = 50;
 
 export class FrameRun {
   readonly frame: FrameReader;
   readonly plugin: HostedPlugin;
   readonly state: FrameState;
-  /** Whether the frame has one of the host's places for running frames. */
+  /** Whether the frame has got one of the host's places for running frames. */
   hasBegun = false;
   /** The conversation with the process that serves the frame at the moment. */
   conversation: { cancel(task: number, reason: string): void } | null = null;
@@ -35,11 +32,11 @@ export class FrameRun {
   #check: PayloadCheck | null = null;
   #slow: NodeJS.Timeout | null = null;
   #ended: Outcome[] = [];
-  /** The task whose payload was found to fit the schema. */
+  /** The latest task whose payload was found to fit the schema; `#payload` is its payload. */
   #fitting = -1;
   #payload: Json = null;
 
-  /** Copied, because the bytes are a view of what arrived over the pipe. */
+  /** Copies the frame: its bytes are a view of a chunk that arrived over the pipe. */
   constructor(bytes: Buffer, plugin: HostedPlugin, sender: HostSender) {
     this.frame = new FrameReader(Buffer.from(bytes));
     this.plugin = plugin;
@@ -48,7 +45,7 @@ export class FrameRun {
     this.#end = this.frame.head.count;
   }
 
-  /** Called when all places are taken. */
+  /** Called if the host has no place for the frame now. */
   wait(): void {
     this.#slow = setTimeout(() => this.takeBack(), patienceMs);
   }
@@ -60,12 +57,12 @@ export class FrameRun {
     if (schema) this.#check = await checks.of(schema);
   }
 
-  /** A task has ended, which restarts the time limit of the others. */
+  /** Called when a task has ended. Restarts the time after which the tasks that have not begun are returned. */
   moved(): void {
     this.#slow?.refresh();
   }
 
-  /** Whether a task is left that has not begun. Ends tasks at the front whose payload does not fit the schema. */
+  /** Whether a task is left that has not begun. Tasks before it whose payloads do not fit the schema end now. */
   hasNext(): boolean {
     for (; this.#next < this.#end; this.#next++) {
       if (this.#fitting === this.#next) return true;
@@ -82,19 +79,19 @@ export class FrameRun {
 
   /** Begins the task that `hasNext` found. */
   next(): { readonly task: number; readonly request: AnyRequest } {
-    // The time limit starts with the first task. Otherwise a frame without a running task would be returned and sent again for ever.
+    // The time limit starts with the first task. Otherwise a frame whose process starts slowly would be returned and sent again for ever.
     this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowAttemptMs : slowMs);
     const task = this.#next++;
     const deadlineAt = new Date(Date.now() + this.frame.head.deadlineMs).toISOString();
     return { task, request: makeRequest(this.frame, task, this.plugin, this.#payload, this.state.fresh(), deadlineAt) };
   }
 
-  /** Adds an outcome, which is sent together with others: by `send`, or soon. */
+  /** Adds an outcome. It is sent together with others, by the next call of `send`. */
   ended(task: number, settled: TaskResult, startedUs: number, runUs: number): void {
     this.#ended.push(outcomeOf(task, settled, startedUs, runUs));
   }
 
-  /** Returns the tasks that have not begun, and those in `unread`, whose requests the process has not read. */
+  /** Returns the tasks that have not begun, and those in `unread`: the process did not begin them although it was sent their requests. */
   takeBack(unread: readonly number[] = []): void {
     this.send();
     const { frameId } = this.frame.head;

@@ -23,17 +23,17 @@ import type { WorkerFrames } from './worker-frames.ts';
 type Workers = WorkerFrames | ConcurrentFrames;
 type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: Workers | null };
 
-// If the system refuses, the service has logged it already.
+// If the system refuses, it has refused the service as well, which has logged that.
 await forbidInspection().catch(() => {});
 ignoreDebugSignal();
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
 if (setup.umask !== undefined) process.umask(setup.umask);
 process.title = `headgate plugins ${setup.name}`;
-// Modules for threads are loaded only if they are needed. A host that only starts programs stays small, because each start of a program
-// copies the host's page tables.
+// The modules for threads are loaded only if the host needs threads. Without them a host stays small and starts programs faster, because
+// each start of a program copies the host's page tables.
 const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
-// The key is read before any plugin code is loaded, and stays in this thread.
+// The host's key (wire/message.ts) is read before any plugin code is loaded, and stays in this thread.
 const sender = new HostSender(pipe, readFileSync(keyFd));
 const learned = new LearnedMask();
 captureConsole(sender, learned);
@@ -51,7 +51,7 @@ async function framesOfThreads() {
     : (await import('./worker-frames.ts')).WorkerFrames;
 }
 
-/** Kills all plugin processes, then this process group with everything that plugin threads started. */
+/** Kills all plugin processes, then this process with everything in its group, which includes what plugin threads started. */
 function die(): void {
   processes.kill();
   killGroup(process.pid);
@@ -72,7 +72,7 @@ function configure({ generation, plugins }: Configure): void {
   retire();
 }
 
-/** Ends threads of older configurations once their last frame has ended. */
+/** Ends the threads of each older configuration when its last frame has ended. */
 function retire(): void {
   let waits = false;
   for (const [number, { workers }] of generations) {
@@ -112,7 +112,7 @@ function stop({ graceMs }: Stop): void {
   look();
 }
 
-/** Stops the task, wherever it is. Afterwards none of its code can start. */
+/** Stops the task, wherever it is, and confirms the cancel: from then on no code of the task may start. */
 function cancel({ frameId, task, reason }: ReturnType<typeof readTask>): void {
   for (const frames of all()) frames.cancel(frameId, task, reason);
   sender.cancelling(frameId, task);
@@ -137,7 +137,7 @@ process.on('uncaughtException', error => {
   writeSync(2, `plugin host: ${withSourceNames(error.stack ?? error.message)}\n`);
   die();
 });
-// Ignores signals from the terminal, because the service ends its hosts itself.
+// Signals from the terminal are ignored, because the service ends its hosts itself.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('SIGHUP', () => {});

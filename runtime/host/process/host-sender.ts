@@ -24,25 +24,25 @@ export class HostSender {
     this.#write(encodeMessage('pong', new Uint8Array(0)));
   }
 
-  /** Sends encoded outcomes. */
+  /** Sends outcomes that are encoded already. */
   written(frameId: number, outcomes: Uint8Array): void {
     this.#write(...outcomesMessage(frameId, outcomes));
   }
 
-  /** Sends outcomes in one message. */
+  /** Encodes outcomes and sends them in one message. */
   outcomes(frameId: number, outcomes: readonly Outcome[]): void {
     this.written(frameId, encodeOutcomes(outcomes));
   }
 
   /**
-   * Returns the tasks from `first` up to, not including, `end`. `alone`: they had begun beside a task that may have ended their runner,
-   * and each must run alone; otherwise they never started.
+   * Returns the tasks from `first` up to, not including, `end`. `alone`: the tasks had begun when their runner was lost, and each must run
+   * alone the next time. Otherwise they never started.
    */
   returned(frameId: number, first: number, end: number, alone = false): void {
     if (first < end) this.#write(returnedMessage(frameId, first, end, alone));
   }
 
-  /** Confirms a cancel: the task was returned, is being stopped, or has ended. */
+  /** Confirms a cancel: the task has been returned, is being stopped, or has ended. */
   cancelling(frameId: number, task: number): void {
     this.#write(taskMessage('cancelling', frameId, task));
   }
@@ -55,7 +55,7 @@ export class HostSender {
     this.#write(encodeMessage('log', pack([level, message, fields])));
   }
 
-  /** Sends nothing more; calls `then` when everything has been written. */
+  /** Ends the stream of messages. Calls `then` when everything has been written. */
   end(then: () => void): void {
     this.#pipe.end(then);
   }

@@ -1,13 +1,13 @@
-// Open files that the host inherited by accident: from the store's library, or from the program that started the service. Node's own
-// are not inherited.
+// Closes open files that the host inherited by accident: from the store's library in the service, or from the program that started the
+// service. Files that Node itself opens are not inherited.
 import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** A flag in /proc: the file is closed when another program is executed. */
+/** A flag that /proc shows: the file is closed when the process executes another program. */
 const closeOnExec = 0o2000000;
 
 /**
- * Closes these files. Otherwise programs would inherit them, even in a sandbox, and could read and write the ledger. Files up to `last`
- * stay open. Must be called before this process opens a file. Without /proc (macOS) it does nothing.
+ * Closes all inherited files with descriptors above `last`. Otherwise programs would inherit them, even in a sandbox, and could read and
+ * write the ledger. Must be called before this process opens a file. Does nothing without /proc (macOS).
  */
 export function closeInherited(last: number): void {
   for (const name of descriptors()) {
@@ -20,7 +20,7 @@ function close(descriptor: number): void {
   try {
     closeSync(descriptor);
   } catch (error) {
-    // Another thread has closed it in the meantime.
+    // Another thread has closed the file in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'EBADF') throw error;
   }
 }
@@ -33,16 +33,19 @@ function descriptors(): string[] {
   }
 }
 
-/** Node changes the flags of low descriptors at its start, but the descriptors that Node opens itself are not files. */
+/**
+ * Whether the host inherited this descriptor. At its start, Node sets the flag on low descriptors, also on inherited ones. But what Node
+ * itself has opened by now are no regular files.
+ */
 function isInherited(descriptor: number): boolean {
   try {
     const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
     if (flags === undefined) return false;
     if ((Number.parseInt(flags, 8) & closeOnExec) === 0) return true;
-    // The C library opens files in /proc in any thread at any time.
+    // Files in /proc are not inherited: any thread may open one at any time, inside the C library.
     return fstatSync(descriptor).isFile() && !readlinkSync(`/proc/self/fd/${descriptor}`).startsWith('/proc/');
   } catch {
-    // The descriptor of the directory listing itself, closed by now.
+    // The descriptor of the directory listing itself. It is closed by now.
     return false;
   }
 }

@@ -8,13 +8,13 @@ export class LineReader {
   #rest: Buffer[] = [];
   #restBytes = 0;
 
-  /** The maximum length of a line is `bytesMax`. `isCut` false: the whole stream is one text, whatever lines it has. */
+  /** `bytesMax`: the maximum length of a line. `isCut`: false if the whole stream is one text that is not cut into lines. */
   constructor(bytesMax: number, isCut = true) {
     this.#bytesMax = bytesMax;
     this.#isCut = isCut;
   }
 
-  /** The complete lines, except blank ones. Null: a line is too long. */
+  /** Adds a chunk of the stream. Returns the lines that are complete now, except blank ones; null if a line is too long. */
   push(chunk: Buffer): string[] | null {
     const end = this.#isCut ? chunk.lastIndexOf(lineEnd) : -1;
     if (end < 0) {
@@ -32,7 +32,7 @@ export class LineReader {
     return lines.filter(isNotBlank);
   }
 
-  /** At the end of the stream: the last line, if it has no line end. */
+  /** Called at the end of the stream. Returns the text after the last line end, unless it is blank. */
   end(): string[] {
     return [Buffer.concat(this.#rest.splice(0)).toString()].filter(isNotBlank);
   }

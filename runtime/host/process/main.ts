@@ -1,4 +1,4 @@
-// The plugin host's process begins here. Inherited files are closed before any other module is loaded.
+// The process of a plugin host begins here. It closes inherited files before it loads any other module.
 import { pipeFd } from '../wire/host-setup.ts';
 import { closeInherited } from './inherited-files.ts';
 

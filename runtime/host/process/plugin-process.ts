@@ -1,7 +1,7 @@
-// A process of a plugin: requests go to its stdin, answers come from its stdout.
+// A process of a plugin: it gets requests on its stdin and writes the answers to its stdout.
 //
-// A persistent process gets one request a line, and answers each with a line that has the same `id`. A process for a single attempt
-// gets one request, and everything that it prints until it ends is the answer.
+// For a persistent process, each request and each answer is a line; an answer has the same `id` as its request. A process for a single
+// attempt gets one request, and everything that it prints until it ends is the answer.
 
 import { parseExactly } from '../../exact-json.ts';
 import { answerOfDuctile } from '../wire/ductile.ts';
@@ -15,34 +15,37 @@ import { endText, killDelayMs, type Program, type ProgramEnd } from './program.t
 
 /** The maximum length of an answer. */
 export const stdoutBytesMax = 10 * 2 ** 20;
-/** The time from SIGTERM to SIGKILL for a process that did not react to a cancel in time. */
+/** The time from SIGTERM to SIGKILL for a process that was told of a cancel and did not answer the request in time. */
 const toldKillDelayMs = 1_000;
-/** The exit status of a permanent failure. */
+/** With this exit status a process says that its failure is permanent. */
 const permanentStatus = 78;
 
-/** How the process ended, for the request that it would have answered next. */
+/** How a process ended. A request that it was working on fails with this reason and verdict. */
 export type ProcessEnd = {
   readonly reason: string;
   readonly verdict: Verdict | 'cancelled';
   readonly permanent: boolean;
-  /** It ended unexpectedly: without a request to end, without being late, and not with status 0 after answering everything. */
+  /**
+   * False if the process was stopped because of a deadline or a cancel, or if it ended with all requests answered and with exit status 0
+   * or closed stdin. True in all other cases.
+   */
   readonly isCrash: boolean;
 };
 
 export type ProcessAnswer<Asked> = {
   readonly asked: Asked;
   readonly said: unknown;
-  /** How many of its integers became text. */
+  /** The number of integers in the answer that became text (exact-json.ts). */
   readonly texted: number;
-  /** Whether the process exited with the status of permanent failures. */
+  /** Whether the process ended with the exit status of a permanent failure. */
   readonly permanent: boolean;
 };
 
 /** Sends requests and receives their answers. A process has one asker at a time. */
 export interface Asker<Asked> {
-  /** Answers that arrived together, in order. None: the process broke the protocol and is being killed. */
+  /** Receives answers that arrived together, in order. The list is empty if the process broke the protocol and is being killed. */
   onAnswers(answers: readonly ProcessAnswer<Asked>[]): void;
-  /** The process has ended. Requests in `asked` remain unanswered. */
+  /** Called when the process has ended. The requests that are still in `asked` remain unanswered. */
   onEnd(end: ProcessEnd): void;
 }
 
@@ -75,22 +78,22 @@ export class PluginProcess<Asked> {
     program.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
   }
 
-  /** The process has ended or is ending, and takes no more requests. */
+  /** Whether the process has ended or is being ended. It takes no more requests. */
   get isOver(): boolean {
     return this.#hasEnded || this.#failure !== null;
   }
 
-  /** How many requests the process has received. */
+  /** The number of requests that the process has been sent. */
   get requests(): number {
     return this.#ids;
   }
 
-  /** Answers go to this asker from now on; null: there are no requests. */
+  /** From now on this asker gets the answers. Null while there are no requests. */
   attach(asker: Asker<Asked> | null): void {
     this.#asker = asker;
   }
 
-  /** Adds the packed secrets of a frame, which are masked in all later output of the process. */
+  /** Adds the packed secrets of a frame. They are masked in all later output of the process. */
   learn(secrets: Uint8Array | null): void {
     if (secrets === null) return;
     this.#secrets.learn(secrets);
@@ -105,12 +108,12 @@ export class PluginProcess<Asked> {
       lines += this.#isPersistent ? `{"id":${this.#ids},${text.slice(1)}\n` : `${text}\n`;
     }
     if (lines === '' || !this.#program.hasStarted) return;
-    // A write fails if the program ends without reading its input.
+    // If the program ends without reading its input, the write fails; `Program` ignores that error.
     if (this.#isPersistent) this.#program.stdin.write(lines);
     else this.#program.stdin.end(lines);
   }
 
-  /** The result of an answered task, including what the process has written to stderr since its last answer. */
+  /** The result of an answered task. It includes what the process has written to stderr since its previous answer. */
   settle({ said, texted, permanent }: ProcessAnswer<Asked>): TaskResult {
     const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(said) : said;
     const stderr = this.#hasEnded ? this.#stderr.text() : this.#stderr.take();
@@ -118,31 +121,31 @@ export class PluginProcess<Asked> {
     return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
   }
 
-  /** The result of the task during which the process died. */
+  /** The result of the task on which the process was working when it ended. */
   settleEnd({ reason, verdict, permanent }: ProcessEnd): TaskResult {
     const shown = verdict === 'cancelled' ? 'error' : verdict;
     return resultOfFailure(reason, permanent, { stderr: this.#stderr.text() }, shown, this.#secrets.mask);
   }
 
-  /** Closes stdin. The process receives no more requests and ends by itself. */
+  /** Closes stdin. The process gets no more requests and should end by itself; otherwise it is killed after `killDelayMs`. */
   release(): void {
     this.#mayEnd = true;
     this.#program.endInput();
   }
 
-  /** Ends the process despite unanswered requests, whose answers are no longer needed. */
+  /** Ends the process although requests are unanswered: their answers are no longer needed. */
   terminate(): void {
     this.#failure ??= { reason: 'ended with unanswered requests', verdict: 'timed_out', permanent: false };
     this.#program.terminate();
   }
 
-  /** The id of an unanswered request. */
+  /** The `id` on the wire of an unanswered request. */
   idOf(wanted: Asked): number | undefined {
     for (const [id, asked] of this.asked) if (asked === wanted) return id;
     return undefined;
   }
 
-  /** Cancels a request. A process that supports cancels gets a message, and has `killDelayMs` to answer; any other process is stopped. */
+  /** Cancels a request. A process that supports cancels is told, and has `killDelayMs` to answer the request; any other is stopped. */
   cancel(id: number, reason: string): void {
     if (this.#failure !== null || this.#hasEnded) return;
     if (!this.#plugin.persistent?.hearsCancel) {
@@ -160,13 +163,13 @@ export class PluginProcess<Asked> {
     this.#program.terminate(delayMs);
   }
 
-  /** Called when the oldest request is past its deadline. */
+  /** Stops the process, because its oldest request is past its deadline. */
   expire(deadlineMs: number): void {
     this.#failure ??= { reason: timeOutReason(deadlineMs), verdict: 'timed_out', permanent: false };
     this.#program.terminate();
   }
 
-  /** `texts`: lines, or the whole output of a process for one attempt; null: the output is too long. */
+  /** `texts`: the lines of a persistent process, or the whole output of a process for one attempt; null if a text is too long. */
   #take(texts: readonly string[] | null, permanent = false, how = ''): void {
     const answers: ProcessAnswer<Asked>[] = [];
     let fault = texts === null ? `stdout has more than ${stdoutBytesMax} bytes` : null;
@@ -177,7 +180,7 @@ export class PluginProcess<Asked> {
       if (fault !== null) break;
     }
     if (fault !== null) {
-      // After an invalid answer, later answers could be assigned to the wrong requests.
+      // The process is killed: after an invalid answer, later answers could be assigned to the wrong requests.
       this.#failure ??= { reason: fault, verdict: 'error', permanent };
       this.#program.kill();
     }
@@ -211,7 +214,8 @@ export class PluginProcess<Asked> {
     this.#hasEnded = true;
     const permanent = end.kind === 'exit' && end.code === permanentStatus;
     const how = end.kind === 'exit' ? endText(end) : '';
-    // A process for one attempt has ended: its output is the answer. Valid JSON counts, whatever the exit status.
+    // What was printed after the last line end is an answer, too; for a process for one attempt, it is the whole output. If the answer is
+    // valid JSON, it counts, whatever the exit status.
     if (this.#failure === null && end.kind === 'exit') {
       this.#take(this.#stdout.end(), permanent && !this.#isPersistent, how);
     }

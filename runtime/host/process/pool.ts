@@ -1,4 +1,4 @@
-// The threads that run worker plugins. The only file that knows piscina.
+// The pool of threads that run frames of worker plugins. The service uses piscina only here.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type { CancelTask, LateOutcome, Loaded } from '../thread/thread.ts';
@@ -6,15 +6,15 @@ import type { ThreadData } from '../thread/thread-setup.ts';
 import { exitReason, heapMb, WatchedThread } from './thread-end.ts';
 
 export type PoolEvents = {
-  /** All threads have started. */
+  /** Called when all threads have started, also after one was replaced. */
   onAllStarted(): void;
   onLateOutcome(late: LateOutcome): void;
   onThreadReplaced(reason: string): void;
-  /** A thread cannot be stopped. */
+  /** Called if a thread cannot be stopped. */
   onStuck(): void;
 };
 
-/** Threads in addition to those that run frames: one is ready to replace a thread that dies, while another one starts. */
+/** The number of additional threads. If a thread dies, a spare one takes over at once, while a new one starts. */
 const spareThreads = 1;
 
 type PoolThread = Parameters<
@@ -22,7 +22,7 @@ type PoolThread = Parameters<
 >[1][number];
 
 class Thread extends WatchedThread {
-  /** The numbers of the plugins whose code the thread has loaded. */
+  /** The numbers of the plugins whose frames the thread has been given: it has loaded their code. */
   readonly plugins = new Set<number>();
   isReady = false;
 }
@@ -32,7 +32,10 @@ export class ThreadPool {
   readonly #events: PoolEvents;
   readonly #threads = new Map<number, Thread>();
   readonly #size: number;
-  /** The plugin of the latest frame. A frame that waits in the pool may get a thread that has to load the plugin's code first. */
+  /**
+   * The number of the plugin of the latest frame. Threads are chosen by it, so a frame that has waited in the pool may get a thread that
+   * still has to load its plugin's code.
+   */
   #plugin = -1;
   #closing = false;
 
@@ -46,7 +49,7 @@ export class ThreadPool {
       maxThreads: this.#size,
       loadBalancer: (_, workers) => this.#choose(workers),
       concurrentTasksPerWorker: 1,
-      // By measurement, waiting with Atomics is not faster here, and would delay timers and sockets of plugins between frames.
+      // Measurements show that waiting with Atomics is not faster here. It would delay timers and sockets of plugins between frames.
       atomics: 'disabled',
       recordTiming: false,
       workerData: data,
@@ -56,7 +59,7 @@ export class ThreadPool {
     this.#piscina.on('message', (message: LateOutcome | Loaded) => {
       if (!('loaded' in message)) events.onLateOutcome(message);
     });
-    // An idle thread has died; its `exit` event reports it.
+    // This event reports the death of an idle thread; the `exit` event of the thread is handled instead.
     this.#piscina.on('error', () => {});
   }
 
@@ -67,8 +70,8 @@ export class ThreadPool {
   }
 
   /**
-   * A thread with the plugin's code, or else the one with the least code: a plugin that kills threads then takes no warm thread from
-   * others.
+   * Chooses an idle thread: one that has the plugin's code, or else the one with the code of the fewest plugins. So a plugin that kills
+   * its threads does not kill those that have loaded the code of others.
    */
   #choose(workers: readonly PoolThread[]): PoolThread | null {
     let best: PoolThread | null = null;
@@ -83,12 +86,12 @@ export class ThreadPool {
     return best;
   }
 
-  /** Tells a thread that the task it runs is cancelled. */
+  /** Tells a thread that a task is cancelled. */
   cancel(threadId: number, task: CancelTask): void {
     this.#threads.get(threadId)?.worker.postMessage(task);
   }
 
-  /** Stops a thread, whatever it is doing; `reason` is reported. */
+  /** Stops a thread, whatever it is doing. `reason` is reported when it is replaced. */
   terminate(threadId: number, reason: string): void {
     const thread = this.#threads.get(threadId);
     if (thread === undefined) return;
@@ -96,7 +99,7 @@ export class ThreadPool {
     void thread.terminate(() => this.#events.onStuck());
   }
 
-  /** Resolves when the thread has exited and all its messages have arrived. */
+  /** Resolves when the thread has exited. All its messages have arrived then. */
   async exitOf(threadId: number): Promise<void> {
     await this.#threads.get(threadId)?.exited;
   }
@@ -107,7 +110,7 @@ export class ThreadPool {
     await this.#piscina.destroy();
   }
 
-  /** The thread takes frames as soon as this event handler has returned. */
+  /** Called when a thread has started. The thread takes frames as soon as this event handler has returned. */
   #started(threadId: number): void {
     this.#watchThreads();
     const thread = this.#threads.get(threadId);

@@ -1,4 +1,4 @@
-// Frames of process plugins. The host has a limited number of places for running frames; other frames wait in order.
+// Runs the frames of process plugins. The host has a limited number of places for running frames; other frames wait in order.
 
 import type { ProgramPids } from '../../processes/program-pids.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
@@ -15,19 +15,19 @@ export class ProcessFrames {
   readonly #sender: HostSender;
   readonly #runs = new Set<FrameRun>();
   readonly #pools = new Map<HostedPlugin, ProcessPool>();
-  /** The plugins whose processes may stay. */
+  /** The plugins of the current configuration. Persistent processes of other plugins are ended. */
   #current: readonly HostedPlugin[] = [];
   readonly #checks = new PayloadChecks();
   #running = 0;
 
-  /** `home`: for the files that sandboxed plugins write. */
+  /** `home`: the directory for the files that sandboxed plugins write. */
   constructor(places: number, marks: ProgramPids, home: string, sender: HostSender) {
     this.#places = places;
     this.#programs = new Programs(marks, home);
     this.#sender = sender;
   }
 
-  /** Whether no process is running or kept. */
+  /** Whether no frame is running or waiting, and no process runs. */
   get idle(): boolean {
     return this.#runs.size === 0 && this.#programs.count === 0;
   }
@@ -39,7 +39,7 @@ export class ProcessFrames {
     if (!run.hasBegun) run.wait();
   }
 
-  /** Returns the tasks that have not begun, and releases the persistent processes. */
+  /** Returns the tasks that have not begun. Ends the persistent processes that are idle; the others end when they become idle. */
   returnUnstarted(): void {
     this.retire([]);
     for (const run of this.#runs) {
@@ -48,7 +48,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Returns the tasks of the frame that have not begun. A process with the task's request is stopped. */
+  /** Returns the tasks of the frame that have not begun. If a process has the task's request, that request is cancelled. */
   cancel(frameId: number, task: number, reason: string): void {
     for (const run of this.#runs) {
       if (run.frame.head.frameId !== frameId) continue;
@@ -59,7 +59,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Ends the persistent processes of all other plugins. */
+  /** `current`: the plugins of the current configuration. The persistent processes of other plugins are ended when they are idle. */
   retire(current: readonly HostedPlugin[]): void {
     this.#current = current;
     for (const [plugin, pool] of this.#pools) {
@@ -69,7 +69,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Kills everything that runs. */
+  /** Kills all processes. */
   kill(): void {
     this.#programs.killAll();
   }
@@ -81,7 +81,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Serves the frame with one process after another: each serves one attempt or, if persistent, as many as it may. */
+  /** Serves the frame with one process after another. Each runs one task or, if it is persistent, as many tasks as it may. */
   async #run(run: FrameRun): Promise<void> {
     this.#running++;
     await run.begin(this.#checks);

@@ -1,5 +1,5 @@
-// Starts the processes of one plugin. Idle persistent processes are kept for the next frames, until they are too old or have had their
-// number of jobs. After too many crashes none is started for a while.
+// Starts the processes of one plugin. Idle persistent processes are kept for the next frames, until they are too old or have run their
+// maximum number of jobs. After too many crashes no process is started for a while (circuit-breaker.ts).
 
 import { CircuitBreaker, openReason, processLimits } from '../../circuit-breaker.ts';
 import { timerMsMax } from '../../clock.ts';
@@ -22,8 +22,8 @@ export class ProcessStarter {
   }
 
   /**
-   * Starts a program and makes a process of it with `make`; or returns why it cannot be started. `retire` is called when the process
-   * becomes too old.
+   * Starts the plugin's program and makes a process of it with `make`. If it cannot be started, returns the reason. `retire` is called if
+   * a persistent process becomes too old.
    */
   async start<P extends { readonly ended: Promise<ProcessEnd> }>(
     make: (program: Program) => P,
@@ -57,7 +57,7 @@ export class ProcessPool {
   readonly #plugin: HostedPlugin;
   readonly #starter: ProcessStarter;
   #idle: PluginProcess<number>[] = [];
-  /** Processes that are too old for another frame. */
+  /** The processes that are too old for another frame. */
   readonly #old = new WeakSet<PluginProcess<number>>();
   #retired = false;
 
@@ -66,7 +66,7 @@ export class ProcessPool {
     this.#starter = new ProcessStarter(plugin, programs, sender);
   }
 
-  /** An idle process or a new one; or the reason why there is none. */
+  /** Returns an idle process or a new one. If none can be started, returns the reason. */
   async take(): Promise<PluginProcess<number> | string> {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (!idle.isOver) return idle;
     return this.#starter.start(
@@ -75,20 +75,20 @@ export class ProcessPool {
     );
   }
 
-  /** The caller has its answers. The process may have ended. */
+  /** Called when the caller has the answers to its requests. The process may have ended. */
   giveBack(process: PluginProcess<number>): void {
     if (process.isOver) return;
     if (this.#retired || this.#old.has(process) || this.room(process) <= 0) process.release();
     else this.#idle.push(process);
   }
 
-  /** How many more requests the process may receive. */
+  /** The number of further requests that the process may get. */
   room(process: PluginProcess<number>): number {
     const { persistent } = this.#plugin;
     return (persistent === undefined ? 1 : (persistent.jobsMax ?? Number.POSITIVE_INFINITY)) - process.requests;
   }
 
-  /** Ends the idle processes now, and the others when they are given back. */
+  /** Ends the idle processes now, and each other process when it is given back. */
   retire(): void {
     this.#retired = true;
     for (const process of this.#idle.splice(0)) process.release();

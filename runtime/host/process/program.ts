@@ -1,5 +1,5 @@
-// The running programs of process plugins. Each leads a process group, and has a pid file so that the next start of the service finds it
-// after a crash.
+// The running programs of process plugins. Each leads a process group. Its pid is written to a file, by which the next start of the
+// service finds the program after a crash.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,12 +13,12 @@ import { verifyEntrypoint } from '../wire/digests.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { describe } from '../wire/response.ts';
 
-/** The time from SIGTERM, or from the end of stdin, to SIGKILL. */
+/** The time from SIGTERM, or from the closing of stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
-/** How long to read output after the process has exited. There may be some left in the pipe, or a child may hold the pipe open. */
+/** How long after the exit of a process its output is still read. Some may be left in the pipe, or a child may hold the pipe open. */
 const drainMs = 100;
 
-/** `refused`: the reason why the program was not started, or was killed at once. */
+/** `refused`: the program could not be started, or was killed at once; `reason` says why. */
 export type ProgramEnd =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: NodeJS.Signals | null }
   | { readonly kind: 'refused'; readonly reason: string };
@@ -31,7 +31,7 @@ export class Programs {
   // A copy, because reading `process.env` anew for each program would noticeably slow its start.
   readonly #environment = { ...process.env };
 
-  /** Sandboxes that are known to work, as JSON. */
+  /** The sandboxes that were found to work, as JSON. */
   readonly #possible = new Set<string>();
   readonly #home: string;
 
@@ -43,7 +43,8 @@ export class Programs {
   }
 
   /**
-   * Throws if the code has changed since it was locked, or if its sandbox is not available: a program never runs with a weaker sandbox.
+   * Rejects if the plugin's code has changed since it was locked, or if its sandbox is not available: a program never runs with a weaker
+   * sandbox.
    */
   async start(plugin: HostedPlugin): Promise<Program> {
     await verifyEntrypoint(plugin);
@@ -71,12 +72,12 @@ export class Programs {
     return this.#living.size;
   }
 
-  /** Resolves when ended programs have left no process behind. */
+  /** Resolves when no process is left that an ended program has started. */
   gone(): Promise<void> {
     return this.#escapees.gone();
   }
 
-  /** Kills all programs at once, with every process that they and this host's threads started. */
+  /** Kills all programs, and every process that they or this host's threads have started. */
   killAll(): void {
     for (const program of this.#living) program.kill();
     this.#escapees.killAll();
@@ -84,13 +85,13 @@ export class Programs {
 }
 
 export class Program {
-  /** Resolves when the program and its group are gone and its output has been read. */
+  /** Resolves when the program has ended, its group has been killed, and its output has been read. */
   readonly ended: Promise<ProgramEnd>;
   readonly #child: ChildProcess;
   readonly #group: ProcessGroup;
   #late: NodeJS.Timeout | null = null;
 
-  /** `process.env` of the host is filtered already. */
+  /** `environment`: the variables that the host itself was given. The service has chosen them (client/environment.ts). */
   constructor(
     plugin: HostedPlugin,
     [file, ...words]: readonly string[],
@@ -104,7 +105,7 @@ export class Program {
       stdio: 'pipe',
     });
     this.#group = new ProcessGroup(this.#child);
-    // Writing to a program that has stopped reading fails; its end gives the reason.
+    // Writing to a program that has ended fails. The reason is reported with its end.
     this.#child.stdin?.on('error', () => {});
     this.ended = new Promise(end => this.#watch(plugin, marks, end));
   }
@@ -126,13 +127,13 @@ export class Program {
     return this.#child.pid !== undefined;
   }
 
-  /** Sends SIGTERM to the group, and SIGKILL if it is still there after `delayMs`. */
+  /** Sends SIGTERM to the process group, and SIGKILL if the program has not ended after `delayMs`. */
   terminate(delayMs = killDelayMs): void {
     this.#group.signal('SIGTERM');
     this.#killLater(delayMs);
   }
 
-  /** Closes stdin, and kills the program if it does not end by itself. */
+  /** Closes stdin, and kills the program if it has not ended by itself after `killDelayMs`. */
   endInput(): void {
     this.#child.stdin?.end();
     this.#killLater();
@@ -167,13 +168,13 @@ export class Program {
     try {
       marks.put(pid);
     } catch (error) {
-      // Without its pid on disk the program could survive a crash, and run concurrently with the next attempt of its job.
+      // The program is killed: without its pid on disk it could survive a crash, and run beside the next attempt of its job.
       unmarked = `its pid file cannot be written: ${describe(error)}`;
       this.kill();
     }
   }
 
-  /** Reads the remaining output. The event `close` would wait for every process that holds the pipe open. */
+  /** Reads the remaining output, for at most `drainMs`. The event `close` would wait for every process that holds the pipe open. */
   #drain(then: () => void): void {
     const streams = [this.stdout, this.stderr].filter(stream => !stream.readableEnded && !stream.destroyed);
     let open = streams.length;

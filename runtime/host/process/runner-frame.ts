@@ -1,4 +1,4 @@
-// A frame that a runner serves: which tasks have ended, and what happens to the others if the runner is lost.
+// A frame on a runner: which of its tasks have ended, and what happens to the others if the runner is lost.
 
 import type { FrameHead } from '../wire/frame.ts';
 import { outcomeOfRun } from '../wire/outcome-message.ts';
@@ -35,13 +35,13 @@ export class RunnerFrame {
     this.#left--;
   }
 
-  /** Ends a task that the runner left unanswered. */
+  /** Ends a task for which the runner has no outcome, and reports this result for it. */
   charge(task: number, settled: TaskResult, sender: HostSender): void {
     this.end(task);
     sender.outcomes(this.head.frameId, [outcomeOfRun(task, settled, this.#sentMs)]);
   }
 
-  /** Returns all tasks without an outcome. `alone`: they had begun, and run alone the next time. */
+  /** Returns all tasks that have not ended. `alone`: they had begun, and each must run alone the next time. */
   giveBack(sender: HostSender, alone: boolean): void {
     for (let task = 0; task < this.head.count; task++) {
       if (this.#over[task] !== 0) continue;

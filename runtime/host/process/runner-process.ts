@@ -1,4 +1,5 @@
-// A persistent process with many concurrent requests. Answers are matched by their ids and may arrive in any order.
+// A persistent process that has many requests at the same time. Its answers may arrive in any order; their ids say which request each
+// belongs to.
 
 import { timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
@@ -14,7 +15,7 @@ import { type Asker, PluginProcess, type ProcessEnd } from './plugin-process.ts'
 import type { Program } from './program.ts';
 import { RunnerFrame } from './runner-frame.ts';
 
-/** How long after its deadline an answer may arrive. After that the process takes no new requests. */
+/** A process that has not answered a request this long after the request's deadline gets no new requests. */
 const graceMs = 100;
 
 type Open = { readonly run: RunnerFrame; readonly frame: FrameReader; readonly check: PayloadCheck | null };
@@ -25,16 +26,16 @@ export class RunnerProcess implements Asker<RunningRequest> {
   readonly #plugin: HostedPlugin;
   readonly #process: PluginProcess<RunningRequest>;
   readonly #sender: HostSender;
-  /** Resolves when ended programs have left no process behind. */
+  /** Resolves when no process is left that an ended program has started. */
   readonly #leftovers: () => Promise<void>;
   /** Called when the process takes no more frames. */
   readonly #onSpent: () => void;
   readonly #runs = new Set<RunnerFrame>();
   #waiting: Waiting[] = [];
-  /** Requests that are unanswered long after their deadline. */
+  /** The number of requests that are unanswered `graceMs` after their deadlines. */
   #stale = 0;
   #isSpent = false;
-  /** The request because of which the process is being stopped. */
+  /** The latest cancelled request. If the process ends without answering it, this request fails and the others are returned. */
   #cancelled: RunningRequest | null = null;
 
   constructor(
@@ -66,8 +67,8 @@ export class RunnerProcess implements Asker<RunningRequest> {
   }
 
   /**
-   * A task whose request has not been sent is returned. For any other task the process is stopped; its other tasks are returned and run
-   * alone.
+   * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process that supports cancels is told; any other
+   * process is stopped, and its other tasks are returned, to run alone.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const isWanted = (other: Waiting) => other.open.frame.head.frameId === frameId && other.task === task;
@@ -84,7 +85,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     this.#process.cancel(this.#process.idOf(asked)!, reason);
   }
 
-  /** The process takes no new requests, and ends when all have been answered. */
+  /** From now on the process gets no new requests. It ends when all its requests have been answered. */
   retire(): void {
     if (this.#isSpent) return;
     this.#close();
@@ -97,7 +98,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
       const { asked } = answer;
       if (asked.timer !== null) clearTimeout(asked.timer);
       else this.#stale--;
-      // An answer after the deadline is dropped, but frees the place.
+      // An answer that comes after its deadline is dropped, but frees the place of its request.
       if (!asked.isLate) ended.push([asked, this.#process.settle(answer)]);
     }
     this.#report(ended);
@@ -116,15 +117,15 @@ export class RunnerProcess implements Asker<RunningRequest> {
     const running = asked.filter(({ isLate }) => !isLate);
     const cancelled = running.find(request => request === this.#cancelled);
     const [only, ...others] = cancelled ? [cancelled] : running;
-    // The tasks may run again at once, so nothing of this run may be left.
+    // The tasks may run again as soon as they are reported, so nothing that they started may be left.
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
-    // It is unknown which of the tasks ended the process.
+    // If several tasks are left, it is unknown which of them ended the process, so each must run alone.
     for (const run of this.#runs) run.giveBack(this.#sender, true);
     this.#runs.clear();
   }
 
-  /** Takes no more frames. Tasks whose requests have not been sent are returned. */
+  /** From now on the process takes no more frames. Returns the tasks whose requests have not been sent. */
   #close(): void {
     this.#isSpent = true;
     this.#onSpent();
@@ -146,7 +147,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     if (isFull) this.retire();
   }
 
-  /** Null: the payload does not fit the schema, and the task has its outcome. */
+  /** Makes the request of a task. Null if the payload does not fit the schema: then the task has its outcome already. */
   #requestOf({ open, task }: Waiting): [RunningRequest, AnyRequest] | null {
     const { frame, check } = open;
     const { deadlineMs } = frame.head;

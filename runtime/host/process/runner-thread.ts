@@ -1,5 +1,5 @@
-// The main thread's side of a thread that runs many tasks of one command concurrently. It watches the thread, and replaces it if it
-// blocks.
+// The main thread's side of a thread that runs many tasks of one command concurrently (thread/concurrent-thread.ts). It watches the
+// thread, and stops it if it blocks.
 
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -16,9 +16,9 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerFrame } from './runner-frame.ts';
 import { cancelMsMax, exitReason, WatchedThread } from './thread-end.ts';
 
-/** How long after the deadline of its oldest task a thread may block. */
+/** A thread is stopped if its event loop has been blocked for this long in addition to the time limit of its oldest task. */
 const graceMs = 100;
-/** How long loading a plugin's code may take, unless the deadline of its tasks is longer. */
+/** How long loading a plugin's code may take, unless the time limit of the tasks is longer. */
 const loadMsMax = 10_000;
 
 export type RunnerThreadEvents = {
@@ -26,22 +26,22 @@ export type RunnerThreadEvents = {
   onSpent(): void;
   /** Called when the thread cannot be stopped. */
   onStuck(): void;
-  /** Called when the thread has ended; null: it was retired. */
+  /** Called when the thread has ended. `reason`: null if it was retired. */
   onGone(reason: string | null): void;
 };
 
 type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 
 export class RunnerThread {
-  /** When the thread last became busy or idle. */
+  /** When the thread last became busy or idle, or began to load code. */
   sinceMs = performance.now();
-  /** Its `reason` is null while the thread lives, and if it was retired. */
+  /** The thread. Its `reason` says why it has ended or is being stopped; null if it lives or was retired. */
   readonly #thread: WatchedThread;
   readonly #sender: HostSender;
   readonly #learned: LearnedMask;
   readonly #events: RunnerThreadEvents;
   readonly #status = new ThreadStatus();
-  /** Frames by ticket, oldest first; and tickets by frame id. */
+  /** The unfinished frames, oldest first, by ticket (their number in this thread); and (`#tickets`) the tickets by frame id. */
   readonly #runs = new Map<number, RunnerFrame>();
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
@@ -50,14 +50,14 @@ export class RunnerThread {
   #turnedMs = performance.now();
   #wasLoading = false;
   /**
-   * Set while the thread is being stopped because it blocks: the result for the task that blocks it or, with `isForAll`, for all its
-   * tasks.
+   * Set while the thread is being stopped because it blocks: the result for the task that blocks it. With `isForAll`, it is the result for
+   * all tasks of the thread.
    */
   #doom: { readonly settled: TaskResult; readonly isForAll: boolean } | null = null;
-  /** The thread has reported that no task is running: frames that it received since then have not begun. */
+  /** Whether the thread has reported that no task runs any more (ThreadIdle). Frames that it was sent since then have not begun. */
   #isOver = false;
   #isEnding = false;
-  /** The cancelled task because of which the thread is being stopped. */
+  /** The cancelled task for which the thread is being stopped. */
   #cancelled: TaskPosition | null = null;
 
   constructor(data: ThreadData, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
@@ -85,7 +85,7 @@ export class RunnerThread {
     const ticket = ++this.#ticket;
     this.#runs.set(ticket, new RunnerFrame(head));
     this.#tickets.set(head.frameId, ticket);
-    // A copy: otherwise the whole buffer behind this view would be copied to the thread.
+    // Copies the frame: otherwise the whole buffer behind this view would be copied to the thread.
     const own = new Uint8Array(bytes);
     this.#thread.worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
   }
@@ -94,7 +94,7 @@ export class RunnerThread {
   look(nowMs: number): void {
     const { beats, isLoading } = this.#status;
     const [oldest] = this.#runs.values();
-    // Loading time does not count as the tasks' time.
+    // The time in which code is loaded does not count for the tasks.
     if (beats !== this.#beats || oldest === undefined || isLoading !== this.#wasLoading) this.#turnedMs = nowMs;
     this.#beats = beats;
     if (isLoading && !this.#wasLoading) this.sinceMs = nowMs;
@@ -109,8 +109,8 @@ export class RunnerThread {
   }
 
   /**
-   * The task gets its outcome at once, although its place stays taken until its handler settles. A thread that does not react within a
-   * second is blocked and replaced.
+   * Tells the thread to cancel a task. It gives the task its outcome at once; the place stays taken until the task's handler settles. A
+   * thread that does not react within `cancelMsMax` is blocked, and is stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);
@@ -130,7 +130,7 @@ export class RunnerThread {
     void this.#terminate();
   }
 
-  /** Resolves when the thread has ended; running tasks get no outcome. */
+  /** Stops the thread; resolves when it has ended. Running tasks get no outcome. */
   async close(): Promise<void> {
     await this.#thread.settled();
     await this.#terminate();
@@ -178,7 +178,7 @@ export class RunnerThread {
     if (!this.isBusy) this.sinceMs = performance.now();
   }
 
-  /** Charges the task that is known to have ended the thread. The others are returned; those that had begun run alone the next time. */
+  /** Charges the task that is known to have ended the thread. Returns the others; those that had begun run alone the next time. */
   #gone(code: number): void {
     if (!this.#isEnding) this.#thread.reason ??= exitReason(code);
     const reason = this.#thread.reason === null ? null : this.#learned.text(this.#thread.reason);
@@ -195,7 +195,7 @@ export class RunnerThread {
     this.#events.onGone(reason);
   }
 
-  /** If only one task had begun, it is the culprit. */
+  /** The task that ended the thread; null if it is unknown. If only one task had begun, it is that task. */
   #culprit() {
     if (this.#cancelled !== null) return this.#cancelled;
     const known = this.#status.culprit;

@@ -1,23 +1,21 @@
-// How plugin threads end, and their limits.
+// Ends plugin threads, and says why they have ended. Also has their limits.
 import { totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { describe } from '../wire/response.ts';
 
-/** A thread that exceeds this heap size dies. Buffers do not count. */
+/** The maximum heap of a plugin thread, which may have a lower limit (`heapMb`). A thread that exceeds it dies. Buffers do not count. */
 export const threadHeapMbMax = 512;
 /** If a thread cannot be stopped within this time, the host is ended. */
 const terminateMsMax = 2_000;
-/**
- * Stopping a thread while it links its first module makes Node abort the process. Closing waits this long for the linking to finish.
- */
+/** A thread that is closed gets this long to link its first module. Node aborts the process if a thread is stopped while it links. */
 const linkMsMax = 5_000;
 
 /** A plugin thread, from the host's point of view: why it ends, and the means to end it. */
 export class WatchedThread {
   readonly worker: Worker;
   readonly exited: Promise<void>;
-  /** Why it died or is being stopped. */
+  /** Why the thread died or is being stopped; null if it lives, or if the reason is unknown. */
   reason: string | null = null;
   readonly #loaded: Promise<void>;
 
@@ -34,12 +32,12 @@ export class WatchedThread {
     });
   }
 
-  /** Resolves when it can be stopped safely. */
+  /** Resolves when the thread can be stopped safely. */
   async settled(): Promise<void> {
     await Promise.race([this.#loaded, this.exited, sleep(linkMsMax, null, { ref: false })]);
   }
 
-  /** Stops it, whatever it does. */
+  /** Stops the thread, whatever it is doing. `onStuck` is called if that takes longer than `terminateMsMax`. */
   async terminate(onStuck: () => void): Promise<void> {
     const stuck = setTimeout(onStuck, terminateMsMax);
     void this.worker.terminate();
@@ -48,10 +46,10 @@ export class WatchedThread {
   }
 }
 
-/** How long a handler may take to react to the signal of a cancel. Then its thread is replaced. */
+/** How long a handler may take to react to the signal of a cancel before its thread is replaced. */
 export const cancelMsMax = 1_000;
 
-/** The error of the task that ended its thread. */
+/** The error text for a task that ended its thread, from the error with which the thread ended. */
 export function reasonOf(error: unknown): string {
   if ((error as { code?: string } | null | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
     return `out of memory: a plugin thread may use ${threadHeapMbMax} MiB`;
@@ -65,7 +63,7 @@ export function exitReason(code: number): string {
   return `the plugin ended its thread: process.exit(${code})`;
 }
 
-/** The heap limit of each thread of a host with this many threads. */
+/** The heap limit, in MiB, of each thread of a host with this many threads. */
 export function heapMb(threads: number): number {
   return Math.max(64, Math.min(threadHeapMbMax, Math.floor(totalmem() / 2 ** 21 / threads)));
 }

@@ -1,5 +1,5 @@
-// Frames of worker plugins in flight. Each is run by a thread of the pool and checked at intervals. If a task is slow, the tasks behind
-// it are returned.
+// Runs frames of worker plugins on the threads of a pool. Running frames are checked at intervals. If a task is slow, the tasks behind it
+// in its frame are returned.
 
 import { Alarm } from '../../alarm.ts';
 import type { FrameHead } from '../wire/frame.ts';
@@ -12,33 +12,33 @@ import type { HostSender } from './host-sender.ts';
 import { ThreadPool } from './pool.ts';
 import { cancelMsMax, reasonOf } from './thread-end.ts';
 
-/** A task is slow if it runs longer than this: the tasks behind it in its frame are returned. */
+/** A task that runs longer than this is slow. */
 const slowMs = 5;
-/** A frame that has waited this long while all threads are slow is returned. */
+/** A frame that has waited this long is returned if a slow task runs on every thread. */
 const patienceMs = 20;
-/** How long loading a plugin's code may take before waiting tasks are returned, and before the thread is replaced. */
+/** How long a thread may load a plugin's code before the frame's tasks are returned, and (`loadMsMax`) before the thread is replaced. */
 const slowLoadMs = 250;
 const loadMsMax = 10_000;
-/** After a thread of a plugin has died, its next frame waits at most this long for another thread to start. */
+/** If a plugin has ended a thread, the plugin's next frame waits at most this long for another thread to start. */
 const heldMsMax = 5_000;
-/** How long after its deadline a handler may take to react to the signal. */
+/** How long after the deadline a handler may take to react to its signal before its thread is replaced. */
 export const graceMs = 100;
-/** How often running frames are checked and their outcomes sent; and how often if only slow tasks run. */
+/** How often running frames are checked and their outcomes sent, and (`lazyTickMs`) how often if only slow tasks run. */
 const tickMs = 3;
 const lazyTickMs = 20;
 
 type ThreadFrame = {
   readonly head: FrameHead;
   readonly slot: SharedFrame;
-  /** How many bytes of its outcomes have been sent. */
+  /** The number of bytes of the frame's outcomes that have been sent. */
   reportedBytes: number;
-  /** How many tasks are or were with a thread. The others were returned. */
+  /** The number of tasks that threads run: all tasks or, once the rest has been returned, those that had begun. */
   started: number;
   takenBack: boolean;
-  /** The last observed progress, and when it was first observed. */
+  /** The progress at the last check (`#look`), and when it was first seen. */
   seen: number;
   seenAtMs: number;
-  /** The result of the running task if its thread is being stopped. */
+  /** The result of the running task, if its thread is being stopped because of it. */
   doom: TaskResult | null;
 };
 
@@ -48,11 +48,11 @@ export class WorkerFrames {
   /** Masks the message of a thread that dies. */
   readonly #learned: LearnedMask;
   readonly #pool: ThreadPool;
-  /** All frames in flight, and those that wait: the pool gets only as many as it has threads. */
+  /** All unfinished frames, and (`#waiting`) those of them that wait: the pool is given only as many frames as it has threads. */
   readonly #runs = new Set<ThreadFrame>();
   #waiting: ThreadFrame[] = [];
   #running = 0;
-  /** The numbers of plugins that have ended a thread: their frames wait until another thread has started. */
+  /** The numbers of the plugins that have ended a thread, with timers. Their frames wait until another thread has started. */
   readonly #held = new Map<number, NodeJS.Timeout>();
   readonly #clock = new Alarm(() => this.#tick());
 
@@ -108,8 +108,8 @@ export class WorkerFrames {
   }
 
   /**
-   * Returns the frame's tasks that no thread has begun. If the task itself is running, its signal fires, and its thread is replaced
-   * after a second.
+   * Returns the frame's tasks that no thread has begun. If the cancelled task itself is running, its signal fires; if it has not ended
+   * after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
@@ -126,7 +126,7 @@ export class WorkerFrames {
     }, cancelMsMax);
   }
 
-  /** Stops the threads; running tasks get no outcome. */
+  /** Stops all threads. Running tasks get no outcome. */
   async close(): Promise<void> {
     this.#clock.clear();
     for (const timer of this.#held.values()) clearTimeout(timer);
@@ -142,14 +142,14 @@ export class WorkerFrames {
       const [run] = this.#waiting.splice(place, 1) as [ThreadFrame];
       this.#running++;
       this.#pool.run(run.slot.shared, run.head.plugin).then(
-        // A thread that died of a thrown null or undefined looks to the pool like one that has finished.
+        // To the pool, a thread that died of a thrown null or undefined looks like one that has finished.
         () => (run.slot.answered < run.started ? this.#crash(run, null) : this.#land(run)),
         error => this.#crash(run, error),
       );
     }
   }
 
-  /** Forgets the waiting frames whose tasks have gone back. */
+  /** Forgets the waiting frames whose tasks have been returned. */
   #dropWaiting(): void {
     for (const run of this.#waiting) if (run.takenBack) this.#runs.delete(run);
     this.#waiting = this.#waiting.filter(run => !run.takenBack);
@@ -161,12 +161,12 @@ export class WorkerFrames {
     if (this.#runs.delete(run)) this.#report(run);
   }
 
-  /** The thread died or is being stopped: the running task fails, and the tasks behind it are returned. */
+  /** Called if the frame's thread died or is being stopped. The running task fails, and the tasks behind it are returned. */
   async #crash(run: ThreadFrame, error: unknown): Promise<void> {
     this.#takeBack(run);
     this.#hold(run.head.plugin);
     const reason = reasonOf(error);
-    // The frame may fail while its thread lives, because a plugin has broken built-ins that everything on the thread uses.
+    // The thread may still live: if a plugin has broken built-ins, anything that runs on the thread can fail.
     if (run.doom === null) this.#pool.terminate(run.slot.thread, reason);
     await this.#pool.exitOf(run.slot.thread);
     this.#running--;
@@ -227,9 +227,9 @@ export class WorkerFrames {
     const { slot, head } = run;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;
-    // The frame has been running at least since the last check.
+    // Only frames that were running at the last check report outcomes here; shorter frames report all outcomes at their end.
     if (run.seen >= 2) this.#report(run);
-    // Loading is a phase of its own, so that loading time does not count as the first task's time.
+    // Loading counts as progress of its own, so that its time does not count for the first task.
     const seen = phase === 'loading' ? 1 : 2 + answered;
     if (seen !== run.seen) {
       run.seen = seen;

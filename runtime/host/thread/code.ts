@@ -1,4 +1,4 @@
-// The code of worker plugins that a thread has loaded. A thread lives no longer than its generation of the configuration.
+// Loads the code of worker plugins into a thread, once: a new generation of the configuration gets new threads.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,22 +7,22 @@ import type { HostedPlugin } from '../wire/plugin-host.ts';
 import type { AnyRequest } from '../wire/request.ts';
 import { describe } from '../wire/response.ts';
 
-/** The function of a command. */
+/** The plugin's function for a command. */
 export type AnyHandler = (request: AnyRequest, helpers: Helpers) => unknown;
 export type Code = { readonly [command: string]: unknown };
 
-/** A plugin's module cannot be loaded. With `retry: false`, as on an error of a handler, the job is not retried. */
+/** Thrown if a plugin's module cannot be loaded. As with an error of a handler, `retry: false` means that the job is not retried. */
 export class CodeError extends Error {
   readonly retry: boolean;
 
-  /** If the file is missing it may be about to be replaced: the next attempt may find it. */
+  /** `isThere`: whether the file exists. A missing file may just be being replaced, so the next attempt may find it. */
   constructor(entrypoint: string, isThere: boolean, cause: unknown) {
     super(`${entrypoint} cannot be loaded: ${describe(cause)}`, { cause });
     this.retry = !isThere || !isFinal(cause);
   }
 }
 
-/** Node's error codes for a file or import that it cannot load. Errors that a module's code throws have other codes. */
+/** Matches Node's error codes for a file or import that it cannot load. Errors that a module's code throws have other codes. */
 const loaderCode = /^(ERR_(MODULE|UNKNOWN|UNSUPPORTED|PACKAGE|INVALID|IMPORT|REQUIRE)_|MODULE_NOT_FOUND$)/;
 
 /** Whether the next attempt would fail in the same way: a syntax error, or an import or name that does not exist. */
@@ -39,7 +39,7 @@ export function codeOf(plugin: HostedPlugin): Code | undefined {
   return loaded.get(plugin.instance);
 }
 
-/** Imports the module; each instance gets its own, so that module variables are not shared between instances. */
+/** Imports the plugin's module. Each instance gets a copy of its own, so that instances do not share module variables. */
 export async function loadCode(plugin: HostedPlugin, generation: number): Promise<Code> {
   const file = join(plugin.directory, plugin.entrypoint);
   const url = pathToFileURL(file);
@@ -53,7 +53,7 @@ export async function loadCode(plugin: HostedPlugin, generation: number): Promis
   }
 }
 
-/** The function of a command: a named export, or a member of the CommonJS exports. */
+/** The plugin's function for a command: a named export, or a member of the CommonJS exports. Null if there is none. */
 export function handlerOf(code: Code, command: string): AnyHandler | null {
   const named = code[command];
   if (typeof named === 'function') return named as AnyHandler;

@@ -1,5 +1,5 @@
-// A thread that runs many tasks of one command concurrently. A task gets its outcome at its deadline, but keeps its place until its
-// handler settles. If that takes too long, the thread takes no new tasks.
+// A thread that runs many tasks of one command concurrently. A task that misses its deadline gets its outcome then, but keeps its place
+// until its handler settles. If that takes too long, the thread takes no new tasks.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';
@@ -33,24 +33,24 @@ import {
   type ThreadData,
 } from './thread-setup.ts';
 
-/** How long after its deadline a handler may take to react to the signal. */
+/** How long after the deadline a handler may take to react to its signal before the thread takes no new tasks. */
 export const graceMs = 100;
-/** How long after a cancel a handler may take to react to the signal. */
+/** How long after a cancel a handler may take to react to its signal before the thread takes no new tasks. */
 const cancelMsMax = 1_000;
-/** How often the event loop reports that it is running, while there are tasks. */
+/** How often the thread reports that its event loop is running (ThreadStatus), while it has tasks. */
 export const beatMs = 50;
 
 export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer };
-/** `ticket`: the frame's number in this thread. */
+/** Gives the thread a frame. `ticket`: the frame's number in this thread. */
 export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
-/** Encoded outcomes by frame. */
+/** Reports encoded outcomes, by frame. */
 export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
-/** These tasks have not begun. `isSpent`: the thread takes no more tasks. */
+/** Returns tasks that have not begun. `isSpent`: the thread takes no more tasks. */
 export type TasksReturned = {
   readonly returned: readonly (readonly [frameId: number, task: number])[];
   readonly isSpent: boolean;
 };
-/** No task is running, except those long past their deadlines. */
+/** Reports that no task is running, except those whose handlers ignore their signals. The thread can be stopped. */
 export type ThreadIdle = { readonly over: true };
 
 type Open = { readonly ticket: number; readonly frame: FrameReader; readonly prepared: Prepared };
@@ -66,19 +66,19 @@ const port = threads.parentPort!;
 const status = new ThreadStatus((workerData as ConcurrentData).status);
 /** The task whose code is running. Resources that the code leaves open, such as sockets, keep this small value alive. */
 const current = new AsyncLocalStorage<TaskPosition>();
-/** The secrets of all tasks so far, because tasks share the module's variables. */
+/** Masks the secrets of all tasks so far in every output, because the tasks share the variables of the plugin's module. */
 const secrets = new LearnedMask();
 let preparing: Promise<Prepared> | null = null;
 let waiting: Waiting[] = [];
-/** Tasks whose handlers have not settled. */
+/** The tasks whose handlers have returned a promise that has not settled. */
 const running = new Set<Job>();
-/** Tasks that were cancelled while their code was being loaded. */
+/** The tasks that were cancelled while the plugin's code was being loaded. */
 const dropped = new Set<string>();
 let underWay = 0;
-/** The number of tasks whose handlers have not settled long after their deadline. */
+/** The number of tasks whose handlers have ignored the signal, and still have not settled. */
 let stale = 0;
 let isSpent = false;
-/** Outcomes by frame, in the order in which the tasks ended. */
+/** The outcomes that have not been sent, by frame, in the order in which the tasks ended. */
 let ended = new Map<number, Outcome[]>();
 let beating: NodeJS.Timeout | null = null;
 
@@ -87,7 +87,7 @@ process.on('exit', confess);
 port.on('message', (given: GiveFrame | CancelTask) => ('cancel' in given ? cancel(given) : void take(given)));
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
-/** The thread is dying: notes the task that caused it, and sends the outcomes so far. */
+/** Called when the thread is dying: notes the task whose code ends it, and sends the outcomes so far. */
 function confess(): void {
   const place = current.getStore();
   if (place !== undefined) status.blame(place.ticket, place.task);
@@ -106,12 +106,12 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
     if (dropped.size > 0 && dropped.delete(`${ticket} ${task}`)) giveBack([{ open, task }]);
     else waiting.push({ open, task });
   }
-  // Sent first: if one of these tasks blocks the thread, earlier outcomes could not be sent any more.
+  // Sends earlier outcomes first: if one of the new tasks blocks the thread, they could not be sent any more.
   tell();
   enterWaiting();
 }
 
-/** Loads the handler once, since the thread runs one command. If the code could not be loaded, the next frame tries again. */
+/** Loads the handler once, because the thread runs only one command. If that fails, the next frame tries again. */
 function prepareOnce(frame: FrameReader): Promise<Prepared> {
   if (preparing === null) {
     status.isLoading = true;
@@ -179,7 +179,7 @@ function thrower(error: unknown): () => never {
   };
 }
 
-/** `answered` returns the handler's answer or throws its error. Reading an answer may run plugin code. */
+/** The result of a task. `answered` returns the handler's answer or throws its error. Reading an answer may run plugin code. */
 function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
   const aside = kit.close();
   status.enter(open.ticket, task);
@@ -195,14 +195,14 @@ function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
   }
 }
 
-/** A handler has settled after its deadline, which frees its place. */
+/** Called when the promise of a handler has settled. This frees the task's place. */
 function late(job: Job, answered: () => unknown): void {
   running.delete(job);
   over(job, answered);
   enterWaiting();
 }
 
-/** A handler has settled. An answer after the deadline is dropped. */
+/** Called when a handler has settled. Its answer is dropped if the deadline has passed or the task was cancelled. */
 function over(job: Job, answered: () => unknown): void {
   underWay--;
   if (job.timer !== null) clearTimeout(job.timer);
@@ -226,7 +226,7 @@ function timedOut({ open, kit }: Job): TaskResult {
   );
 }
 
-/** The deadline of a task has passed. */
+/** Called at the deadline of a task. */
 function expire(job: Job): void {
   endEarly(
     job,
@@ -237,8 +237,8 @@ function expire(job: Job): void {
 }
 
 /**
- * Ends a task early: tells its handler, and sends its outcome. If the handler has not settled after `patienceMs`, the thread takes no
- * further task.
+ * Ends a task before its handler has settled: tells the handler, and sends the task's outcome. If the handler has not settled after
+ * `patienceMs`, the thread takes no new tasks.
  */
 function endEarly(job: Job, tellHandler: () => void, patienceMs: number, settled: () => TaskResult): void {
   if (job.timer !== null) clearTimeout(job.timer);
@@ -248,7 +248,7 @@ function endEarly(job: Job, tellHandler: () => void, patienceMs: number, settled
   job.timer = setTimeout(outstay, patienceMs, job);
 }
 
-/** The handler has ignored the signal. */
+/** Called if a handler has ignored its signal: from now on the thread takes no new tasks. */
 function outstay(job: Job): void {
   job.timer = null;
   stale++;
@@ -262,7 +262,10 @@ function giveBack(unbegun: readonly Waiting[]): void {
   port.postMessage({ returned, isSpent } satisfies TasksReturned);
 }
 
-/** Cancels a task: it gets its outcome at once, and its handler is informed. The place stays taken until the handler settles. */
+/**
+ * Cancels a task. A task that has not begun is returned. A running one gets its outcome at once, and its handler is told; its place stays
+ * taken until the handler settles.
+ */
 function cancel({ cancel: ticket, task, reason }: CancelTask): void {
   const isWanted = ({ open, task: other }: Waiting) => open.ticket === ticket && other === task;
   const unbegun = waiting.filter(isWanted);

@@ -1,4 +1,4 @@
-// The deadline of the async handler that a thread awaits. One timer serves all handlers, and is set again only when it fires.
+// The deadline of the async handler that a thread of the pool awaits. One timer serves all handlers, and is set again only when it fires.
 
 import { Alarm } from '../../alarm.ts';
 import type { HandlerKit } from './handler-kit.ts';
@@ -7,7 +7,7 @@ export class Deadline {
   #waiting: { readonly atMs: number; readonly kit: HandlerKit } | null = null;
   readonly #alarm = new Alarm(() => this.#ring());
 
-  /** The value of the promise. At the deadline the kit's signal fires. If the handler still does not settle, its thread is replaced. */
+  /** Resolves as `answer` does. At the deadline the kit's signal fires; the host replaces the thread if the handler ignores that. */
   async race(answer: PromiseLike<unknown>, atMs: number, kit: HandlerKit): Promise<unknown> {
     this.#waiting = { atMs, kit };
     this.#alarm.set(atMs);

@@ -1,4 +1,4 @@
-// The second argument of a handler. Each part is created when it is first used, so that a no-op costs nothing.
+// The second argument of a handler. Each part is created when it is first used, so that it costs nothing if it is not.
 
 import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
 import type { HelperOutput } from '../wire/response.ts';
@@ -10,7 +10,7 @@ export class HandlerKit implements Helpers {
   #logs: LogLine[] | null = null;
   #spans: Span[] | null = null;
   #closed = false;
-  /** Why the signal has fired. */
+  /** Why the signal has fired; null if it has not. */
   #ended: DOMException | null = null;
 
   get signal(): AbortSignal {
@@ -23,7 +23,7 @@ export class HandlerKit implements Helpers {
     return (level, message) => {
       if (this.#closed) return;
       this.#logs ??= [];
-      // One line beyond the limit is kept, to show that some were cut.
+      // One line beyond the limit is kept. It shows `capLogs` (wire/response.ts) that lines were cut.
       if (this.#logs.length <= logLinesMax) this.#logs.push(readLog({ level, message: String(message) }, 'log'));
     };
   }
@@ -51,12 +51,12 @@ export class HandlerKit implements Helpers {
     };
   }
 
-  /** The deadline has passed. */
+  /** Called at the deadline: fires the signal. */
   expire(): void {
     this.#end(new DOMException('The deadline of the attempt has passed.', 'TimeoutError'));
   }
 
-  /** The job was cancelled. */
+  /** Called when the job is cancelled: fires the signal. */
   cancel(reason: string): void {
     this.#end(new DOMException(reason, 'AbortError'));
   }
@@ -66,7 +66,7 @@ export class HandlerKit implements Helpers {
     this.#controller?.abort(this.#ended);
   }
 
-  /** The attempt has ended: later output is dropped. Returns the output, or null. */
+  /** Called when the attempt has ended. Returns the handler's output so far, or null; later output is dropped. */
   close(): HelperOutput | null {
     this.#closed = true;
     if (this.#events === null && this.#logs === null && this.#spans === null) return null;

@@ -2,13 +2,13 @@
 import { constants } from 'node:os';
 import { statOf } from '../../processes/identity.ts';
 
-/** Refuses `process.kill` except for this process and its descendants, with the error that the system gives for another user's process. */
+/** Makes `process.kill` fail for every process except the host and its descendants, as if it belonged to another user. */
 export function guardKill(): void {
   const kill = process.kill.bind(process);
   process.kill = (pid, signal) => {
     const target = Math.abs(pid);
     if (!isOurs(target)) throw refusal(`process ${pid} is not a child of this plugin`);
-    // A killed host is restarted, but a stopped one would block everything that it runs.
+    // A plugin may kill the host, which is restarted then. But a stopped host would block everything that it runs.
     if (isHost(target) && (signal === 'SIGSTOP' || signal === constants.signals.SIGSTOP))
       throw refusal('a plugin must not stop the process that it shares with other plugins');
     return kill(pid, signal);
@@ -19,7 +19,7 @@ function refusal(why: string): Error {
   return Object.assign(new Error(`kill EPERM: ${why}`), { code: 'EPERM', syscall: 'kill' });
 }
 
-/** Whether the target is the host or its group, which also has the number 0. */
+/** Whether the number means the host or its process group. For `kill`, 0 is the caller's own group. */
 function isHost(pid: number): boolean {
   return pid === 0 || pid === process.pid;
 }

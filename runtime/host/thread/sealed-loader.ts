@@ -1,4 +1,4 @@
-// The module loader for Node before 22.15, which runs on a thread of its own. It verifies the modules that a plugin thread imports.
+// The module loader for Node before 22.15. It runs on a thread of its own, and verifies the modules that a plugin thread imports.
 import type { InitializeHook, LoadHook } from 'node:module';
 import { type SealedDirectory, verifyLoaded } from '../wire/digests.ts';
 

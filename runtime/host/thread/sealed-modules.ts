@@ -1,4 +1,4 @@
-// Makes a plugin thread verify the modules of sealed plugins while loading them: exactly the verified bytes run.
+// Makes a plugin thread verify the modules of sealed plugins (those with `digests`) while it loads them: exactly the verified bytes run.
 import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { createRequire, type LoadFnOutput, type LoadHookContext, register } from 'node:module';
@@ -10,12 +10,12 @@ type Load = (
   context: LoadHookContext,
   next: (url: string, context: LoadHookContext) => LoadFnOutput,
 ) => LoadFnOutput;
-/** Available from Node 22.15: hooks for every module that is imported or required. */
+/** Registers hooks for every module that is imported or required. Undefined before Node 22.15. */
 const { registerHooks } = nodeModule as { registerHooks?: (hooks: { load: Load }) => void };
 
 type Loader = (module: { _compile(source: string, path: string): void; exports: unknown }, path: string) => void;
 
-/** Registers the loader for this thread. Does nothing if no plugin is sealed. */
+/** From now on this thread verifies modules of sealed plugins. Does nothing if no plugin is sealed. */
 export function verifyModules(plugins: readonly HostedPlugin[]): void {
   const sealed = plugins.flatMap(({ directory, digests }) => (digests === undefined ? [] : [{ directory, digests }]));
   if (sealed.length === 0) return;
@@ -27,7 +27,7 @@ export function verifyModules(plugins: readonly HostedPlugin[]): void {
   }
 }
 
-/** Before Node 22.15 the loader does not see modules that `createRequire` or a package in node_modules requires. */
+/** Verifies modules that `createRequire`, or a package in node_modules, requires. Before Node 22.15 the module loader does not see them. */
 function verifyRequired(sealed: readonly SealedDirectory[]): void {
   const loaders = createRequire(import.meta.url).extensions as unknown as { [extension: string]: Loader };
   const guard = (
@@ -48,6 +48,6 @@ function verifyRequired(sealed: readonly SealedDirectory[]): void {
   guard('.json', (module, _, text) => {
     module.exports = JSON.parse(text);
   });
-  // The operating system loads such a file by its path.
+  // An addon is verified, too, but the operating system then reads its file again, by its path.
   guard('.node', (module, path) => addon!(module, path));
 }

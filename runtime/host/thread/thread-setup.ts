@@ -1,4 +1,4 @@
-// Code that both kinds of plugin threads use: they start, load a handler, and tell the time.
+// Code that both kinds of plugin threads share (thread.ts, concurrent-thread.ts): their start, the loading of handlers, and the time.
 
 import { syncBuiltinESMExports } from 'node:module';
 import threads, { type MessagePort, workerData } from 'node:worker_threads';
@@ -10,10 +10,10 @@ import { guardKill } from './kill-guard.ts';
 import { verifyModules } from './sealed-modules.ts';
 import { loadTypeScript } from './typescript.ts';
 
-/** The data that every thread starts with. */
+/** The data that every plugin thread gets at its start. */
 export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 
-/** The handler of a command and the check of its payloads; if there is no handler, the result of each of its tasks. */
+/** The handler of a command and the check of its payloads. If there is no handler, `refused` is the result of each task. */
 export type Prepared =
   | { readonly handler: AnyHandler; readonly check: PayloadCheck | null; readonly refused: null }
   | { readonly handler: null; readonly check: null; readonly refused: TaskResult };
@@ -27,10 +27,10 @@ guardKill();
 verifyModules(plugins);
 loadTypeScript(plugins);
 const checks = new PayloadChecks();
-/** Wall time minus the thread's own steady clock. */
+/** The difference between the wall clock and the thread's steady clock, `performance.now`. */
 let epochMs = Date.now() - performance.now();
 
-/** Loads the plugin's code unless it is loaded already. */
+/** Finds the handler of a command. Loads the plugin's code first if this thread has not loaded it. */
 export async function prepare(plugin: HostedPlugin, command: string): Promise<Prepared> {
   hidePort();
   try {
@@ -49,7 +49,7 @@ function refuse(refused: TaskResult): Prepared {
   return { handler: null, check: null, refused };
 }
 
-/** Hides the thread's port from plugin code, which could otherwise forge outcomes or close the port. */
+/** Hides the thread's port from plugin code. Otherwise plugin code could forge outcomes or close the port. */
 function hidePort(): void {
   if (threads.parentPort === null) return;
   (threads as { parentPort: MessagePort | null }).parentPort = null;
@@ -67,7 +67,7 @@ export function isNothing(answer: unknown): boolean {
   return Object.getPrototypeOf(answer) === Object.prototype;
 }
 
-/** Follows changes of the wall clock. */
+/** Adjusts `epochMs` if the wall clock was set. */
 export function followWallClock(): void {
   const drift = Date.now() - performance.now() - epochMs;
   if (Math.abs(drift) > 2) epochMs += drift;
@@ -76,7 +76,7 @@ export function followWallClock(): void {
 let textOfMs = 0;
 let text = '';
 
-/** A time of the thread's steady clock as RFC 3339. */
+/** Converts a time of `performance.now` to a wall time as RFC 3339. */
 export function deadlineText(atMs: number): string {
   const wallMs = Math.floor(epochMs + atMs);
   if (wallMs !== textOfMs) {

@@ -20,17 +20,17 @@ import { Deadline } from './deadline.ts';
 import { HandlerKit } from './handler-kit.ts';
 import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare } from './thread-setup.ts';
 
-/** The thread has loaded its own code: from now on it can be stopped safely. */
+/** Reports that the thread has loaded its own code. From now on it can be stopped safely. */
 export type Loaded = { readonly loaded: number };
-/** An outcome that did not fit into the frame's memory. */
+/** Reports an outcome that did not fit into the memory of its frame (wire/shared-frame.ts). */
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
 
-/** To the thread: cancels a task. `cancel` is the id of its frame. */
+/** Tells a thread to cancel a task. `cancel`: the id of its frame; for a concurrent thread, the frame's ticket. */
 export type CancelTask = { readonly cancel: number; readonly task: number; readonly reason: string };
 
 const port = threads.parentPort!;
 const deadline = new Deadline();
-/** The running task: its frame, its position there, and its helpers. */
+/** The latest task with an async handler: its frame, its position there, and its helpers. */
 let current: { readonly frameId: number; readonly task: number; readonly kit: HandlerKit } | null = null;
 
 port.on('message', (message: CancelTask | object) => {
@@ -40,7 +40,7 @@ port.on('message', (message: CancelTask | object) => {
 
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
-/** The task that piscina runs: one frame. */
+/** Runs the tasks of one frame. Piscina calls this function for each frame that the thread is given. */
 export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   const slot = new SharedFrame(shared);
   slot.enter('loading', threadId);
@@ -101,7 +101,7 @@ function publish(
   const outcome = outcomeOfRun(task, settled, startedMs, endedMs);
   if (!slot.publish(outcome)) {
     const written = encodeOutcomes([outcome]);
-    // Transferred, not copied: it may be large.
+    // Its memory is transferred to the main thread instead of copied, because it may be large.
     port.postMessage({ frameId, written } satisfies LateOutcome, [written.buffer as ArrayBuffer]);
   }
   slot.countAnswered();

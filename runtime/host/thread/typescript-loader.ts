@@ -1,10 +1,10 @@
-// Module loader for worker plugins in TypeScript, for Node before 22.18: blanks out types, as newer versions do by themselves.
+// The module loader for worker plugins in TypeScript, for Node before 22.18. It blanks out types, as newer versions of Node do.
 import type { LoadHook } from 'node:module';
 import { transformSync } from '@swc/wasm-typescript';
 
 export const load: LoadHook = async (url, context, nextLoad) => {
   if (!/\.m?ts(\?|$)/.test(url)) return nextLoad(url, context);
-  // With the format given, Node does not reject the unknown extension.
+  // Because the format is given, Node does not reject the extension, which it does not know.
   const module = await nextLoad(url, { ...context, format: 'module' });
   const text = Buffer.from(module.source as Uint8Array).toString();
   try {

@@ -1,17 +1,17 @@
-// Checks the bodies of outcomes that arrive from a host, where plugin code may have manipulated anything in the process. After this
-// check the ledger can read every part of a body safely.
+// Checks the bodies of outcomes that arrive from a host. Plugin code runs in the host's process, and may have manipulated anything there.
+// After this check, a wrong body can harm only its own job or run.
 
 import { isParted } from '../../parted.ts';
 import { endWithin, listCount, mapCount } from '../../splice.ts';
 import { type Body, parts } from './outcome.ts';
 
 /**
- * Packed values up to this size are checked completely, at about 10 ns per byte. Of larger and deflated values only the length is
- * checked: if such a value is invalid, reading it fails, which affects only its own job or run.
+ * Packed values up to this size are checked completely, at about 10 ns per byte. Of a larger one only the length and the first byte are
+ * checked, and of a deflated one only the length. If such a value is invalid, reading it fails, which affects only its own job or run.
  */
 export const checkedBytesMax = 2 ** 20;
 
-/** For each part, in the order of `parts`: whether it may be deflated, and its type. */
+/** What a part must be like: whether it may be deflated, and its type. `shapes` has the shape of each part, in the order of `parts`. */
 type Shape = { readonly mayDeflate: boolean; readonly is: 'text' | 'value' | 'list' | 'map' };
 const shapes: readonly Shape[] = parts.map(part => {
   if (part === 'error' || part === 'stderr') return { mayDeflate: false, is: 'text' };
@@ -48,7 +48,7 @@ function checkPart(body: Body, at: number, end: number, place: number, isDeflate
   const { mayDeflate, is } = shapes[place]!;
   if (isDeflated && !mayDeflate) throw new RangeError(`${parts[place]} may not be deflated`);
   if (isDeflated || is === 'text') return;
-  // Values in parts begin with this byte. One from a host could refer to any stored value.
+  // A value in parts is refused: from a host, it could refer to any stored value.
   if (isParted(body.subarray(at, end))) throw new RangeError(`${parts[place]} is not one packed value`);
   if (end - at <= checkedBytesMax && !isOneValue(body, at, end))
     throw new RangeError(`${parts[place]} is not one packed value`);
@@ -60,7 +60,7 @@ function isOneValue(body: Body, at: number, end: number): boolean {
   try {
     return at < end && endWithin(body, at, end) === end;
   } catch {
-    // The bytes are not a value, or it ends too early.
+    // The bytes are no packed value, or are cut off.
     return false;
   }
 }

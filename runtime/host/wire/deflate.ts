@@ -1,11 +1,11 @@
-// The host deflates large parts of a response, which costs less than sending and storing them in full.
+// Deflates large parts of a response, in the host. This costs less than sending and storing them in full.
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
-/** Smaller values are kept as they are. */
+/** The minimum length of a value that is deflated. */
 export const deflatedBytesMin = 64 * 2 ** 10;
-/** Larger values are kept as they are, too: inflating one blocks the reading thread, for about 3 ms per MB. */
+/** The maximum length of a value that is deflated: inflating it blocks the thread that reads it, for about 3 ms per MB. */
 export const deflatedBytesMax = 4 * 2 ** 20;
-/** If the first bytes of a value do not shrink to half, it is kept as it is. Trying the whole value would take about 20 ms per MB. */
+/** If this many first bytes of a value do not shrink to half, it is not deflated. Trying the whole value would take about 20 ms per MB. */
 const sampleBytes = 16 * 2 ** 10;
 const level = 1;
 /** The size of the pieces that zlib makes and joins. */

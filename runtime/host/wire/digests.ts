@@ -9,7 +9,7 @@ import type { Digests, HostedPlugin } from './plugin-host.ts';
 /** A plugin's directory, with links resolved, and the digests of its files. */
 export type SealedDirectory = { readonly directory: string; readonly digests: Digests };
 
-/** Rejects if the entrypoint has changed since it was locked. */
+/** Rejects if the plugin is sealed and its entrypoint has changed since it was locked. */
 export async function verifyEntrypoint({ directory, entrypoint, digests }: HostedPlugin): Promise<void> {
   if (digests === undefined) return;
   const hash = createHash('sha256');
@@ -17,7 +17,7 @@ export async function verifyEntrypoint({ directory, entrypoint, digests }: Hoste
   if (hash.digest('hex') !== digests[entrypoint]) throw new Error(`${entrypoint} has changed since it was locked`);
 }
 
-/** Throws if these bytes differ from those locked under the path. */
+/** Throws if `sealed`, the digest in the lock, is not that of the source. `path` is for the message. */
 export function verifySource(path: string, sealed: string, source: NonNullable<LoadFnOutput['source']>): void {
   const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source;
   const found = createHash('sha256').update(bytes).digest('hex');
@@ -25,8 +25,8 @@ export function verifySource(path: string, sealed: string, source: NonNullable<L
 }
 
 /**
- * The expected hash of the file. Null: it is in none of the directories, or in node_modules, where nothing is sealed. Throws for a file
- * that is not in the lock.
+ * The digest that the file must have. Null: it need not be verified, because it is in none of the directories, or is in node_modules and
+ * not in the lock. Throws for any other file that is not in the lock.
  */
 export function sealedHash(directories: readonly SealedDirectory[], path: string): string | null {
   const home = directories.find(({ directory }) => path.startsWith(directory + sep));
@@ -37,13 +37,13 @@ export function sealedHash(directories: readonly SealedDirectory[], path: string
   throw new Error(`${path} is not in the lock`);
 }
 
-/** The module that a loader found, verified. It contains the source, so that exactly the verified bytes run. */
+/** Verifies a module that a loader has found, and returns it with its source, so that exactly the verified bytes run. */
 export function verifyLoaded(directories: readonly SealedDirectory[], url: string, loaded: LoadFnOutput): LoadFnOutput {
   if (!url.startsWith('file:')) return loaded;
   const path = fileURLToPath(url);
   const sealed = sealedHash(directories, path);
   if (sealed === null) return loaded;
-  // CommonJS modules may arrive without their source, and would be read again after the check.
+  // A CommonJS module may arrive without its source. Node would then read the file again after the check.
   const source = loaded.source ?? readFileSync(path);
   verifySource(path, sealed, source);
   return { ...loaded, source };

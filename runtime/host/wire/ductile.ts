@@ -4,7 +4,7 @@ import { isObject } from '../../json-value.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import type { FrameGroup } from './frame.ts';
 
-/** Adds the names that such plugins expect to the context. A job outside of a pipeline has no pipeline and no step. */
+/** Adds the entries that such plugins expect to the context. A job outside of a pipeline has neither pipeline nor step. */
 export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: FrameGroup): void {
   context['ductile_plugin'] = plugin;
   context['ductile_route_depth'] = group.depth;
@@ -13,8 +13,8 @@ export function nameForDuctile(context: { [key: string]: Json }, plugin: string,
 }
 
 /**
- * The data of an event, with the top level of the baggage added where the data has no such key. `context` is in the form of the
- * contract.
+ * Returns the data of an event, with those top-level entries of the baggage added whose keys the data does not have. `context`: the
+ * context of the request, before `nameForDuctile`.
  */
 export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   if (!isObject(payload)) return payload;
@@ -22,7 +22,7 @@ export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   return { ...(baggage as JsonObject), ...payload };
 }
 
-/** Adds the `result` of an answer to the payload of every event that has none. An answer that breaks the contract is not changed. */
+/** Adds the answer's `result` to the payload of each event that has no `result`. An answer that breaks the contract is not changed. */
 export function answerOfDuctile(answer: unknown): unknown {
   if (!isObject(answer)) return answer;
   const { result, events } = answer;

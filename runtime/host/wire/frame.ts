@@ -1,7 +1,8 @@
-// A frame of tasks on the wire: written by the ledger thread, read by the host.
+// A frame of tasks on the wire: written by the ledger thread, read by the host. Its layout, with sizes in bytes:
 //
-//   frame id (8) | generation (4) | plugin (4) | tasks (4) | header (4) | deadline ms (8) | secrets (4) | runner (2)
-//   | concurrency (2) | attempts (4 a task) | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
+//   frame id (8) | generation (4) | plugin (4) | number of tasks (4) | length of the header (4) | deadline in ms (8)
+//   | length of the secrets (4) | runner (2) | concurrency (2) | attempts (4 a task) | payload lengths (4 a task)
+//   | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
 import { formatId, jobIdBytes } from '../../ids.ts';
 import { pack, unpack } from '../../packing.ts';
 import { checkParts, chunksOf, isParted, lengthOf, type PartReader, wholeOf } from '../../parted.ts';
@@ -15,29 +16,35 @@ type Header = {
 };
 type GroupHeader = Omit<TaskGroup, 'context'> & { readonly contextBytes: number };
 
-/** The part of a frame that the host's main thread reads. */
+/** The fields of a frame that the host's main thread reads. */
 export type FrameHead = {
   readonly frameId: number;
   readonly generation: number;
-  /** The position in the list of configured plugins. */
+  /** The position of the plugin instance in the list of plugins that the host was configured with. */
   readonly plugin: number;
   readonly count: number;
   readonly deadlineMs: number;
-  /** Read only by hosts for frames with runners. */
+  /** `runner` and `concurrency` are read only by hosts that take frames with runners. */
   readonly runner: number;
   readonly concurrency: number;
-  /** Packed; null: there are none. */
+  /** The secrets of the plugin, packed; null if there are none. */
   readonly secrets: Uint8Array | null;
 };
 
 const fixedBytes = 40;
-/** Stands for "no runner" on the wire. */
+/** The runner number on the wire of a frame without a runner. */
 const noRunner = 0xffff;
 
-/** A larger payload at the end of its frame is sent separately, without copying. A payload in parts is read while it is sent. */
+/**
+ * If the last payload of a frame has at least this length, it is sent separately, without copying it. If it is in parts, these are read
+ * only when they are sent.
+ */
 const ownBytesMin = 2 ** 20;
 
-/** The frame as a message. `plugin` is the instance's position in the list of `generation`. Throws if a payload cannot be read. */
+/**
+ * Encodes a frame as a message. `plugin`: the position of the instance in the list of plugins of this generation. Throws if a payload
+ * cannot be read.
+ */
 export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): Message {
   const { groups, attempts, state, secrets, ids, parts = noParts } = frame;
   const count = frame.payloads.length;
@@ -107,15 +114,15 @@ export function frameHead(bytes: Buffer): FrameHead {
   };
 }
 
-/** The fields that the tasks of a group share. */
+/** The fields that neighbouring tasks of a frame have in common. */
 export type FrameGroup = Omit<TaskGroup, 'count'> & {
-  /** The first task after the group. */
+  /** The position of the first task after those tasks. */
   readonly end: number;
 };
 
 type Secrets = { readonly [name: string]: string };
 
-/** Reads a frame; each part is decoded when it is first used. */
+/** Reads a frame. Payloads, contexts and secrets are not decoded before they are used. */
 export class FrameReader {
   readonly head: FrameHead;
   readonly command: string;
@@ -158,7 +165,7 @@ export class FrameReader {
     this.#payloadsAt = at;
   }
 
-  /** The secrets, in a new object for each task, because plugin code may change it. */
+  /** The secrets in a new object. Each task gets one of its own, because plugin code may change it. */
   freshSecrets(): Secrets | null {
     if (this.secrets === null) return null;
     this.#unpackedSecrets ??= unpack<Secrets>(this.secrets);
@@ -180,7 +187,7 @@ export class FrameReader {
     return this.#bytes.subarray(this.#payloadsAt + start, this.#payloadsAt + this.#payloadEnds[task]!);
   }
 
-  /** Tasks must be read in order. */
+  /** The common fields of the task and its neighbours. Must be called with tasks in ascending order. */
   group(task: number): FrameGroup {
     while (task >= this.#groups[this.#group]!.end) this.#group++;
     return this.#groups[this.#group]!;

@@ -1,12 +1,12 @@
 // The argument and the control messages of a plugin host's process.
 import type { HostedPlugin, Runtime } from './plugin-host.ts';
 
-/** The descriptor from which the host reads its key, and nothing else. */
+/** The descriptor from which the host reads its key (message.ts), and nothing else. */
 export const keyFd = 0;
-/** The descriptor of the pipe. */
+/** The descriptor of the pipe between the host and the ledger thread. */
 export const pipeFd = 3;
 
-/** The first argument, as JSON. */
+/** What the process gets as its first argument, as JSON. */
 export type HostSetup = {
   readonly name: string;
   readonly threads: number;
@@ -15,9 +15,9 @@ export type HostSetup = {
   readonly runDirectory: string;
   /** The umask of the host and its plugins; absent: unchanged. */
   readonly umask?: number | undefined;
-  /** A part of the names of the host's pid files. */
+  /** The id of the host, which is a part of the names of its pid files (PidFiles). */
   readonly marksId: string;
 };
-/** The bodies of the messages with these names, which are packed on the wire. */
+/** The bodies of the messages `configure` and `stop`. On the wire they are packed. */
 export type Configure = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 export type Stop = { readonly graceMs: number };

@@ -1,23 +1,23 @@
-// Masks replace the secrets of a plugin in its output by their names.
+// A mask replaces the secrets of a plugin in its output by their names.
 import { unpack } from '../../packing.ts';
 import { spellingsOf } from './spellings.ts';
 
-/** A spelling of a value, and its replacement. */
+/** A spelling of a secret (spellings.ts), and its replacement. */
 type Form = { readonly text: string; readonly mark: string };
 type Hit = { readonly at: number; end: number; readonly mark: string };
 
 export class Mask {
-  /** Longest first. */
+  /** The spellings of all secrets, the longest first. */
   readonly #forms: readonly Form[];
   readonly #numbers: ReadonlyMap<string, string>;
-  /** The forms as bytes, created when a stream is first cut. */
+  /** The spellings as bytes. Created when a stream is first cut. */
   #streamed: readonly Buffer[] | null = null;
-  /** The length of the shortest form, in characters. */
+  /** The length of the shortest spelling, in characters. */
   readonly #charsMin: number;
-  /** The length of the longest form, in bytes. */
+  /** The length of the longest spelling, in bytes. */
   readonly bytesMax: number;
 
-  /** Name and value of each secret. */
+  /** `secrets`: the name and value of each secret. */
   constructor(secrets: Iterable<readonly [name: string, value: string]>) {
     const marks = new Map<string, string>();
     const numbers = new Map<string, string>();
@@ -47,9 +47,9 @@ export class Mask {
 
   static #last: { readonly packed: Buffer; readonly mask: Mask } | null = null;
 
-  /** Masks from left to right, with the longest form at each position. Overlapping forms are masked, too. */
+  /** Masks a text from left to right, at each position with the longest spelling. Overlapping spellings are masked, too. */
   text(text: string): string {
-    // Most texts, such as keys and words of the contract, are shorter than every form.
+    // Most texts, such as keys and words of the contract, are shorter than every spelling.
     if (text.length < this.#charsMin) return text;
     const hits: Hit[] = [];
     for (const form of this.#forms) if (form.text.length <= text.length) addHits(form, text, hits);
@@ -69,8 +69,8 @@ export class Mask {
   }
 
   /**
-   * A position at which an unfinished stream may be cut: no value crosses it, and an end that may be the beginning of a value comes
-   * after it.
+   * A position at which an unfinished stream can be cut. No secret crosses it. If the bytes end with what may be the beginning of a secret,
+   * the position is before that beginning.
    */
   cutOf(bytes: Buffer): number {
     this.#streamed ??= this.#forms.map(({ text }) => Buffer.from(text));
@@ -86,7 +86,7 @@ export class Mask {
     return cut;
   }
 
-  /** Masks a plain value and its keys. A number whose digits are a secret becomes text. */
+  /** Masks all texts and keys in a plain value. A number whose digits are a secret is replaced by the secret's name. */
   value(plain: unknown): unknown {
     switch (typeof plain) {
       case 'string':
@@ -109,7 +109,7 @@ export class Mask {
 
 export type UnknownFields = { readonly [name: string]: unknown };
 
-/** The same list if nothing in it changes, since most output contains no secret. */
+/** Maps the items of a list. Returns the same list if no item changes, which is usual: most output contains no secret. */
 export function mapList(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
   let mapped: unknown[] | null = null;
   for (let place = 0; place < list.length; place++) {
@@ -120,7 +120,7 @@ export function mapList(list: readonly unknown[], map: (item: unknown) => unknow
   return mapped ?? list;
 }
 
-/** The same object if nothing in it changes. */
+/** Maps the values and the names of an object. Returns the same object if nothing changes. */
 export function mapFields(
   fields: UnknownFields,
   map: (value: unknown, name: string) => unknown,
@@ -139,7 +139,7 @@ export function mapFields(
   return entries === null ? fields : Object.fromEntries(entries);
 }
 
-/** The offset at which the bytes end with the beginning of the form, or else their length. */
+/** The offset from which on the bytes are the beginning of the spelling; the length of the bytes if there is no such offset. */
 function openingOf(form: Buffer, bytes: Buffer): number {
   let at = Math.max(0, bytes.length - form.length + 1);
   for (; at < bytes.length; at++) {
@@ -150,7 +150,7 @@ function openingOf(form: Buffer, bytes: Buffer): number {
   return bytes.length;
 }
 
-/** Adds the occurrences of a form in a text. Overlapping occurrences are merged. */
+/** Adds the occurrences of a spelling in a text to `hits`. Overlapping occurrences are merged. */
 function addHits({ text: form, mark }: Form, text: string, hits: Hit[]): void {
   let last: Hit | null = null;
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) {
@@ -163,7 +163,7 @@ function addHits({ text: form, mark }: Form, text: string, hits: Hit[]): void {
   }
 }
 
-/** Masks the secrets of the latest frames, in output that belongs to no frame, such as printed lines. */
+/** Masks the secrets of all recent frames. For output that cannot be assigned to one frame, such as printed lines. */
 export class LearnedMask {
   readonly #values = new Map<string, string>();
   readonly #seen = new Set<string>();
@@ -178,11 +178,11 @@ export class LearnedMask {
       this.#values.delete(value);
       this.#values.set(value, name);
     }
-    // A forgotten value may belong to a known frame: the next such frame must be learned again.
+    // A forgotten value may belong to secrets in `#seen`. These must be learned again when they come again.
     if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
     this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);
-    // A process for one attempt has one frame, whose mask exists already.
+    // If these are the only secrets, as for a process for one attempt, the mask of their frame is used.
     this.#mask = this.#seen.size === 1 && this.#values.size === secrets.length ? Mask.of(packed) : null;
   }
 
@@ -190,7 +190,7 @@ export class LearnedMask {
     return this.mask?.text(text) ?? text;
   }
 
-  /** Null if no secret is known. */
+  /** The mask of all known secrets; null if there are none. */
   get mask(): Mask | null {
     if (this.#values.size > 0) this.#mask ??= new Mask(Array.from(this.#values, ([value, name]) => [name, value]));
     return this.#mask;
@@ -200,7 +200,7 @@ export class LearnedMask {
 const seenMax = 256;
 const valuesMax = 1024;
 
-/** Drops the oldest entries beyond `sizeMax`. Returns whether there were any. */
+/** Drops the oldest entries until `sizeMax` are left. Returns whether any was dropped. */
 function forgetOldest(from: Set<string> | Map<string, string>, sizeMax: number): boolean {
   const isOver = from.size > sizeMax;
   for (const oldest of from.keys()) {

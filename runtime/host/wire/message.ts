@@ -1,6 +1,7 @@
 // Messages on the pipe between the ledger thread and a plugin host: length (4, little endian) | kind (1) | body.
 //
-// Messages from the host begin with its key. Plugin code can write to every descriptor of its process, but is not given the key.
+// Each message from the host begins with the host's key. Plugin code can write to every descriptor of its process, but does not get the
+// key, so it cannot forge a message.
 
 /** First the messages to the host, then those to the ledger thread. */
 const kinds = [
@@ -20,12 +21,12 @@ const kinds = [
 export type MessageKind = (typeof kinds)[number];
 
 /**
- * A message to be sent. The bytes after its head are read when the pipe has room for them. Each call of `more` reads them from the
- * beginning.
+ * A message to be sent. `more` yields the bytes after the head, piece by piece: each piece is read when the pipe has room for it. Each
+ * call of `more` begins with the first piece.
  */
 export type Message = { readonly head: Uint8Array; readonly more?: () => Iterable<Uint8Array> };
 
-/** The length of a host's key, which cannot be guessed. */
+/** The length of a host's key. A random key of this length cannot be guessed. */
 export const keyBytes = 16;
 const noKey = Buffer.alloc(0);
 const headBytes = 5;
@@ -33,7 +34,7 @@ const headBytes = 5;
 const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
-/** A message with room for a body of `bodyBytes`, which starts at the returned offset. The last `apart` bytes are sent separately. */
+/** A message for a body of `bodyBytes`, which starts at offset `bodyAt`. It has no room for the last `apart` bytes: they are sent apart. */
 export function allocateMessage(kind: MessageKind, bodyBytes: number, apart = 0): { message: Buffer; bodyAt: number } {
   const message = Buffer.allocUnsafe(headBytes + bodyBytes - apart);
   message.writeUInt32LE(bodyBytes, 0);
@@ -47,11 +48,11 @@ export function encodeMessage(kind: MessageKind, body: Uint8Array): Buffer {
   return message;
 }
 
-/** Cuts a stream of chunks into messages, each of which begins with the key. Bodies that lie within a chunk are views of it. */
+/** Cuts a stream of chunks into messages. Each message must begin with the key. A body that lies within a chunk is a view of the chunk. */
 export class MessageReader {
   readonly #key: Buffer;
   readonly #take: (kind: MessageKind, body: Buffer) => void;
-  /** The incomplete head at the end of the last chunk. */
+  /** The incomplete key and head at the end of the last chunk. */
   #rest: Buffer | null = null;
   /** An incomplete body, which spans several chunks. */
   #body: Buffer | null = null;
@@ -63,7 +64,7 @@ export class MessageReader {
     this.#take = take;
   }
 
-  /** Throws if the bytes are not a message; nothing can be read after them. */
+  /** Throws if the bytes are not a message. After that, nothing more can be read from the stream. */
   push(next: Buffer): void {
     const chunk = this.#rest === null ? next : Buffer.concat([this.#rest, next]);
     this.#rest = null;

@@ -8,11 +8,11 @@ import { emptyBody } from './outcome.ts';
 import { type Outcome, type Verdict, verdicts } from './plugin-host.ts';
 import type { TaskResult } from './response.ts';
 
-/** Task (4) | verdict (1) | permanent (1) | body length (4) | run µs (4) | started µs (8). */
+/** The length of the head of an outcome: task (4) | verdict (1) | permanent (1) | body length (4) | run µs (4) | started µs (8). */
 export const outcomeHeadBytes = 22;
 const runUsMax = 0xffff_ffff;
 
-/** The outcome of a task. `startedUs` is in steady time until the ledger thread has read it. */
+/** The outcome of a task. `startedUs` is a steady time; the ledger thread converts it to wall time when it reads the outcome. */
 export function outcomeOf(
   task: number,
   { verdict, permanent, body }: TaskResult,
@@ -32,7 +32,7 @@ export function outcomeOfRun(
   return outcomeOf(task, result, steadyUs(startedMs), Math.round((endedMs - startedMs) * 1000));
 }
 
-/** Writes one outcome and returns its end. An empty body takes no bytes. */
+/** Writes an outcome at `at` and returns its end. An empty body takes no bytes. */
 export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number {
   const { task, verdict, permanent, startedUs, runUs, body } = outcome;
   const bodyBytes = body === emptyBody ? 0 : body.length;
@@ -45,14 +45,14 @@ export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number
   return bodyBytes === 0 ? at + outcomeHeadBytes : copyBytes(into, at + outcomeHeadBytes, body);
 }
 
-/** The head of a message with encoded outcomes. The outcomes are sent after it without copying, because they may be large. */
+/** The two pieces of a message: its head, and the encoded outcomes, which are not copied because they may be large. */
 export function outcomesMessage(frameId: number, written: Uint8Array): readonly [head: Buffer, written: Uint8Array] {
   const { message, bodyAt } = allocateMessage('outcomes', 8 + written.length, written.length);
   message.writeDoubleLE(frameId, bodyAt);
   return [message, written];
 }
 
-/** Concatenated outcomes in a buffer of their own, which can be transferred. */
+/** Encodes outcomes one after the other. Their buffer contains nothing else, so it can be transferred to another thread. */
 export function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
   const length = outcomes.reduce((sum, { body }) => sum + outcomeHeadBytes + body.length, 0);
   const bytes = Buffer.allocUnsafeSlow(length);
@@ -61,14 +61,14 @@ export function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
   return bytes.subarray(0, at);
 }
 
-/** The tasks of encoded outcomes. */
+/** The positions of the tasks to which encoded outcomes belong. */
 export function* tasksOf(written: Uint8Array): Iterable<number> {
   const view = new DataView(written.buffer, written.byteOffset, written.byteLength);
   for (let at = 0; at < written.length; at += outcomeHeadBytes + view.getUint32(at + 6, true))
     yield view.getUint32(at, true);
 }
 
-/** `wallUs` converts steady time to wall time. Throws if the bytes are not outcomes. */
+/** Decodes a message with outcomes. `wallUs` converts steady time to wall time. Throws if the bytes are not valid outcomes. */
 export function readOutcomes(
   body: Buffer,
   wallUs: (steadyUs: number) => number,
@@ -106,7 +106,7 @@ export function returnedMessage(frameId: number, first: number, end: number, alo
   return message;
 }
 
-/** A message about a task to be stopped: `cancel` from the ledger thread, `cancelling` as the host's confirmation. */
+/** A message about the cancel of a task: `cancel` asks the host for it, and `cancelling` is the host's confirmation. */
 export function taskMessage(kind: 'cancel' | 'cancelling', frameId: number, task: number, reason = ''): Buffer {
   const text = Buffer.from(reason);
   const { message, bodyAt } = allocateMessage(kind, 12 + text.length);
@@ -116,17 +116,17 @@ export function taskMessage(kind: 'cancel' | 'cancelling', frameId: number, task
   return message;
 }
 
-/** Throws if the bytes do not identify a task. */
+/** Decodes the body of such a message. Throws if the bytes do not identify a task. */
 export function readTask(body: Buffer): { frameId: number; task: number; reason: string } {
   return { frameId: body.readDoubleLE(0), task: body.readUInt32LE(8), reason: body.subarray(12).toString() };
 }
 
-/** Frame id (8) | first task (4) | end of the tasks (4) | `alone` (1). */
+/** The length of the body of a message `returned`: frame id (8) | first task (4) | end of the tasks (4) | `alone` (1). */
 const returnedBytes = 17;
-/** More tasks than a frame can have. */
+/** The maximum number of tasks in a message `returned`. No frame has as many. */
 const tasksMax = 0xffff;
 
-/** Throws if the bytes do not identify tasks. */
+/** Decodes the body of a message `returned`. Throws if the bytes do not identify tasks. */
 export function readReturned(body: Buffer): { frameId: number; tasks: number[]; alone: boolean } {
   const first = body.readUInt32LE(8);
   const end = body.readUInt32LE(12);

@@ -11,7 +11,7 @@ import { deflate, deflatedBytesMin, inflate } from './deflate.ts';
 /** The parts that a host may send. Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
 export const parts = ['result', 'events', 'state_updates', 'logs', 'error', 'stderr', 'spans'] as const;
 export type HostPart = (typeof parts)[number];
-/** Only runs have `counts`, a packed value: how the jobs inside ended. */
+/** Only the body of a run has `counts`, a packed value: how the jobs of the run ended. */
 export type Part = HostPart | 'counts';
 export type Parts = { readonly [P in Part]?: Uint8Array | undefined };
 
@@ -20,7 +20,7 @@ export type Body = Uint8Array;
 
 export const emptyBody: Body = Uint8Array.of(0);
 
-/** The part's bit in the mask. Written out, because it is used several times per job and a lookup by name would be slow. */
+/** The part's bit in the mask. The cases are written out because a lookup by name would be slow, and is needed several times for a job. */
 function bitOf(part: Part): number {
   switch (part) {
     case 'result':
@@ -42,17 +42,17 @@ function bitOf(part: Part): number {
   }
 }
 
-/** The parts worth deflating: the others are small, or the ledger reads them. */
+/** The parts that are deflated if they are large. The others are usually small, or the ledger reads them. */
 const deflatedParts: readonly Part[] = ['result', 'events', 'logs'];
-/** A bit in the last byte of a length. */
+/** The bit in the last byte of a length that says that the part is deflated. */
 const deflatedFlag = 0x80;
 
-/** The values in the order of their bits. */
+/** The values of all parts, in the order of the parts' bits. */
 function valuesOf({ result, events, state_updates, logs, error, stderr, spans, counts }: Parts) {
   return [result, events, state_updates, logs, error, stderr, spans, counts];
 }
 
-/** The total length of all parts, without the head. */
+/** The total length of the parts, without the head of the body. */
 export function partsBytes(given: Parts): number {
   let bytes = 0;
   for (const value of valuesOf(given)) if (value !== undefined) bytes += value.length;
@@ -63,7 +63,7 @@ export function encodeBody(given: Parts): Body {
   return encodeValues(valuesOf(given), 0);
 }
 
-/** Like `encodeBody`, but deflates large parts if they shrink; used by hosts. `bytes`: the total length of all parts. */
+/** Like `encodeBody`, but deflates large parts if that makes them smaller. Used by hosts. `bytes`: the total length of the parts. */
 export function encodeDeflated(given: Parts, bytes: number): Body {
   if (bytes < deflatedBytesMin) return encodeBody(given);
   const fitting = { ...given };
@@ -77,7 +77,7 @@ export function encodeDeflated(given: Parts, bytes: number): Body {
   return encodeValues(valuesOf(fitting), deflated);
 }
 
-/** `values` in the order of their bits; `deflated`: the mask of deflated values. */
+/** `values`: in the order of the parts' bits. `deflated`: the bits of the parts that are deflated. */
 function encodeValues(values: readonly (Uint8Array | undefined)[], deflated: number): Body {
   let mask = 0;
   let bytes = 1;
@@ -101,19 +101,19 @@ function encodeValues(values: readonly (Uint8Array | undefined)[], deflated: num
   return body;
 }
 
-/** Whether the body has the part; reads one byte. */
+/** Whether the body has the part. Reads only one byte. */
 export function hasPart(body: Body, part: Part): boolean {
   return (body[0]! & bitOf(part)) !== 0;
 }
 
-/** One part, or undefined. The bytes are a view, unless the part is deflated. Throws if it cannot be inflated. */
+/** A part, inflated if it is deflated; undefined if the body does not have it. Throws if it cannot be inflated. */
 export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
   if (!hasPart(body, wanted)) return undefined;
   const value = storedPart(body, wanted);
   return isDeflated(body, lengthAt(body, wanted)) ? inflate(value) : value;
 }
 
-/** The result if it is a value in parts, which only the result of a run can be; otherwise null. */
+/** The result if it is a value in parts (runtime/parted.ts); otherwise null. Only the result of a run can be a value in parts. */
 export function partedResult(body: Body): Uint8Array | null {
   // The result is the first part.
   if (!hasPart(body, 'result') || isDeflated(body, 1)) return null;
@@ -122,7 +122,7 @@ export function partedResult(body: Body): Uint8Array | null {
   return body[start] === partedMark ? storedPart(body, 'result') : null;
 }
 
-/** A part that the body has, in its stored form. */
+/** A part in its stored form, which may be deflated. The body must have the part. */
 function storedPart(body: Body, part: Part): Uint8Array {
   let start = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1) start += 4;
@@ -131,7 +131,7 @@ function storedPart(body: Body, part: Part): Uint8Array {
   return body.subarray(start, start + readLength(body, at));
 }
 
-/** The offset of the length of a part that the body has. */
+/** The offset of the part's length. The body must have the part. */
 function lengthAt(body: Body, part: Part): number {
   let at = 1;
   for (let before = body[0]! & (bitOf(part) - 1); before !== 0; before &= before - 1) at += 4;
@@ -146,7 +146,7 @@ function isDeflated(body: Body, at: number): boolean {
   return (body[at + 3]! & deflatedFlag) !== 0;
 }
 
-/** Whether a part is deflated. Such a part is larger than the body, and each read inflates it. */
+/** Whether any part of the body is deflated. Each read of such a part inflates it. */
 export function hasDeflated(body: Body): boolean {
   let at = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1, at += 4) if (isDeflated(body, at)) return true;
@@ -158,16 +158,16 @@ export function inflateBody(body: Body): Body {
   return hasDeflated(body) ? encodeBody(decodeBody(body)) : body;
 }
 
-/** Whether the body has anything to show or search. Spans do not count, nor does a result of null. */
+/** Whether the body has anything to show or to search. Spans do not count, and neither does a result of null. */
 export function hasText(body: Body): boolean {
   const mask = body[0]! & ~bitOf('spans');
   if (mask !== bitOf('result')) return mask !== 0;
-  // The result is the first part, and follows the head of the body.
+  // The result is the first part, and follows the head: the mask and the length of one or (with spans) two parts.
   const headBytes = body[0] === mask ? 5 : 9;
   return readLength(body, 1) !== packedNull.length || body[headBytes] !== packedNull[0];
 }
 
-/** All parts, as `bodyPart` gives them. */
+/** All parts that a host may send, inflated. */
 export function decodeBody(body: Body): Parts {
   const found: { [P in Part]?: Uint8Array } = {};
   for (const part of parts) {
@@ -177,7 +177,7 @@ export function decodeBody(body: Body): Parts {
   return found;
 }
 
-/** The body of an attempt that succeeded but has to be failed: everything except the state updates, with the reason. */
+/** The body for an attempt that succeeded but must count as failed: all its parts except the state updates, and the reason as error. */
 export function failedBody(body: Body, reason: string): Body {
   const kept: { [P in Part]?: Uint8Array } = {};
   let deflated = 0;

@@ -1,4 +1,4 @@
-// Keeps the end of a stream of unknown length, with secrets masked, and counts the bytes that were cut.
+// Keeps the end of a stream of unknown length, masks secrets in it, and counts the bytes that were cut off.
 import type { Mask } from './mask.ts';
 
 export const tailBytesMax = 64 * 1024;
@@ -8,14 +8,14 @@ export class OutputTail {
   #bytes = 0;
   #cut = 0;
   #mask: Mask | null = null;
-  /** The number of additional bytes kept, so that a secret across the cut is complete. */
+  /** The number of bytes that are kept in addition, so that a secret that crosses the cut is still complete and can be masked. */
   #marginBytes = 0;
 
   constructor(mask: Mask | null = null) {
     this.hide(mask);
   }
 
-  /** Sets the secrets to mask, including in text that has already arrived. */
+  /** Sets the mask for all text that has not been taken yet. */
   hide(mask: Mask | null): void {
     this.#mask = mask;
     this.#marginBytes = mask?.bytesMax ?? 0;
@@ -24,19 +24,19 @@ export class OutputTail {
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    // Small chunks are joined from time to time, instead of each time.
+    // The chunks are joined and cut only from time to time, not for each chunk.
     if (this.#bytes > 2 * (tailBytesMax + this.#marginBytes)) this.#trim();
   }
 
   /**
-   * The text since the last call. If the stream has not ended, a possible beginning of a secret at the end is kept back, and comes with
-   * the text after it.
+   * Takes the text since the last call. If the stream has not ended and the text ends with what may be the beginning of a secret, that
+   * beginning is kept for the next call.
    */
   take(hasEnded = false): string {
     this.#trim();
     const joined = Buffer.concat(this.#chunks);
     const end = hasEnded || this.#mask === null ? joined.length : this.#mask.cutOf(joined);
-    // There is not enough text yet to distinguish the rest of a cut secret from other text.
+    // The text may begin with the rest of a secret that was cut off. Nothing is taken before there is enough text to leave that out.
     if (!hasEnded && this.#cut > 0 && end < this.#marginBytes) return '';
     const text = this.#show(joined.subarray(0, end));
     this.#chunks = end === joined.length ? [] : [Buffer.from(joined.subarray(end))];
@@ -45,14 +45,14 @@ export class OutputTail {
     return text;
   }
 
-  /** The remaining text at the end of the stream. */
+  /** Called at the end of the stream: takes the remaining text. */
   text(): string {
     return this.take(true);
   }
 
   #show(bytes: Buffer): string {
     const whole = this.#mask === null ? bytes : Buffer.from(this.#mask.text(bytes.toString()));
-    // The rest of a cut secret can only be at the beginning.
+    // The rest of a secret that was cut off can only be at the beginning, which is left out.
     const kept = this.#cut === 0 ? whole : whole.subarray(this.#marginBytes);
     const text = kept.subarray(-tailBytesMax).toString();
     const cut = this.#cut + Math.max(0, whole.length - tailBytesMax);

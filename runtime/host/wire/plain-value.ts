@@ -1,7 +1,7 @@
 // Converts values of plugin code into plain values. What JSON cannot express is converted as JSON would do it, or refused.
 import { pack } from '../../packing.ts';
 
-/** Deeper nesting would overflow the stack of the reader. */
+/** The maximum depth of a value. A deeper one would overflow the stack of its readers. */
 export const nestingMax = 200;
 
 /** Packs any value. Throws a TypeError that says what is wrong with it. */
@@ -33,7 +33,10 @@ function textOfBigInt(_: string, value: unknown): unknown {
   return String(value);
 }
 
-/** JSON escapes only unpaired surrogates (\ud800 to \udfff), which UTF-8 cannot represent. */
+/**
+ * Replaces the JSON escape of an unpaired surrogate by U+FFFD, because UTF-8 cannot represent it. Other escapes stay. `JSON.stringify`
+ * writes \ud800 to \udfff only for unpaired surrogates.
+ */
 function whole(escaped: string): string {
   return escaped.length > 2 ? '\ufffd' : escaped;
 }

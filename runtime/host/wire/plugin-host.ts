@@ -5,51 +5,52 @@ import type { PartReader } from '../../parted.ts';
 import type { Sandbox } from '../../processes/sandbox.ts';
 import type { Body } from './outcome.ts';
 
-/** SHA-256 in hex of the files of a directory, by path relative to it, with links resolved. */
+/** The SHA-256 of each file of a directory, in hex, by its path in the directory, with links resolved. */
 export type Digests = { readonly [path: string]: string };
 
 export type HostedCommand = {
-  /** JSON Schema of its payload (of `event.payload` for `handle`), or null. */
+  /** The JSON Schema of the command's payload (for `handle`: of `event.payload`); null if it has none. */
   readonly inputSchema: JsonObject | null;
   /** Whether `state_updates` replace the plugin's state instead of being merged into it. */
   readonly replacesState?: true;
 };
 
 export type PersistentMode = {
-  /** The process understands `{"cancel": id}` lines, and then answers the request soon. Absent: the process is stopped. */
+  /** True: the process understands lines `{"cancel": id}`, and then answers that request soon. Otherwise a cancel stops the process. */
   readonly hearsCancel?: boolean;
+  /** How many jobs a process may run; null: no limit. */
   readonly jobsMax: number | null;
+  /** How long a process may take new jobs; null: no limit. */
   readonly ageMs: number | null;
   /** Whether the process may receive a request before it has answered the previous one. */
   readonly pipelined: boolean;
 };
 
-/** `worker`: code that threads load. `process`: a program. */
+/** `worker`: threads of a host load the plugin's code. `process`: a host starts the plugin's program. */
 export type Runtime = 'worker' | 'process';
 
 /** A plugin instance as plain data, in the form that a host needs. */
 export type HostedPlugin = {
   readonly instance: string;
-  /** The name in the manifest, its dialect, and the location of the code. */
+  /** The plugin's name in its manifest. */
   readonly plugin: string;
   readonly dialect: 'headgate' | 'ductile';
   readonly runtime: Runtime;
   readonly directory: string;
   readonly entrypoint: string;
-  /** Only files with these digests may be loaded or started; absent: any file. */
+  /** Set if the plugin is sealed: only files with these digests may be loaded or started. */
   readonly digests?: Digests;
-  /** How many jobs a process may run, and for how long it stays; null: no limit. Absent: each attempt has a process of its own. */
+  /** Set if a process runs several jobs. Absent: each attempt has a process of its own. */
   readonly persistent?: PersistentMode;
-  /** Absent: none. */
   readonly sandbox?: Sandbox;
   readonly config: JsonObject;
   readonly commands: { readonly [command: string]: HostedCommand };
 };
 
-/** The headers of a delivery, under the names that its endpoint gives them. */
+/** Headers of a webhook delivery: those that its endpoint lists, under the endpoint's names for them. */
 export type EventHeaders = { readonly [name: string]: string };
 
-/** The envelope around the payload of the command `handle`. Its id is that of the job. */
+/** The envelope around the payload of the command `handle`. The event's id is the id of the job. */
 export type EventEnvelope = {
   readonly type: string;
   readonly source: string;
@@ -58,111 +59,109 @@ export type EventEnvelope = {
   readonly headers?: EventHeaders;
 };
 
-/** The fields that neighbouring jobs of a frame have in common. */
+/** The fields that neighbouring tasks of a frame have in common. */
 export type TaskGroup = {
   readonly count: number;
-  /** Packed map: the baggage. */
+  /** The baggage, a packed map. */
   readonly context: Uint8Array;
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly depth: number;
   /** Only for the command `handle`. */
   readonly event: EventEnvelope | null;
-  /** When the jobs were created, in µs since the epoch: the timestamp of the envelope. */
+  /** When the jobs were created, in µs since the epoch. This is also the timestamp of the envelope. */
   readonly createdUs: number;
 };
 
-/** A batch of jobs of one instance and command, which a thread runs one after another, or a runner concurrently. */
+/** Jobs of one plugin instance and command that are sent to a host together. They run one after another or, on a runner, concurrently. */
 export type TaskFrame = {
   readonly frameId: number;
-  /** The number of the thread or process that runs its tasks concurrently with those of other frames; absent or -1: none. */
+  /** The number of the runner, a thread or process that runs tasks of several frames concurrently; absent or -1: no runner. */
   readonly runner?: number;
-  /** How many tasks that runner may have in progress at once. */
+  /** The number of tasks that the runner may have in progress at once. */
   readonly concurrency?: number;
   readonly instance: string;
   readonly command: string;
   /** The time limit of each task. */
   readonly deadlineMs: number;
-  /** Packed map: the plugin's state at dispatch. Each task also sees the updates of earlier tasks of the frame. */
+  /** The plugin's state at dispatch, a packed map. Each task also sees the updates of earlier tasks of the frame, except on a runner. */
   readonly state: Uint8Array;
-  /** Packed map of names to values; absent: none were granted. */
+  /** The plugin's secrets: a packed map of names to values. Absent if it is granted none. */
   readonly secrets?: Uint8Array | undefined;
   readonly groups: readonly TaskGroup[];
-  /** 16 bytes per task. */
+  /** The job ids, 16 bytes per task. */
   readonly ids: Uint8Array;
   readonly attempts: readonly number[];
-  /** Packed payloads, some possibly in parts. */
+  /** The packed payloads. Some may be values in parts (runtime/parted.ts). */
   readonly payloads: readonly Uint8Array[];
-  /** Reads the parts of such payloads, after the commit that wrote them; absent: no payload is in parts. */
+  /** Reads the parts of payloads in parts. They can be read after the commit that wrote them. Absent: no payload is in parts. */
   readonly parts?: PartReader;
 };
 
 export const verdicts = ['ok', 'error', 'timed_out'] as const;
 export type Verdict = (typeof verdicts)[number];
 
-/** How one task of a frame ended. `permanent`: a response with `retry: false`, or another failure that must not be retried. */
+/** How a task of a frame ended. `permanent`: the task has failed and must not be retried, for example because of `retry: false`. */
 export type Outcome = {
-  /** The position in the frame. */
+  /** The position of the task in the frame. */
   readonly task: number;
   readonly verdict: Verdict;
   readonly permanent: boolean;
-  /** µs since the epoch, and the running time. */
+  /** When the task began. In a host this is a steady time, on the ledger thread it is in µs since the epoch. */
   readonly startedUs: number;
+  /** How long the task ran. */
   readonly runUs: number;
   readonly body: Body;
 };
 
-/** Receives the reports of a host. Called from I/O callbacks, so each method only queues a message. */
+/** Receives the reports of a host. The methods are called from I/O callbacks, so they only queue messages. */
 export type HostListener = {
-  /** Tasks that have ended. A frame is complete when all its tasks were answered or returned. */
+  /** Reports tasks that have ended. A frame is complete when each of its tasks has ended or was returned. */
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
   /**
-   * Tasks that the host returns: a task before them is slow, the host is stopping, or it was dead when they arrived. `alone`: they had
-   * begun, and their runner was lost because of another task; otherwise they never started.
+   * Reports tasks that the host returns, for example because a task before them is slow, the host is stopping, or it was dead when they
+   * arrived. `alone`: they had begun when their runner was lost, and must run alone the next time. Otherwise they never started.
    */
   onReturned(frameId: number, tasks: readonly number[], alone: boolean): void;
-  /**
-   * The host confirms that it does not have the task waiting any more: the task is being stopped, has ended, or was returned before
-   * this call.
-   */
+  /** Reports that the host confirms a cancel: the task is being stopped, has ended, or was returned before this call. */
   onCancelling(frameId: number, task: number): void;
-  /** The host process has ended, and with it all unreported tasks that were submitted before this call. It is being restarted. */
+  /** Reports that the host's process has ended, and with it all tasks that were sent to it and not reported. A new one is being started. */
   onLost(reason: string): void;
-  /** A thread was replaced because it blocked, crashed or ran out of memory. For observation only. */
+  /** Reports that a thread was replaced, because it blocked, crashed or ran out of memory. Needs no reaction. */
   onThreadReplaced(reason: string): void;
 };
 
 export type HostOptions = {
-  /** Appears in logs and in the process title. */
+  /** The name of the host in logs and in the process title. */
   readonly name: string;
-  /** The number of threads, and of programs that run at once. */
+  /** The number of threads that run frames, and of frames of programs that run at once. */
   readonly threads: number;
-  /** The runtimes of its plugins. A host without `worker` has no threads, and needs a third of the memory. */
+  /** The runtimes of the host's plugins. A host without `worker` has no plugin threads, and needs a third of the memory. */
   readonly runtimes: readonly Runtime[];
-  /** The host takes only frames with runners; absent: only frames without. */
+  /** True: the host takes only frames with runners. Absent: only frames without. */
   readonly isConcurrent?: boolean;
-  /** For the pid files that identify surviving processes after a crash, and for files that sandboxed plugins write. */
+  /** The directory for pid files, by which processes that survive a crash are found, and for the files that sandboxed plugins write. */
   readonly runDirectory: string;
-  /** Names of environment variables that plugins may see, in addition to the fixed list. */
+  /** The names of environment variables that plugins may see, in addition to a fixed list (client/environment.ts). */
   readonly envPassthrough: readonly string[];
-  /** The umask of plugins; absent: that of this process. */
+  /** The umask of plugins; absent: that of the service. */
   readonly umask?: number | undefined;
   readonly clock: SystemClock;
   readonly listener: HostListener;
   readonly log: (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
 };
 
-/** A running plugin host: a process of its own. */
+/** A plugin host: a process that runs plugin code. If it dies, another process is started in its place. */
 export interface PluginHost {
-  /** Sets the plugins of frames submitted from now on. A new generation loads code again. */
+  /** Sets the plugins for frames that are submitted from now on. With a new `generation`, the code of plugins is loaded again. */
   configure(generation: number, plugins: readonly HostedPlugin[]): void;
-  /** Never waits: frames are sent when the process is up. */
+  /** Submits a frame. Returns at once: the frame is sent as soon as there is a process. */
   submit(frame: TaskFrame): void;
   /**
-   * Stops a task. If it has not begun, it is returned, with those behind it. If it is running, its code is informed, and ended if it
-   * does not react. A host that does not confirm within `confirmMsMax` is killed.
+   * Cancels a task. A task that has not begun is returned, with those behind it in the frame. The code of a running task is told, and is
+   * stopped if it does not react. A host that does not confirm the cancel within `confirmMsMax` (client/host.ts) is killed.
    */
   cancel(frameId: number, task: number, reason: string): void;
-  /** Ends everything. Tasks that are still running after `graceMs` are killed without an outcome. Resolves when no process is left. */
+  /** Ends the host. Tasks that still run after `graceMs` are killed without an outcome. Resolves when no process is left. */
   stop(graceMs: number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Builds the request to a plugin from a task and its frame. Both runtimes get the same object.
+// Builds the request to a plugin from a task and its frame. Workers and programs get the same request.
 
 import { type Json, unpack } from '../../packing.ts';
 import type { Envelope, Request } from '../api/plugin-api.ts';
@@ -6,13 +6,13 @@ import { nameForDuctile, payloadForDuctile } from './ductile.ts';
 import type { FrameGroup, FrameReader } from './frame.ts';
 import type { HostedPlugin } from './plugin-host.ts';
 
-/** A request to any command. A request to `handle` also has `event`, and its payload is the envelope. */
+/** A request to any command. A request to `handle` also has `event`, and its `payload` is the whole envelope. */
 export type AnyRequest = Request<Json> & { readonly event?: Envelope<Json> };
 
 const protocol = 2 as const;
 const packedEmptyMap = 0x80;
 
-/** `deadline_at` is RFC 3339 text; `payload` is the task's decoded payload. */
+/** `payload`: the task's decoded payload. `deadline_at`: RFC 3339 text. */
 export function makeRequest(
   frame: FrameReader,
   task: number,
@@ -45,13 +45,13 @@ export function makeRequest(
     context,
     deadline_at,
   } as const;
-  // Added to the object instead of copying it, because this runs for every job.
+  // These are added to the object, because this runs for every job, and a copy of the object would cost more.
   if (event !== null) (asked as { event?: Envelope<Json> }).event = event;
   if (secrets !== null) (asked as { secrets?: typeof secrets }).secrets = secrets;
   return asked;
 }
 
-/** A new object from packed bytes; an empty one costs nothing. */
+/** Decodes a packed map. An empty one is not decoded, which is cheaper. */
 export function unpackObject(packed: Uint8Array): { [key: string]: Json } {
   return packed[0] === packedEmptyMap ? {} : unpack<{ [key: string]: Json }>(packed);
 }
@@ -68,7 +68,7 @@ function makeContext({ context, pipeline, stepId: step_id, depth }: FrameGroup):
 let textOfUs = -1;
 let text = '';
 
-/** The last text is cached, since most tasks of a frame were accepted together. */
+/** The timestamp of the envelope. The last text is cached, because most tasks of a frame were accepted together. */
 function timestampOf({ createdUs }: FrameGroup): string {
   if (createdUs !== textOfUs) {
     textOfUs = createdUs;
@@ -85,7 +85,7 @@ function makeEnvelope(
 ): Envelope<Json> {
   const { type, source, dedupeKey, headers } = event;
   const timestamp = timestampOf(group);
-  // A copy for each task, because handlers may change it.
+  // Each task gets a copy of the headers, because handlers may change them.
   if (headers !== undefined) return { type, payload, event_id, timestamp, source, headers: { ...headers } };
   if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
   return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };

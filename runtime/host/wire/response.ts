@@ -10,16 +10,16 @@ import { type Body, emptyBody, encodeBody, encodeDeflated, type HostPart, partsB
 import { packPlain, takeTextCount, toPlainValue } from './plain-value.ts';
 import type { Verdict } from './plugin-host.ts';
 
-/** The maximum size of a response: the same as for a program's stdout. Larger responses would delay the ledger. */
+/** The maximum size of a response, the same as for a program's stdout. A larger response would delay the ledger. */
 export const responseBytesMax = 10 * 2 ** 20;
 export const spansMax = 32;
 export const logLinesMax = 1000;
 export const logMessageCharsMax = 16 * 1024;
-/** The limit for all log messages of an attempt together. */
+/** The maximum total length of all log messages of an attempt. */
 export const logCharsMax = 4 * 2 ** 20;
 const errorCharsMax = 64 * 1024;
 
-/** How a task ended; `stateUpdates` are plain values. */
+/** How a task ended. `stateUpdates` has plain values, which the body has in packed form. */
 export type TaskResult = {
   readonly verdict: Verdict;
   readonly permanent: boolean;
@@ -27,13 +27,13 @@ export type TaskResult = {
   readonly stateUpdates: { readonly [key: string]: unknown } | null;
 };
 
-/** Output in addition to the response: from `log`, `span` and `emit`, or on stderr. */
+/** A task's output besides its response: from the helpers `log`, `span` and `emit`, or on stderr. */
 export type HelperOutput = {
   readonly events?: readonly EmittedEvent[];
   readonly logs?: readonly LogLine[];
   readonly spans?: readonly Span[];
   readonly stderr?: string | undefined;
-  /** How many integers of the response have become text. */
+  /** The number of integers in the response that became text (exact-json.ts). */
   readonly texted?: number;
 };
 
@@ -42,7 +42,7 @@ const noOutput: HelperOutput = {};
 
 type ResponseParts = { [P in HostPart]: Uint8Array | undefined };
 
-/** All objects have the same shape, because one is created for every job. */
+/** A response without parts. All members are there, because objects of the same shape are faster, and one is created for every job. */
 function noParts(): ResponseParts {
   return {
     result: undefined,
@@ -55,7 +55,10 @@ function noParts(): ResponseParts {
   };
 }
 
-/** The result of a plugin's answer (docs/contract.md#requests-and-responses). Workers may omit `status`. `mask`: that of the frame's secrets. */
+/**
+ * The result of a task from the plugin's answer (docs/contract.md#requests-and-responses). `statusRequired`: false for workers, which may
+ * omit `status`. `aside`: other output of the task. `mask`: the mask of the frame's secrets.
+ */
 export function resultOfAnswer(
   answer: unknown,
   statusRequired: boolean,
@@ -72,7 +75,10 @@ export function resultOfAnswer(
 
 const lists = ['events', 'logs', 'spans'];
 
-/** Masks before anything is cut, since a part of a secret would not be recognized. Words of the contract are not changed. */
+/**
+ * Masks an answer or other output; only the words of the contract stay as they are. Must be called before anything is cut, because a part
+ * of a secret would not be recognized.
+ */
 function masked<T>(said: T, mask: Mask | null): T {
   if (mask === null || said === noOutput) return said;
   const plain = toPlainValue(said);
@@ -85,12 +91,12 @@ function masked<T>(said: T, mask: Mask | null): T {
   }) as T;
 }
 
-/** An event, a log line or a span. */
+/** Masks an event, a log line or a span. */
 function maskedItem(item: UnknownFields, mask: Mask): UnknownFields {
   return mapFields(item, (value, name) => (name === 'dur_ns' ? value : mask.value(value)));
 }
 
-/** The result of a failed attempt, or of one past its deadline. */
+/** The result of a task that failed for this reason, or (with `verdict`) timed out. */
 export function resultOfFailure(
   reason: string,
   permanent: boolean,
@@ -103,7 +109,7 @@ export function resultOfFailure(
   try {
     addOutput(found, masked(aside, mask));
   } catch {
-    // The output cannot be kept, but the reason can.
+    // The other output cannot be packed; the reason is kept all the same.
   }
   const { error, stderr } = found;
   const bytes = partsBytes(found);
@@ -121,15 +127,15 @@ export function resultOfError(thrown: unknown, aside: HelperOutput = noOutput, m
   try {
     permanent = (thrown as { retry?: unknown } | null)?.retry === false;
   } catch {
-    // A getter that throws means that there is no such value.
+    // If reading `retry` throws, the error counts as one without `retry`.
   }
   return resultOfFailure(describe(thrown), permanent, aside, 'error', mask);
 }
 
-/** Any thrown value as one line. */
+/** Any thrown value as text. */
 export function describe(thrown: unknown): string {
   try {
-    // An error of another realm counts, too.
+    // `isNativeError` also recognizes errors of another realm, such as a `vm` context.
     if (!(thrown instanceof Error) && !types.isNativeError(thrown)) return shownText(thrown);
     const message = shownText(thrown.message || thrown.name);
     return thrown.name === 'Error' || thrown.name === 'TypeError' ? message : `${thrown.name}: ${message}`;
@@ -138,7 +144,7 @@ export function describe(thrown: unknown): string {
   }
 }
 
-/** A message is usually text, but some libraries use lists or objects. */
+/** The message of an error as text. Usually it is text already, but some libraries use lists or objects. */
 function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
 }
@@ -199,7 +205,7 @@ function settleParts(
 function addOutput(found: ResponseParts, { events, logs, spans, stderr, texted = 0 }: HelperOutput): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
   if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
-  // After all other parts that may contain a BigInt.
+  // Counted when all other parts that may contain a BigInt have been packed.
   const integers = texted + takeTextCount();
   const lines = integers === 0 ? logs : [textedWarning(integers), ...(logs ?? [])];
   if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));
@@ -256,11 +262,11 @@ function readSpan(value: unknown, at: string): Span {
 function readList<T>(name: string, value: unknown, read: (item: unknown, at: string) => T): readonly T[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw new TypeError(`${name} must be a list, not ${kindOf(value)}`);
-  // Includes the holes of a sparse list.
+  // Unlike `map`, `Array.from` also visits the holes of a sparse list.
   return Array.from(value, (item, i) => read(item, `${name}[${i}]`));
 }
 
-/** The plain value, or null if there is none. What an object's `toJSON` returns must have the right type, too. */
+/** Converts a value to a plain one; null if there is none. A value that `toJSON` returns must have the right type, too. */
 function readPlain<T>(
   name: string,
   value: unknown,
@@ -293,7 +299,7 @@ function isResult(value: unknown): value is string | UnknownFields {
   return typeof value === 'string' || isObject(value);
 }
 
-/** A short description of a wrong value. */
+/** A short description of a value of the wrong type, for a message. */
 function kindOf(value: unknown): string {
   if (value === undefined) return 'missing';
   if (value === null) return 'null';

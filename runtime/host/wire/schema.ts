@@ -1,4 +1,4 @@
-// Checks payloads against a command's input schema. The compiler is loaded with the first schema, since many plugins have none.
+// Checks payloads against the input schemas of commands. The schema compiler is loaded for the first schema: many plugins have none.
 import type { SchemaCheck, SchemaCompiler } from '../../json-schema.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import { describe } from './response.ts';
@@ -6,7 +6,7 @@ import { describe } from './response.ts';
 /** Returns what is wrong with a payload and where, or null if it fits. */
 export type PayloadCheck = (payload: Json) => string | null;
 
-/** The checks of one configuration, each compiled when it is first needed. */
+/** The checks for the input schemas of one configuration. Each is compiled when it is first needed. */
 export class PayloadChecks {
   readonly #compiled = new Map<JsonObject, PayloadCheck>();
   #compile: SchemaCompiler | null = null;

@@ -1,4 +1,4 @@
-// The memory of a frame, shared by its thread and the host's main thread: which tasks may start, and the outcomes so far.
+// The memory of a frame, which its thread shares with the host's main thread: which tasks may start, and the outcomes so far.
 //
 //   control words | room for outcomes | the frame's bytes
 //
@@ -6,10 +6,13 @@
 import { outcomeHeadBytes, writeOutcome } from './outcome-message.ts';
 import type { Outcome } from './plugin-host.ts';
 
-/** Int32 words. */
+/** The positions of the control words, each an Int32. */
 const words = { claimed: 0, count: 1, phase: 2, thread: 3, written: 4, answered: 5, room: 6, frameBytes: 7 } as const;
 const controlBytes = 32;
-/** Outcomes with small bodies fit into shared memory; others are sent as messages. */
+/**
+ * The room for outcomes is `roomBase` bytes and this many bytes for each task: enough for outcomes with small bodies. An outcome that
+ * does not fit is sent as a message.
+ */
 const roomPerTask = 56;
 const roomBase = 4096;
 
@@ -43,18 +46,18 @@ export class SharedFrame {
     return Buffer.from(this.shared, controlBytes + this.#control[words.room]!, this.#control[words.frameBytes]!);
   }
 
-  /** Called by the thread: the next task, or -1 if none is left. */
+  /** Called by the thread: takes the next task; -1 if none is left. */
   claim(): number {
     const task = Atomics.add(this.#control, words.claimed, 1);
     return task < this.count ? task : -1;
   }
 
-  /** Called by the main thread: takes back all tasks that were not started, and returns the first of them. */
+  /** Called by the main thread: takes back all tasks that have not started, and returns the position of the first of them. */
   takeBack(): number {
     return Math.min(Atomics.exchange(this.#control, words.claimed, this.count), this.count);
   }
 
-  /** How many tasks were started or taken back. */
+  /** The number of tasks that were started or taken back. */
   get claimed(): number {
     return Math.min(Atomics.load(this.#control, words.claimed), this.count);
   }
@@ -68,12 +71,12 @@ export class SharedFrame {
     Atomics.store(this.#control, words.phase, phases.indexOf(phase));
   }
 
-  /** The thread that took the frame; 0 if none has. */
+  /** The id of the thread that has taken the frame; 0 if none has. */
   get thread(): number {
     return this.#control[words.thread]!;
   }
 
-  /** Called by the thread: stores an outcome. False: there is no room for it. */
+  /** Called by the thread: stores an outcome. Returns false if there is no room for it. */
   publish(outcome: Outcome): boolean {
     this.#room ??= Buffer.from(this.shared, controlBytes, this.#control[words.room]!);
     const at = this.#control[words.written]!;
@@ -91,7 +94,7 @@ export class SharedFrame {
     return Atomics.load(this.#control, words.answered);
   }
 
-  /** The size of the outcomes so far. */
+  /** The length of the stored outcomes so far, in bytes. */
   get written(): number {
     return Atomics.load(this.#control, words.written);
   }

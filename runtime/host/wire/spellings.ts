@@ -1,10 +1,10 @@
-// How a secret may be written in a plugin's output: as it is, or in common encodings.
+// Finds the spellings of a secret that a plugin's output may contain: the secret itself, and its common encodings.
 
-/** Shorter values are not searched for in other encodings, because too much other text would match. */
+/** The minimum length of a value that is also searched for in encodings. For a shorter one, too much other text would match. */
 const encodedCharsMin = 4;
-/** A line of a value is searched for on its own if it has at least this length. */
+/** The minimum length of a line of a value that is also searched for on its own. */
 const lineCharsMin = 8;
-/** Inside a longer base64 text, the characters that depend only on the value are searched for if there are at least this many. */
+/** In a longer text in base64, some characters depend only on the value. They are searched for if there are at least this many. */
 const innerCharsMin = 8;
 
 export function spellingsOf(value: string): readonly string[] {
@@ -17,7 +17,7 @@ function encodingsOf(text: string): string[] {
   return [hex, hex.toUpperCase(), ...urlsOf(text, hex), ...base64Of(text), ...jsonOf(text), ...htmlOf(text)];
 }
 
-/** The spellings in URLs, with the escapes of each encoder in upper and lower case. */
+/** The spellings in URLs: those of several encoders, each with its escapes in upper and lower case. */
 function urlsOf(text: string, hex: string): string[] {
   const component = encodeURIComponent(text);
   const urls = [
@@ -36,12 +36,12 @@ function urlsOf(text: string, hex: string): string[] {
   ]);
 }
 
-/** The spellings in base64: on its own, and after one or two bytes of other text, in both alphabets. */
+/** The spellings in base64, in both alphabets: of the value alone, and of the value after none, one or two bytes of other text. */
 function base64Of(text: string): string[] {
   const whole = Buffer.from(text).toString('base64');
   const inner = [0, 1, 2].map(before => {
     const padded = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
-    // Characters that share bits with neighbouring bytes do not depend on the value alone.
+    // Leaves out characters at the ends that share bits with neighbouring bytes.
     return padded.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((padded.length * 8) / 6));
   });
   return [whole, whole.replace(/=+$/, ''), ...inner.filter(part => part.length >= innerCharsMin)].flatMap(part => [
@@ -50,9 +50,7 @@ function base64Of(text: string): string[] {
   ]);
 }
 
-/**
- * The ways in which JSON is written: as in JavaScript, in ASCII only (Python, Java), safe for HTML (Go), with escaped slashes (PHP).
- */
+/** How different languages write JSON: as in JavaScript, in ASCII only (Python, Java), safe for HTML (Go), with escaped slashes (PHP). */
 const jsonWriters: readonly ((text: string) => string)[] = [
   inJson,
   text => unicodeEscaped(inJson(text), /[\u0080-\uffff]/g),

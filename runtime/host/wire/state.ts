@@ -5,14 +5,14 @@ import { failedBody } from './outcome.ts';
 import { unpackObject } from './request.ts';
 import type { TaskResult } from './response.ts';
 
-/** The limit for one plugin instance, packed. */
+/** The maximum length of the packed state of a plugin instance. */
 export const stateBytesMax = 2 ** 20;
 
 export class FrameState {
   readonly #replaces: boolean;
   #packed: Uint8Array;
 
-  /** `replaces`: updates replace the whole state instead of being merged into it. */
+  /** `replaces`: whether updates replace the whole state instead of being merged into it. */
   constructor(packed: Uint8Array, replaces = false) {
     this.#packed = packed;
     this.#replaces = replaces;
@@ -22,12 +22,12 @@ export class FrameState {
     return this.#packed[0] === packedEmpty[0];
   }
 
-  /** A separate copy for every task. */
+  /** The state in a new object. Each task gets one of its own. */
   fresh(): { [key: string]: Json } {
     return unpackObject(this.#packed);
   }
 
-  /** Applies the updates of a task that ended `ok`. If the state would grow beyond its limit, the task fails instead. */
+  /** Applies the state updates of a task, if it has any. If the state would exceed its limit, the task fails instead. */
   settle(settled: TaskResult): TaskResult {
     if (settled.stateUpdates === null) return settled;
     const packed = pack(this.#replaces ? settled.stateUpdates : { ...this.fresh(), ...settled.stateUpdates });

@@ -1,7 +1,7 @@
 // Memory that a thread of concurrent tasks shares with the host's main thread: whether its event loop runs, which frames it has taken,
 // which task's code is running, and which task ended the thread. It can be read even if the thread is blocked or dead.
 
-/** Int32 words. A task is stored as its position plus one, a frame as its ticket. */
+/** The positions of the words, each an Int32. A task is stored as its position in the frame plus one, a frame as its ticket. */
 const words = { beat: 0, loading: 1, insideTask: 2, insideFrame: 3, blamedTask: 4, blamedFrame: 5, taken: 6 } as const;
 
 export type TaskPosition = { readonly ticket: number; readonly task: number };
@@ -15,13 +15,16 @@ export class ThreadStatus {
     this.#words = new Int32Array(memory);
   }
 
-  /** Called by the thread: its event loop has run. An uncaught error did not end it, so the plugin handles such errors itself. */
+  /**
+   * Called by the thread: its event loop has run. A task that was blamed (`blame`) has not ended the thread, because the plugin handles
+   * uncaught errors itself, so the blame is withdrawn.
+   */
   beat(): void {
     this.#words[words.blamedTask] = 0;
     Atomics.add(this.#words, words.beat, 1);
   }
 
-  /** Changes as long as the event loop runs. */
+  /** A number that changes as long as the thread's event loop runs and it has tasks. */
   get beats(): number {
     return Atomics.load(this.#words, words.beat);
   }
@@ -40,8 +43,8 @@ export class ThreadStatus {
   }
 
   /**
-   * Whether the thread has taken the frame. If it died before it took any, the answer is yes for all: otherwise none would ever be
-   * charged.
+   * Whether the thread has taken the frame. True for all frames if the thread has taken none: if it died at its start, some task must be
+   * charged, or the same would happen for ever.
    */
   hasTaken(ticket: number): boolean {
     const taken = Atomics.load(this.#words, words.taken);
@@ -54,19 +57,19 @@ export class ThreadStatus {
     this.#words[words.insideTask] = task + 1;
   }
 
-  /** Called by the thread: the call has returned, possibly with a promise. */
+  /** Called by the thread when the call has returned, possibly with a promise. */
   leave(): void {
     this.#words[words.insideTask] = 0;
   }
 
-  /** Called by the thread: this task is about to end it. Only the first call counts. */
+  /** Called by the thread: this task is about to end the thread. Only the first call counts. */
   blame(ticket: number, task: number): void {
     if (this.#words[words.blamedTask] !== 0) return;
     this.#words[words.blamedFrame] = ticket;
     this.#words[words.blamedTask] = task + 1;
   }
 
-  /** The task that ended the thread or blocks its event loop; null: unknown. */
+  /** The task that ended the thread or blocks its event loop; null if it is unknown. */
   get culprit(): TaskPosition | null {
     const blamed = this.#words[words.blamedTask]!;
     if (blamed > 0) return { ticket: this.#words[words.blamedFrame]!, task: blamed - 1 };
