@@ -1,5 +1,6 @@
-// Actions over many jobs: the calls that the HTTP servers make, and the loop that drives each action. The reads thread finds the next
-// jobs; the ledger acts on them and moves the cursor. After an error or a restart the loop continues from the committed cursor.
+// Actions: the calls that the HTTP servers make, and a loop for each open action. In the loop, the reads thread finds the next jobs, and
+// the ledger thread cancels or reruns them and moves the action's cursor. After an error or a restart the loop continues from the
+// committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActionStepReply, MomentReply, RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
@@ -17,22 +18,22 @@ import type { Reader } from '../runtime/store/store.ts';
 import type { ReadsClient } from './reads/reads-client.ts';
 import type { Counted } from './reads/selecting.ts';
 
-/** The maximum number of counts that run at the same time; further ones are refused. */
+/** The maximum number of counts (`ActionCalls.count`) at the same time. Further ones are refused. */
 export const countsMax = 8;
-/** How long an action waits before it tries again. */
+/** The pause before the loop of an action tries again, after an error or if the ledger cannot take the next job yet. */
 const againMs = 250;
-/** An action with a pace sends this many portions of jobs per second. */
+/** An action with a limited rate (`perSecond`) sends the ledger about this many portions of jobs per second. */
 const portionsPerSecond = 10;
 
 export type NewAction = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
 export type CountedSelection = Counted & { readonly moment: Moment };
 
 export type ActionCalls = {
-  /** Counts the jobs that match now. Null: too many counts are running. Rejects with `ReadsDown` while the reads thread restarts. */
+  /** Counts the jobs that match now. Null if too many counts are running. Rejects with `ReadsDown` while the reads thread restarts. */
   count(selection: Selection): Promise<CountedSelection | RefusedWork | null>;
   /** Resolves when the action is on disk, or refused. */
   start(action: NewAction): Promise<SubmitReply>;
-  /** Undefined: the action has ended, or there is none. */
+  /** The open action with this id; undefined if it has ended, or there is none. */
   find(id: JobId): Action | undefined;
 };
 
@@ -102,7 +103,7 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
         }
         if (reply.isOver) return;
         const taken = takenIds(after, reply.cursor, left);
-        // The committed cursor is none of those expected: the next page starts from it.
+        // The committed cursor is neither `after` nor one of the jobs sent. The next page starts from it.
         if (taken === null) {
           left = new Uint8Array(0);
           isEnd = false;
@@ -135,7 +136,7 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
   };
 }
 
-/** How fast jobs are sent. Null: as fast as the ledger takes them. */
+/** Limits how many jobs of an action are sent per second. `perSecond` null: no limit, the ledger gets jobs as fast as it takes them. */
 class Pace {
   readonly portion: number;
   readonly #perSecond: number | null;
@@ -146,7 +147,7 @@ class Pace {
     this.portion = perSecond === null ? stepJobsMax : Math.min(stepJobsMax, Math.ceil(perSecond / portionsPerSecond));
   }
 
-  /** Waits until the next portion is due. A delay is not made up for later. */
+  /** Waits until the next portion is due. `taken`: the size of the last one. Time lost by a delay is not made up for. */
   async wait(taken: number): Promise<void> {
     if (this.#perSecond === null) return;
     const nowMs = performance.now();
@@ -155,12 +156,12 @@ class Pace {
   }
 }
 
-/** The timer does not keep the process alive. */
+/** Waits without keeping the process alive. */
 function pause(ms: number): Promise<void> {
   return sleep(ms, undefined, { ref: false });
 }
 
-/** How many of the ids lie between `after` and the cursor. Null: the cursor is at neither `after` nor any of the ids. */
+/** How many of the ids come after `after`, up to the cursor. Null: the cursor is neither `after` nor any of the ids. */
 function takenIds(after: JobId | null, cursor: JobId | null, ids: Uint8Array): number | null {
   if (cursor === null) return after === null ? 0 : null;
   if (after !== null && Buffer.compare(after, cursor) === 0) return 0;

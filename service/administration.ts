@@ -1,4 +1,4 @@
-// What the administrative routes use: reload, queue and totals, doctor, selfcheck.
+// What the administrative routes can do: reload, show the queue and the summary, and run the doctor and the selfcheck.
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { Status } from '../actors/job/records/job.ts';
 import { newestCommitUs } from '../actors/job/records/journal.ts';
@@ -26,13 +26,13 @@ export type AdministrationParts = {
   readonly reads: Pick<ReadsThread, 'selfcheck' | 'inspect' | 'trySandboxes'>;
   /** The configuration in force. */
   readonly config: () => Config;
-  /** Where the configuration on disk is. */
+  /** Where the configuration on disk is; the doctor reads it. */
   readonly source: Omit<LoadOptions, 'env'>;
   readonly reload: Pick<Reload, 'reload' | 'dryRun'>;
   readonly listeners: Pick<Listeners, 'detail' | 'served'>;
   readonly index: () => IndexCondition;
   readonly startedAtMs: number;
-  /** The value that HEADGATE_VAULT_KEY had. */
+  /** The value that HEADGATE_VAULT_KEY had at the start. */
   readonly vaultKey: string | undefined;
 };
 
@@ -83,9 +83,9 @@ export function openAdministration(parts: AdministrationParts) {
   return {
     reload: (options: Parameters<Reload['reload']>[0]) => reload.reload(options),
     dryRunReload: () => reload.dryRun(),
-    /** Queued and running jobs; null: the ledger did not answer. */
+    /** The queued and the running jobs; null if the ledger did not answer. */
     queue: () => askLedger(link, { kind: 'ask_queue' }),
-    /** Jobs by status: those that settled in the last 24 hours, and all open ones. */
+    /** The number of jobs with each status: of all open jobs, and of those that settled in the last 24 hours. */
     summary(): { readonly [S in Status]: number } {
       reader.refresh();
       return {
@@ -99,7 +99,7 @@ export function openAdministration(parts: AdministrationParts) {
   };
 }
 
-/** Calls that arrive while one is running share its result. */
+/** Wraps `act` so that calls that arrive while it is running share its result. */
 function singleFlight<T>(act: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null;
   return () => {

@@ -1,4 +1,4 @@
-// Questions to the job actor on the ledger thread, and cancels, which may be repeated as questions may.
+// Asks the job actor on the ledger thread questions. A cancel can be asked in the same way, because it can be repeated like a question.
 import type {
   CancelReply,
   HeldReply,
@@ -18,7 +18,7 @@ type Replies = {
   readonly cancel: CancelReply;
 };
 
-/** Null: the ledger does not respond, or refuses questions now. */
+/** Null if the ledger does not respond, or refuses questions at the moment. */
 export async function askLedger<Kind extends keyof Replies>(
   link: Link,
   question: { readonly kind: Kind; readonly [field: string]: unknown },

@@ -1,5 +1,5 @@
-// The service as the HTTP servers use it. Work goes to the ledger thread, long reads to the reads thread; single jobs and small trees
-// are read on this thread.
+// The service as the HTTP servers use it, on the main thread. New work goes to the ledger thread, and long reads to the reads thread.
+// Single jobs and small trees are read here.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
@@ -29,21 +29,21 @@ import type { Reads } from './reads/reads.ts';
 import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
-/** Limits of a tree that is written on the main thread: a tree at either limit takes a few ms. */
+/** The limits of a tree that is read and written on the main thread. A tree at either limit takes a few ms. */
 const smallTreeBytesMax = 64 * 2 ** 10;
 const smallTreeBlocksMax = 256;
 
-/** How long an answer waits for the ledger to report what a job waits for. */
+/** An answer about a job waits at most this long for the ledger to report what the job waits for. */
 const waitsMsMax = 100;
 
-/** How long the answer to a cancel waits for the ledger. A host that does not confirm the cancel is killed long before that. */
+/** The answer to a cancel waits at most this long for the ledger. A host that does not confirm the cancel is killed long before that. */
 const cancelMsMax = 20_000;
 
 export type EngineParts = {
   /** The configuration in force. */
   readonly config: () => Config;
   readonly reads: Reads;
-  /** Finds the jobs that actions take. */
+  /** Finds the jobs that match the filters of actions. */
   readonly selecting: ActionReads;
   readonly administration: Administration;
   readonly vault: VaultCalls;
@@ -59,7 +59,7 @@ export type EngineParts = {
 
 export type GatewayEngine = ReturnType<typeof openEngine>;
 
-/** What HTTP routes can do: submit work, read jobs, and see the configuration in force. */
+/** The part of the engine that HTTP routes may use. */
 export type Engine = Omit<GatewayEngine, 'told' | 'release' | 'actions'> & { readonly actions: ActionCalls };
 
 export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: EngineParts) {
@@ -70,15 +70,15 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
 
   return {
     ...parts,
-    /** Lets a job that waits for its next attempt run at once. */
+    /** Lets a job that waits for the time of its next attempt run at once. */
     runNow: (id: JobId) => link.ask<RunNowReply | RefusedWork>('job', { kind: 'run_now', id }),
     actions,
     pauses: openPauses(link, reader),
-    /** Jobs that can run now or will be retried. */
+    /** The number of jobs that wait to run: queued jobs that are not held, and jobs that wait for their next attempt. */
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
     /** The open event streams. */
     events: new EventStreams({ hub, nowMs: Date.now, generation: parts.config }),
-    /** Resolves when the job is on disk or refused. `onJobEnd` is called once, after the promise has resolved, if the job is accepted. */
+    /** Resolves when the job is on disk, or refused. If it is accepted, `onJobEnd` is called once, after the promise has resolved. */
     submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.submit(submission);
       return waiters.start(
@@ -87,42 +87,42 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
         onJobEnd,
       );
     },
-    /** Resolves when the jobs of a batch are on disk, as many as there is room for, or refused. */
+    /** Resolves when the jobs of the batch are on disk, or refused. As many of them are accepted as there is room for. */
     submitAll: (batch: BatchSubmission) => submissions.submitAll(batch),
-    /** As submit, for a run. */
+    /** Like `submit`, for a run. */
     startRun(submission: RunSubmission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.startRun(submission, false);
       return waiters.start(submission, watch => submissions.startRun(submission, watch), onJobEnd);
     },
-    /** `onJobEnd` is called once: when the job has settled, the service stops, or at once if too many callers wait. */
+    /** Waits for a job. `onJobEnd` is called once: when the job settles, when the service stops, or at once if too many callers wait. */
     watch: (id: JobId, onJobEnd: OnJobEnd) => waiters.join(id, onJobEnd),
-    /** Removes a caller that no longer waits. */
+    /** Called when a caller no longer waits for a job. */
     unwatch: (id: JobId, onJobEnd: OnJobEnd) => waiters.leave(id, onJobEnd),
-    /** Handles messages of the job actor. */
+    /** Handles the messages that the job actor sends to the main thread. */
     told(message: EdgeMessage): void {
       if (message.kind === 'actors_restarted') waiters.renew();
       else waiters.settled(message.id);
     },
-    /** Ends the waiting of all callers, because the service stops. */
+    /** Called when the service stops: no caller waits any longer. */
     release: () => waiters.release(),
-    /** The job as of the last commit; undefined: there is none. */
+    /** The job as of the last commit; undefined if there is none. */
     job(id: JobId): JobView | undefined {
       reader.refresh();
       return findJob(reader, id, blocks);
     },
-    /** Cancels a job, or a run with all its jobs. Resolves when none of these can start any more; null: the ledger did not answer. */
+    /** Cancels a job, or a run with all its jobs. Resolves when none of them can start any more. Null: no answer in time. */
     async cancel(cancel: Omit<CancelJob, 'kind' | 'replyTo'>): Promise<CancelReply | null> {
       const late = sleep(cancelMsMax, null, { ref: false });
       return Promise.race([askLedger(link, { kind: 'cancel', ...cancel }), late]);
     },
-    /** What an unsettled job waits for; null: nothing, or the ledger did not answer in time. */
+    /** What an unsettled job waits for; null if it waits for nothing, or if the ledger did not answer in time. */
     async waits(id: JobId): Promise<Waits | null> {
       const late = sleep(waitsMsMax, null, { ref: false });
       return (await Promise.race([askLedger(link, { kind: 'ask_waits', id }), late]))?.waits ?? null;
     },
     /**
-     * A run and its descendants, parents before children, at most `limit`. Undefined: there is no such job, or the results are too large
-     * for this thread.
+     * A run and its descendants, parents before children, at most `limit` jobs. Undefined if there is no such job, or if the tree is too
+     * large for this thread.
      */
     smallTree(id: JobId, limit: number): readonly JobView[] | undefined {
       const views = findTree(reader, id, blocks);
@@ -131,7 +131,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
   };
 }
 
-/** Undefined: the tree is not small. */
+/** The first `limit` jobs of a tree; undefined if the tree is not small. */
 function takeSmall(views: Iterable<JobView | null>, limit: number): JobView[] | undefined {
   const taken: JobView[] = [];
   let bytes = 0;

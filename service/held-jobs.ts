@@ -1,22 +1,22 @@
-// Held jobs, as the ledger reports them: those held now, and those that another configuration would hold.
+// Asks the ledger for the held jobs, and for the jobs that another configuration would hold.
 import type { HeldJobs, HeldQuery, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Link } from '../runtime/link.ts';
 import { sandboxFault } from '../runtime/processes/sandbox.ts';
 import { askLedger } from './ask-ledger.ts';
 
-/** The commands of each plugin. */
+/** The names of the commands of each plugin. */
 function commandsOf({ plugins }: Config): NonNullable<HeldQuery['next']> {
   const commands = Object.values(plugins).map(({ name, manifest }) => [name, manifest.commands.map(one => one.name)]);
   return Object.fromEntries(commands);
 }
 
-/** Null: the ledger does not respond. */
+/** The jobs that are held now; null if the ledger does not respond. */
 export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
   return (await askLedger(link, { kind: 'ask_held' }))?.held ?? null;
 }
 
-/** Queued jobs that are not held now and would be under this configuration. */
+/** The queued jobs that are not held now, but would be under this configuration; null if the ledger does not respond. */
 export async function heldUnder(link: Link, config: Config): Promise<readonly QueuedJobs[] | null> {
   const { plugins } = config;
   const faults = await Promise.all(
@@ -27,7 +27,7 @@ export async function heldUnder(link: Link, config: Config): Promise<readonly Qu
   return reply?.held.map(({ plugin, command, jobs }) => ({ plugin, command, jobs })) ?? null;
 }
 
-/** `3 jobs of resize.handle, 1 of mail.send`. */
+/** A text like `3 jobs of resize.handle, 1 of mail.send`. */
 export function heldText(held: readonly QueuedJobs[]): string {
   const [first, ...others] = held.map(({ plugin, command, jobs }) => [jobs, `${plugin}.${command}`] as const);
   if (!first) return 'no jobs';

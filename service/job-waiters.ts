@@ -1,15 +1,15 @@
-// Callers that wait for jobs and runs. Answers are written for a few milliseconds at a time, and between these the loop handles
-// sockets: so the first callers can send their next calls before the last have their answers.
+// The callers that wait for jobs and runs. Answers are written for a few milliseconds at a time; in between, the event loop handles
+// sockets. So the first callers can send their next calls before the last callers have their answers.
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { IdempotencyKey, SubmitReply } from '../actors/job/protocol.ts';
 import { formatId, type JobId, parseId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Reader } from '../runtime/store/store.ts';
 
-/** Why the waiting ends: the job has settled, the service stops, or too many callers wait already. */
+/** Called when the waiting ends: the job has settled, the service stops, or too many callers wait already. */
 export type OnJobEnd = (how: 'settled' | 'stopped' | 'crowded') => void;
 
-/** Callers that wait at the same time; further ones are answered at once. */
+/** The maximum number of waiting callers. Further ones are answered at once, before their jobs have settled. */
 export const waitersMax = 16_384;
 /** The main thread answers waiting callers for at most this long before it handles sockets again. */
 export const answersMsMax = 2;
@@ -18,12 +18,12 @@ export class JobWaiters {
   readonly #link: Link;
   readonly #reader: Reader;
   readonly #waiting = new Map<string, Set<OnJobEnd>>();
-  /** Jobs that settled in this turn of the loop. */
+  /** The jobs that were reported as settled in this iteration of the event loop. */
   readonly #settled = new Set<string>();
   readonly #due: OnJobEnd[] = [];
-  /** Callers that wait, including those whose submissions have no reply yet. */
+  /** The number of waiting callers, including those whose submissions have no reply yet. */
   #count = 0;
-  /** Submissions that may get the id of an earlier job. */
+  /** The number of submissions with an idempotency key that have no reply yet. Each may get the id of an earlier job. */
   #keyed = 0;
   #telling = false;
 
@@ -32,7 +32,7 @@ export class JobWaiters {
     this.#reader = reader;
   }
 
-  /** Submits a job whose caller waits. `onJobEnd` is called once, after the promise has resolved, unless the job is refused. */
+  /** Submits a job whose caller waits. Unless the job is refused, `onJobEnd` is called once, after the promise has resolved. */
   async start(
     { idempotency }: { readonly idempotency?: IdempotencyKey },
     submit: (watch: boolean) => Promise<SubmitReply>,
@@ -68,12 +68,12 @@ export class JobWaiters {
 
   #add(id: JobId, onJobEnd: OnJobEnd): void {
     const name = formatId(id);
-    // A job can settle before its caller knows the id.
+    // A job can settle before its caller knows its id.
     if (this.#settled.has(name)) this.#tellSoon(onJobEnd);
     else this.#waiting.set(name, (this.#waiting.get(name) ?? new Set()).add(onJobEnd));
   }
 
-  /** The caller no longer waits. */
+  /** Called when a caller no longer waits. */
   leave(id: JobId, onJobEnd: OnJobEnd): void {
     const name = formatId(id);
     const waiting = this.#waiting.get(name);
@@ -81,35 +81,35 @@ export class JobWaiters {
     this.#count--;
     if (waiting.size > 0) return;
     this.#waiting.delete(name);
-    // A call with the same idempotency key may be on its way: then the ledger keeps watching the job.
+    // The ledger goes on watching the job if a submission with an idempotency key is under way: its caller may get the id of this job.
     if (this.#keyed === 0) this.#link.tell('job', { kind: 'forget_job', id });
   }
 
   settled(id: JobId): void {
     const name = formatId(id);
-    // The reply with the id of this job may be in the same packet, behind this message.
+    // The reply that tells a caller the id of this job may be in the same packet, after this message.
     if (this.#settled.size === 0) setImmediate(() => this.#settled.clear());
     this.#settled.add(name);
     for (const onJobEnd of this.#waiting.get(name) ?? []) this.#tellSoon(onJobEnd);
     this.#waiting.delete(name);
   }
 
-  /** The actors have been re-created: tells them again which jobs have waiting callers. */
+  /** Called when the ledger's actors have begun again. Tells them for which jobs callers wait. */
   renew(): void {
-    // Callers whose replies are in the same packet as this news are added first.
+    // Waits until callers have been added whose replies are in the same packet as this message.
     setImmediate(() => {
       for (const name of this.#waiting.keys()) this.#link.tell('job', { kind: 'await_job', id: parseId(name)! });
     });
   }
 
-  /** Ends all waiting, because the service stops. */
+  /** Called when the service stops: no caller waits any longer. */
   release(): void {
     for (const onJobEnd of this.#due.splice(0)) onJobEnd('settled');
     for (const waiting of this.#waiting.values()) for (const onJobEnd of waiting) onJobEnd('stopped');
     this.#waiting.clear();
   }
 
-  /** Notifies the caller after the whole packet has been handled. */
+  /** Tells the caller that its job has settled, but only when the whole packet has been handled. */
   #tellSoon(onJobEnd: OnJobEnd): void {
     this.#count--;
     this.#due.push(onJobEnd);
@@ -123,7 +123,7 @@ export class JobWaiters {
     let endMs = performance.now() + answersMsMax;
     for (let onJobEnd = this.#due.shift(); onJobEnd; onJobEnd = this.#due.shift()) {
       onJobEnd('settled');
-      // The caller reads its tree here.
+      // Lets the caller continue: it reads its job or the tree of its run.
       await undefined;
       if (performance.now() < endMs) continue;
       await nextLoop();

@@ -1,19 +1,20 @@
-// The API token that the first start creates if the configuration has none. It is stored in the state directory, for clients too.
+// The local token: an API token that the service creates if the configuration has none. It is stored in the state directory, where local
+// clients find it.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApiToken, Config } from '../config/config.ts';
 import { createFile, makeDirectory, replaceFile } from '../runtime/durable-file.ts';
 
-/** `made`: it has just been created. */
+/** `made`: whether the token has just been created. */
 export type LocalToken = { readonly token: string; readonly file: string; readonly made: boolean };
 
-/** 24 random bytes. */
+/** A new token with 24 random bytes. */
 export function makeToken(): string {
   return `hg_${randomBytes(24).toString('base64url')}`;
 }
 
-/** The token in this state directory; null: there is none, or its file is empty. */
+/** The local token in this state directory; null if there is none, or its file is empty. */
 export function knownToken(statePath: string): string | null {
   try {
     return readFileSync(tokenFile(statePath), 'utf8').trim() || null;
@@ -31,7 +32,7 @@ export function localToken(statePath: string): LocalToken {
   const bytes = Buffer.from(`${token}\n`);
   makeDirectory(statePath, 0o700);
   if (createFile(file, bytes, 0o600)) return { token, file, made: true };
-  // Another start has just created it, or the file is empty.
+  // The file exists: another start has just created it, or it is empty.
   const other = knownToken(statePath);
   if (other === null) replaceFile(file, bytes, 0o600);
   return { token: other ?? token, file, made: other === null };
@@ -41,7 +42,7 @@ function tokenFile(statePath: string): string {
   return join(statePath, 'api-token');
 }
 
-/** The configuration, with the local token (scope `*`) if it has no tokens. */
+/** Adds the local token, with the scope `*`, to a configuration that has no tokens. */
 export function withLocalToken(config: Config): { readonly config: Config; readonly local: LocalToken | null } {
   if (config.api.tokens.length > 0) return { config, local: null };
   const local = localToken(config.state.path);

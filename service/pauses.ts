@@ -1,4 +1,4 @@
-// Pausing and resuming for the HTTP servers: the ledger writes pauses; the list is read from the store.
+// Pausing and resuming, for the HTTP servers. The ledger writes the pauses; their list is read from the store.
 import type { PauseReply, RefusedWork } from '../actors/job/protocol.ts';
 import type { Pause, PauseTarget } from '../actors/job/records/pause.ts';
 import { listPauses } from '../actors/job/views/pauses.ts';
@@ -6,9 +6,9 @@ import type { Link } from '../runtime/link.ts';
 import type { Reader } from '../runtime/store/store.ts';
 
 export type PauseCalls = {
-  /** Resolves when the pause is on disk, or refused. */
+  /** Begins a pause. Resolves when it is on disk, or refused. */
   pause(pause: Omit<Pause, 'sinceUs'>): Promise<PauseReply | RefusedWork>;
-  /** Resolves when the end of the pause is on disk, or refused. */
+  /** Ends a pause. Resolves when its end is on disk, or refused. */
   resume(target: PauseTarget, by: string): Promise<PauseReply | RefusedWork>;
   list(): readonly Pause[];
 };

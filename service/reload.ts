@@ -1,4 +1,4 @@
-// Reloads: replaces the configuration in force with the one on disk, or reports what that would change.
+// Reloads the configuration: puts the one on disk in force, or reports what a reload would find.
 import type { Observations } from '../actors/hub/protocol.ts';
 import type { HeldJobs, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
@@ -12,7 +12,7 @@ import type { ListenerCertificate } from './doctor/certificates.ts';
 import { heldNow, heldText, heldUnder } from './held-jobs.ts';
 import { withLocalToken } from './local-token.ts';
 
-/** The HTTP servers as the service uses them. */
+/** What the service uses of the HTTP servers. */
 export interface Listeners {
   /** The HTTP server in use, for the doctor. */
   readonly detail: string;
@@ -24,17 +24,17 @@ export type ReloadReply =
   | {
       readonly kind: 'reloaded';
       readonly atUs: number;
-      /** Names of settings that have changed and need a restart. */
+      /** The names of settings that have changed, but keep their old values until a restart. */
       readonly kept: readonly string[];
-      /** Jobs that the new configuration cannot run. */
+      /** The jobs that are held after the reload. */
       readonly held: readonly QueuedJobs[];
     }
-  /** The caller allowed a reload only if it holds no further jobs. Null: the ledger did not answer. */
+  /** Nothing was reloaded: the new configuration would hold these jobs, or the ledger did not answer (null), and `refuseHeld` was set. */
   | { readonly kind: 'would_hold'; readonly held: readonly QueuedJobs[] | null }
-  /** The new configuration has these problems; the old one stays in force. */
+  /** Nothing was reloaded: the new configuration has these problems. The old one stays in force. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** What a reload would find now. `held` is null if the ledger did not answer. */
+/** What a reload would find now. `held`: the jobs that it would hold; null if the ledger did not answer. */
 export type ReloadDryRun = {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
@@ -78,8 +78,8 @@ export class Reload {
   }
 
   /**
-   * Reads the configuration on disk and, if it is valid, puts it in force. With `refuseHeld`: only if it holds no further jobs. Begins
-   * when the reload before it has ended.
+   * Reads the configuration on disk and puts it in force if it is valid and, with `refuseHeld`, holds no further jobs. Begins when the
+   * reload before it has ended.
    */
   reload(options: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
     const reply = this.#latest.then(() => this.#reload(options));
@@ -102,14 +102,14 @@ export class Reload {
     return { ...swapped, held };
   }
 
-  /** Logs which jobs are held. */
+  /** Asks which jobs are held now, logs them, and returns them. */
   async logHeld(): Promise<readonly HeldJobs[]> {
     const held = (await heldNow(this.#options.link())) ?? [];
     if (held.length > 0) this.#log.warn({ held }, `jobs are held: ${heldText(held)}`);
     return held;
   }
 
-  /** Puts the new configuration in force. Synchronous, so that no caller sees a part of the change. */
+  /** Puts the new configuration in force, if it is valid. It is synchronous, so that no caller sees a part of the change. */
   #swap(loaded: LoadResult): ReloadReply {
     if (!loaded.ok) {
       for (const problem of loaded.problems) this.#log.error(problem);
@@ -141,7 +141,7 @@ export class Reload {
   }
 }
 
-/** One event for each enabled plugin instance, published at the start and with each reload. */
+/** One observation for each enabled plugin instance. They are published at the start and with each reload. */
 export function pluginsLoaded({ plugins }: Config): Observations[] {
   const atUs = Date.now() * 1000;
   return Object.values(plugins).map(({ name, manifest }) => {

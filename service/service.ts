@@ -1,4 +1,4 @@
-// The service below the HTTP servers: hub, ledger, reads and indexer, each as a part that the supervisor starts and stops.
+// The service without its HTTP servers: hub, ledger, reads and indexer. Each is a part that the supervisor starts and stops.
 import { firstIdAt, Hub } from '../actors/hub/hub.ts';
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import { Gauges } from '../actors/job/gauges.ts';
@@ -28,19 +28,19 @@ export type ServiceOptions = {
   readonly log: Logger;
   /** The version of headgate. */
   readonly version: string;
-  /** Receives every group of observations that the event stream receives. */
+  /** Receives all observations that the event stream receives. */
   readonly onObserved: (groups: readonly Observations[]) => void;
   /** Applies the log settings of a configuration that has come into force. */
   readonly applyLog: (config: Config) => void;
   /** Reads the configuration from disk. */
   readonly read: () => LoadResult;
-  /** The value that HEADGATE_VAULT_KEY had. */
+  /** The value that HEADGATE_VAULT_KEY had at the start. */
   readonly vaultKey?: string | undefined;
   /** The umask of plugin processes; undefined: that of the service. */
   readonly umask?: number | undefined;
-  /** Where the configuration is, for the reads thread, which reads it for the doctor. */
+  /** Where the configuration on disk is. The reads thread reads it for the doctor. */
   readonly source: Omit<LoadOptions, 'env'>;
-  /** The HTTP servers on this service. */
+  /** The HTTP servers of this service. */
   readonly listeners: Listeners;
 };
 
@@ -78,7 +78,7 @@ export class Service {
     return this.#engine;
   }
 
-  /** SHA-256 of the vault's admin token; null: no vault is open. */
+  /** The SHA-256 of the vault's admin token; null if no vault is open. */
   get adminDigest(): string | null {
     return this.#vault.adminDigest;
   }
@@ -92,7 +92,7 @@ export class Service {
     return this.#reload.reload({ refuseHeld: false });
   }
 
-  /** Logs which jobs are held. */
+  /** Asks which jobs are held now, logs them, and returns them. */
   logHeld(): Promise<readonly HeldJobs[]> {
     return this.#reload.logHeld();
   }
@@ -166,7 +166,7 @@ export class Service {
     return { died, stop: () => link.ask<void>('indexer', { kind: 'stop' }) };
   };
 
-  /** Lets running jobs finish, then closes the ledger. Resolves when that is done; repeated calls return the same promise. */
+  /** Lets running jobs finish, for at most `graceMs`, and then stops the ledger. Repeated calls return the same promise. */
   drain(): Promise<void> {
     this.#drained ??= this.#drain();
     return this.#drained;

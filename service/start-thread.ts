@@ -1,11 +1,11 @@
-// How a thread of the service is started.
+// Starts a thread of the service, and handles its reports.
 import type { Worker } from 'node:worker_threads';
 import { type Link, openLink } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { ThreadKind } from '../runtime/preloaded-thread.ts';
 import type { ThreadReport } from './thread-report.ts';
 
-/** The service cannot start or continue; `exitStatus` is that of the process. */
+/** The reason why the service cannot start or continue. `exitStatus`: the exit status that the process must have. */
 export class ServiceFault extends Error {
   readonly exitStatus: number;
   constructor(message: string, exitStatus: number) {
@@ -16,7 +16,7 @@ export class ServiceFault extends Error {
 
 export type StartedThread = { readonly worker: Worker; readonly link: Link; readonly died: Promise<Error> };
 
-/** Resolves when the thread has reported that it is ready. `onTold` takes the messages that are not reports. */
+/** Starts a thread. Resolves when it has reported that it is ready. `onTold` gets its messages that are not reports. */
 export function startThread(
   kind: ThreadKind,
   data: object,

@@ -1,5 +1,5 @@
-// Submissions of jobs and runs to the ledger. Calls of one command by one caller that arrive in one turn of the loop become one
-// message. A caller that disconnects before the message is sent leaves no job.
+// Submits jobs and runs to the ledger. Calls of one command by one caller that arrive in one iteration of the event loop become one
+// message. If a caller disconnects before the message is sent, its job is left out.
 import type {
   EntryEvent,
   IdempotencyKey,
@@ -16,22 +16,22 @@ import type { StoredList } from '../runtime/packed-list.ts';
 export type Submission = {
   readonly plugin: string;
   readonly command: string;
-  /** Packed payload. */
+  /** The packed payload. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
   readonly event: EntryEvent | null;
-  /** The ledger reports when the job has settled. */
+  /** Whether the ledger is to report when the job has settled. */
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
   readonly source?: RerunSource;
   readonly asker?: PendingAsk;
 };
 
-/** The jobs of one call, which are accepted in one commit. */
+/** The jobs of one request, which are accepted in one commit. */
 export type BatchSubmission = {
-  /** A command of a plugin, or a pipeline. */
+  /** The command or the pipeline that all these jobs run. */
   readonly target: Pick<Submission, 'plugin' | 'command' | 'event'> | Pick<RunSubmission, 'pipeline'>;
-  /** Packed. */
+  /** The packed payloads, one for each job. */
   readonly payloads: StoredList;
   readonly submittedBy: string;
   readonly idempotency?: IdempotencyKey;
@@ -42,14 +42,14 @@ export type RunSubmission = {
   readonly pipeline: string;
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** The event of a webhook delivery; absent: an API call. */
+  /** The event of a webhook delivery; absent for an API call. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly source?: RerunSource;
   readonly asker?: PendingAsk;
 };
 
-/** A submission whose reply has not come. */
+/** A submission that has no reply yet. */
 type Waiting = {
   readonly payload: Uint8Array;
   readonly asker: PendingAsk | undefined;
@@ -57,16 +57,19 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
-/** Submissions that go as one message. */
+/** Submissions that are sent as one message. */
 type SubmissionBatch = { readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'>; readonly waiting: Waiting[] };
 
-/** Only this many of the newest messages are compared with a submission, so that many different callers do not make it slow. */
+/** A submission is compared with at most this many of the newest unsent messages. So it stays fast with many different callers. */
 export const lookBackMax = 16;
-/** Bytes of payloads that the ledger has not answered yet; beyond it submissions are refused. A single payload may be larger. */
+/**
+ * The maximum total length of the payloads that the ledger has not answered yet. Beyond it submissions are refused. A single payload may
+ * be larger.
+ */
 export const waitingBytesMax = 256 * 2 ** 20;
 
 const overloaded: RefusedWork = { kind: 'refused', refusal: 'overloaded' };
-/** Never read: the caller has disconnected. */
+/** The reply to a submission whose caller has disconnected. Nobody reads it. */
 const takenBack: RefusedWork = { kind: 'refused', refusal: 'unavailable' };
 
 export class Submissions {
@@ -78,7 +81,7 @@ export class Submissions {
     this.#link = link;
   }
 
-  /** Resolves when the job is on disk or refused. */
+  /** Submits a job. Resolves when it is on disk, or refused. */
   submit(submission: Submission): Promise<SubmitReply> {
     const { payload, asker } = submission;
     if (!this.#takes(payload)) return Promise.resolve(overloaded);
@@ -86,7 +89,7 @@ export class Submissions {
     return new Promise((resolve, reject) => waiting.push({ payload, asker, resolve, reject }));
   }
 
-  /** As submit, for a run. */
+  /** Like `submit`, for a run. */
   startRun({ asker, ...submission }: RunSubmission, watch: boolean): Promise<SubmitReply> {
     const { payload } = submission;
     if (!this.#takes(payload)) return Promise.resolve(overloaded);
@@ -160,7 +163,7 @@ export class Submissions {
   }
 }
 
-/** Whether two submissions can share a message. Submissions with an idempotency key, and reruns, never do. */
+/** Whether two submissions can share a message. A submission with an idempotency key, and a rerun, always has a message of its own. */
 function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
   return (
     a.plugin === b.plugin &&

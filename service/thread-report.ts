@@ -1,6 +1,6 @@
-// What the threads of the service report to the main thread.
+// The reports of the service's threads to the main thread.
 
-/** A thread's report to the actor `supervisor`. */
+/** A message from a thread to the actor `supervisor`. `ready`: the thread is up. `log`: a line for the log. */
 export type ThreadReport =
   | { readonly kind: 'ready' }
   | {

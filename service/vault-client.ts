@@ -1,15 +1,15 @@
-// The vault as seen from the main thread: the digest of its admin token, and calls to the ledger thread.
+// The main thread's side of the vault: it knows the digest of the admin token, and sends calls to the ledger thread.
 import type { VaultReply, VaultRequest, VaultStatus } from '../actors/vault/protocol.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 
-/** The minimum interval between reports of unauthenticated calls. */
+/** The minimum time between two reports of unauthenticated calls. */
 const reportEveryMs = 1_000;
 
-/** The part that routes and admission use. */
+/** The part of the client that routes and admission use. */
 export type VaultCalls = Pick<VaultClient, 'adminDigest' | 'call' | 'refused' | 'unauthenticated'>;
 
 export class VaultClient {
-  /** SHA-256 of the admin token, one character per byte; null: no vault is open. */
+  /** The SHA-256 of the admin token, with one character for each byte; null if no vault is open. */
   adminDigest: string | null = null;
   readonly #link: () => Link;
   readonly #unauthenticated = new Map<string, number>();
@@ -23,24 +23,24 @@ export class VaultClient {
     this.adminDigest = adminDigest;
   }
 
-  /** `presented`: the digest of the caller's token, which is checked again when the call is handled. */
+  /** Sends a call to the vault. `presented`: the digest of the caller's token. The vault checks it again when it handles the call. */
   call(presented: string, request: VaultRequest, asker: PendingAsk): Promise<VaultReply> {
     const answer: VaultReply = { kind: 'refused', refusal: 'unavailable' };
     return this.#link().ask('vault', { kind: 'call', presented, request }, { asker, answer });
   }
 
-  /** Records that a call with the admin token was refused. Resolves when that is in the audit trail. */
+  /** Records in the audit trail that a call with the admin token was refused. Resolves when that is on disk. */
   refused(op: string, code: string): Promise<unknown> {
     return this.#link().ask('vault', { kind: 'refused_call', op, code });
   }
 
-  /** Records a call without the admin token. The first is reported at once, those of the next second together. */
+  /** Records a call without the admin token. The first one is reported at once, and those of the next second are reported together. */
   unauthenticated(op: string): void {
     this.#unauthenticated.set(op, (this.#unauthenticated.get(op) ?? 0) + 1);
     if (this.#timer === null) this.flush();
   }
 
-  /** Reports the collected calls. */
+  /** Reports the collected calls without the admin token. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -21,7 +21,7 @@ export const tables = [
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
-  'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition; removed when they begin
+  'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition
   // Large results stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
   'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join
   'lists', // run id (16) + fork (4) -> a fan-out that is still being expanded, or a parked token

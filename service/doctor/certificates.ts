@@ -1,20 +1,20 @@
-// The certificates that listeners serve, for the doctor.
+// The doctor's check of certificates: which ones the HTTP listeners serve.
 import { type Certificate, isSamePair } from '../../config/certificate.ts';
 import type { ListenerName } from '../../config/section/tls.ts';
 
-/** The certificates that callers get. */
+/** The certificates that the callers of a listener get. */
 export type Served = {
-  /** The newest certificate. */
+  /** The certificate that was loaded last. */
   readonly newest: Certificate;
   /** The certificate for callers that name no host, such as those that call an IP address. */
   readonly byAddress: Certificate;
-  /** Names of the newest certificate for which an older one is served. */
+  /** The names in the newest certificate under which callers still get an older certificate. */
   readonly namesBehind: readonly string[];
 };
 
 export type ListenerCertificate = { readonly name: ListenerName; readonly served: Served };
 
-/** For which callers a listener still serves an older certificate; null: none. */
+/** Says, as text, which callers of a listener still get an older certificate; null if none do. */
 export function leftBehind({ newest, byAddress, namesBehind }: Served): string | null {
   const parts = [
     ...(isSamePair(newest, byAddress) ? [] : ['by IP address']),

@@ -1,4 +1,4 @@
-// The checks of `/system/doctor`: whether the service could start now, and the state of its environment.
+// The checks of `/system/doctor`: whether the service could start with the files on disk, and whether its environment is in order.
 
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -22,13 +22,16 @@ import { checkPauses } from './pauses.ts';
 import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
 import { checkTokens } from './tokens.ts';
 
-/** Below this much free space (on a small disk, below a fraction of it) the check fails. New work is refused at a lower limit. */
+/**
+ * The check of the disk fails if less space than this is free, or on a small disk less than `diskLowPart` of it. New work is refused only
+ * at a lower limit (`diskReserveBytes` in ledger/thread.ts).
+ */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
-/** How far the wall clock may deviate from the monotonic clock since the start, or lag behind the ledger. */
+/** How far the wall clock may have moved since the start against the monotonic clock, and how far it may be behind the last commit. */
 export const clockDriftMsMax = 5_000;
 const nodeMin = [20, 11] as const;
-/** A detail lists at most this many problems. */
+/** The detail of a check lists at most this many problems. */
 const linesMax = 5;
 
 /** One check of the doctor. */
@@ -41,18 +44,19 @@ export type DoctorOptions = {
   readonly inspect: () => Promise<Inspection>;
   readonly trySandboxes: (asked: readonly AskedSandbox[]) => Promise<TriedSandboxes>;
   readonly nowMs: number;
-  /** Time since the start by the monotonic clock, and the wall clock's time at the start. */
+  /** The time since the start, by the monotonic clock. */
   readonly upMs: number;
+  /** The time of the start, by the wall clock. */
   readonly startedAtMs: number;
-  /** The newest commit with a finished attempt; null: none. */
+  /** The time of the newest commit in which an attempt ended; null if there is none. */
   readonly committedUs: number | null;
   readonly nodeVersion: string;
   /** The certificates of the listeners with TLS. */
   readonly certificates: readonly ListenerCertificate[];
-  /** Null: the ledger does not respond. */
+  /** The held jobs; null if the ledger does not respond. */
   readonly held: () => Promise<readonly HeldJobs[] | null>;
   readonly pauses: readonly Pause[];
-  /** Null: the ledger does not respond. */
+  /** The records that are set aside; null if the ledger does not respond. */
   readonly setAside: () => Promise<SetAsideReply | null>;
   /** The HTTP server in use, and the reason if it is not uWebSockets.js. */
   readonly server: string;
@@ -64,13 +68,13 @@ export type DoctorOptions = {
 export type VaultExamination = {
   readonly condition: VaultCondition;
   readonly keys: KeySource;
-  /** The mode of the key file if users other than the owner can use it, else null. */
+  /** The mode of the key file if users other than the owner can use the file; otherwise null. */
   readonly looseMode: string | null;
 };
 
 type CheckResult = { readonly passed: boolean; readonly detail: string };
 
-/** In the order of docs/contract.md#doctor. A check that throws has not passed. */
+/** Runs all checks. The results are in the order of docs/contract.md#doctor. A check that throws has not passed. */
 export async function examine(options: DoctorOptions): Promise<Check[]> {
   const { config } = options;
   const { seal, warnings, ...found } = await options.inspect();
@@ -128,7 +132,7 @@ function checkSealed({ isSealed, strict, lock, findings, gap }: Seal): CheckResu
   return passed(`matches lock ${lock.number}${strict ? ', strict' : ''}${gap === null ? '' : `; ${sealGap(gap)}`}`);
 }
 
-/** The problems of these sections of the configuration on disk. */
+/** Passes if these sections of the configuration on disk have no problems. */
 function checkSection(problems: readonly string[], sections: readonly string[], detail: string): CheckResult {
   const own = linesOf(problems, sections);
   return own.length > 0 ? failed(lines(own)) : passed(detail);
@@ -173,7 +177,7 @@ function checkRecords(found: SetAsideReply | null): CheckResult {
   return failed(`${setAsideText(found)}; restore a backup of the state, or continue without them`);
 }
 
-/** `2 records cannot be used: open 0f3a… (reason), runs 77b0… (reason)`. */
+/** A text like `2 records cannot be used: open 0f3a… (reason), runs 77b0… (reason)`. */
 function setAsideText({ all, listed }: SetAsideReply): string {
   const named = listed.slice(0, linesMax).map(({ table, key, error }) => `${table} ${key} (${error})`);
   const more = all > named.length ? ` and ${all - named.length} more` : '';
@@ -195,7 +199,7 @@ function checkIndex(index: IndexCondition): CheckResult {
   return passed(`open, rebuilt from the ledger: ${reason}; the previous one is in ${setAside}`);
 }
 
-/** Names every invalid plugin, and every plugin in force whose entrypoint is missing. */
+/** Fails if plugins on disk have problems or warnings, or if the entrypoint or sandbox of a plugin in force cannot be used. Names all. */
 async function checkPlugins(
   problems: readonly string[],
   warnings: readonly string[],
@@ -215,7 +219,7 @@ async function checkPlugins(
   return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${plugins.length} plugins; ${possible}`);
 }
 
-/** Only the owner may use the file of the unlock key, and every record must open with that key. */
+/** Passes if only its owner can use the file of the unlock key, and every record of the vault opens with that key. */
 function checkVault({ condition, looseMode, keys }: VaultExamination): CheckResult {
   const problems = condition.kind === 'absent' ? [] : condition.problems;
   const found = problems.length > 0 ? [lines(problems), condition.kind === 'open' ? damageRemedy : remedyOf(keys)] : [];
@@ -249,7 +253,7 @@ function checkExposure({ api, webhooks }: Config): CheckResult {
   return together(found);
 }
 
-/** Lists names and expiry of the certificates. The check fails if one expires soon or is not served to all callers. */
+/** Names the certificates and when they expire. Fails if one expires soon, or if some callers still get an older one. */
 function checkCertificates({ certificates, nowMs }: DoctorOptions): CheckResult {
   if (certificates.length === 0) return passed('no TLS');
   const found = certificates.map(({ name, served }) => {
@@ -266,7 +270,7 @@ function checkCertificates({ certificates, nowMs }: DoctorOptions): CheckResult 
   return together(found);
 }
 
-/** Several findings as one, failures first. */
+/** Joins several findings into one, failures first. It passes if all of them have passed. */
 function together(findings: readonly CheckResult[]): CheckResult {
   const wrong = findings.filter(finding => !finding.passed);
   const detail = [...wrong, ...findings.filter(finding => finding.passed)].map(finding => finding.detail).join('; ');

@@ -1,13 +1,13 @@
-// Files of the state directory that users other than the owner can read or write.
+// Finds files of the state directory that users other than the owner can read or write.
 import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const others = 0o077;
-/** Permissions of a directory that let other users reach the files below it. */
+/** The permissions of a directory that let other users reach the files in it. */
 const othersMayEnter = 0o011;
 const othersMayWrite = 0o022;
 
-/** Paths in the directory, sorted; also the directory itself, if others can replace its files. */
+/** The paths of such files in the directory, sorted. The directory itself is included if others can replace files in it. */
 export function exposedFiles(directory: string): string[] {
   const { mode } = statSync(directory);
   const own = (mode & othersMayWrite) !== 0 ? [directory] : [];
@@ -20,7 +20,7 @@ function exposedEntry(entry: Dirent): string[] {
     if (entry.isDirectory()) return exposedFiles(path);
     return entry.isFile() && (statSync(path).mode & others) !== 0 ? [path] : [];
   } catch {
-    // The file was removed meanwhile, as pid files are.
+    // The file has been removed in the meantime: pid files come and go.
     return [];
   }
 }

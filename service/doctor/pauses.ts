@@ -2,7 +2,7 @@
 import { type Pause, targetText } from '../../actors/job/records/pause.ts';
 import { timestamp } from '../json/timestamp.ts';
 
-/** The check fails when a pause is older than this. */
+/** The check fails if a pause is older than this. */
 export const pauseHoursMax = 24;
 
 export function checkPauses(pauses: readonly Pause[], nowMs: number): { passed: boolean; detail: string } {

@@ -1,4 +1,4 @@
-// Sandboxes for the doctor: which kinds this machine supports, and which plugins need a kind that it does not support.
+// The doctor's check of sandboxes: which kinds this machine supports, and which plugins need a sandbox that it cannot provide.
 import type { PluginInstance } from '../../config/config.ts';
 import { limitsDefault, type Sandbox, sandboxFault } from '../../runtime/processes/sandbox.ts';
 
@@ -6,12 +6,12 @@ import { limitsDefault, type Sandbox, sandboxFault } from '../../runtime/process
 export type AskedSandbox = { readonly name: string; readonly sandbox: Sandbox };
 
 export type TriedSandboxes = {
-  /** One line for each plugin whose sandbox is unavailable on this machine. */
+  /** One line for each plugin whose sandbox this machine cannot provide. */
   readonly refused: readonly string[];
   readonly possible: string;
 };
 
-/** Runs on the reads thread, because starting a process blocks its thread. */
+/** Must be called on the reads thread, because starting a process blocks the thread that starts it. */
 export async function trySandboxes(asked: readonly AskedSandbox[]): Promise<TriedSandboxes> {
   return { refused: await refusedSandboxes(asked), possible: await possibleSandboxes() };
 }
@@ -27,12 +27,12 @@ async function refusedSandboxes(asked: readonly AskedSandbox[]): Promise<string[
   );
 }
 
-/** How long a result is cached: each attempt starts processes. */
+/** How long a result is cached. Without the cache, each check would start processes again. */
 const triedMs = 60_000;
-/** Cached results by sandbox. */
+/** The cached results, by sandbox. */
 const tries = new Map<string, { readonly atMs: number; readonly fault: Promise<string | null> }>();
 
-/** As `sandboxFault`, cached for a minute. */
+/** Like `sandboxFault`, but the result is cached. */
 function faultLately(sandbox: Sandbox): Promise<string | null> {
   const name = JSON.stringify(sandbox);
   const nowMs = performance.now();
@@ -44,7 +44,7 @@ function faultLately(sandbox: Sandbox): Promise<string | null> {
   return fault;
 }
 
-/** Whether each kind is possible, with the default limits. */
+/** Says, as text, which kinds of sandboxes this machine can provide with the default limits. */
 async function possibleSandboxes(): Promise<string> {
   const [limits, bwrap] = await Promise.all([possible('limits'), possible('bwrap')]);
   const lifted = process.getuid?.() === 0 ? ' (plugins that run as root can lift them)' : '';

@@ -1,4 +1,5 @@
-// The doctor's check of API tokens. It names those that may end jobs and run them again: before there were cancels, `jobs:rw` only read.
+// The doctor's check of API tokens. It names those with `jobs:rw`, which may cancel jobs and run them again. In versions without cancels,
+// `jobs:rw` only allowed reading, so some tokens may have it by mistake.
 import type { ApiToken } from '../../config/config.ts';
 
 export function checkTokens(tokens: readonly ApiToken[]): { passed: true; detail: string } {

@@ -1,20 +1,20 @@
-// Observations as frames of an event stream: `id:`, `event:`, and `data:` with one line of JSON.
+// Writes observations as frames of an event stream. Each frame has `id:`, `event:`, and `data:` with one line of JSON.
 
 import { type Filter, filterKey } from '../../actors/hub/filter.ts';
 import { type Gap, type Hub, idAt, type ObservationSlice } from '../../actors/hub/hub.ts';
 import type { GroupOrigins } from '../../actors/hub/origins.ts';
 import { timestamp } from '../json/timestamp.ts';
 
-/** A chunk ends after the observation that exceeds this many characters. */
+/** A chunk ends with the observation with which it reaches this many characters. */
 export const chunkCharsMax = 32_768;
-/** Observations of one chunk. */
+/** The maximum number of observations in a chunk. */
 const chunkObservationsMax = 512;
-/** The size of all cached chunks; each filter has its own. */
+/** The maximum size of all cached chunks together, in characters. */
 export const keptCharsMax = 4 * 2 ** 20;
-/** The size of a chunk without its text. */
+/** The size that a cached chunk counts in addition to its text. */
 const chunkChars = 128;
 
-/** The frames after an id, up to the size of a chunk. */
+/** The frames of the observations after one id, up to and including the id `upTo`. */
 export type FrameChunk = { readonly text: string; readonly upTo: number };
 
 /** A cache of the newest chunks. */
@@ -30,7 +30,7 @@ class ChunkCache {
     return this.#chunks.get(key);
   }
 
-  /** Drops the oldest chunks. */
+  /** Adds a chunk, and drops the oldest ones if there are too many. */
   put(key: string, chunk: FrameChunk): void {
     this.#chunks.set(key, chunk);
     this.#chars += chunkChars + chunk.text.length;
@@ -42,15 +42,15 @@ class ChunkCache {
   }
 }
 
-/** Encodes the observations that a filter selects, once for all streams at the same position. */
+/** Writes the observations that a filter selects. Streams at the same position share what is written. */
 export class FrameWriter {
   readonly #hub: Hub;
   readonly #filter: Filter;
   readonly #withErrors: boolean;
   readonly #kept: ChunkCache;
-  /** Distinguishes this writer's chunks from those of other writers in the cache. */
+  /** A number that distinguishes the chunks of this writer in the cache from those of other writers. */
   readonly #number: number;
-  /** How many streams read from this writer. */
+  /** The number of streams that read from this writer. */
   readers = 0;
 
   constructor(hub: Hub, filter: Filter, withErrors: boolean, kept: ChunkCache, number: number) {
@@ -65,7 +65,7 @@ export class FrameWriter {
   after(id: number): FrameChunk {
     const key = `${this.#number} ${id}`;
     const known = this.#kept.get(key);
-    // Streams that are behind the ring have all lost the same observations.
+    // If the ring no longer has the next observation, the cached chunk is not used: the stream must be told of the gap.
     if (known && id >= this.#hub.oldest - 1) return known;
     const { work } = this.#hub;
     const { gap, slices, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
@@ -97,7 +97,7 @@ export class FrameWriter {
   }
 }
 
-/** Frame writers by filter; each exists as long as streams use it. */
+/** The frame writers, by filter. Each of them exists as long as streams use it. */
 export class FrameWriters {
   readonly #hub: Hub;
   readonly #feeds = new Map<string, FrameWriter>();
@@ -108,12 +108,12 @@ export class FrameWriters {
     this.#hub = hub;
   }
 
-  /** Characters of all cached chunks. */
+  /** The size of all cached chunks together, in characters. */
   get keptChars(): number {
     return this.#kept.chars;
   }
 
-  /** Returns the writer of a filter, and a function that leaves it. */
+  /** Returns the writer for a filter, and a function to call when the stream no longer uses it. */
   join(filter: Filter, withErrors: boolean): { readonly feed: FrameWriter; leave(): void } {
     const key = `${filterKey(filter)} ${withErrors}`;
     const feed = this.#feeds.get(key) ?? new FrameWriter(this.#hub, filter, withErrors, this.#kept, ++this.#numbers);
@@ -132,7 +132,7 @@ function gapFrame({ id, lost, reason }: Gap): string {
   return frame(id, 'gap', JSON.stringify({ at, lost, reason }));
 }
 
-/** Empty if the job is no longer stored. */
+/** The fields that say where a job comes from and, for a run that has ended, its counts. Empty if the job is no longer stored. */
 function originText(origins: GroupOrigins | null, place: number): string {
   const origin = origins?.at(place);
   if (!origin) return '';

@@ -1,42 +1,42 @@
-// All open event streams. New events are written in short passes, so that no other request waits for them.
+// The open event streams. New events are written in short passes, so that no other request waits long for them.
 
 import type { Filter } from '../../actors/hub/filter.ts';
 import type { Hub } from '../../actors/hub/hub.ts';
 import { chunkCharsMax, type FrameWriter, FrameWriters } from './frames.ts';
 
-/** Streams open at the same time; further ones are refused. */
+/** The maximum number of open streams. Further ones are refused. */
 export const streamsMax = 2_048;
 /**
- * Bytes that can wait in the service for one reader, besides the socket's buffers: after a chunk that the reader did not take, at most
- * one more is written. Characters beyond Latin-1 take up to three bytes.
+ * The maximum number of bytes that wait in the service for one reader, without the socket's buffers: those of two chunks, because after a
+ * chunk that the reader did not take, at most one more is written. A character takes up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
-/** Between two comment lines of a stream. */
+/** The interval at which each stream gets a comment line, which keeps its connection open. */
 export const beatMs = 15_000;
-/** The interval and the maximum length of a pass over the streams. */
+/** The interval of passes over the streams, and (`passMsMax`) the maximum duration of a pass. */
 const passMs = 10;
 const passMsMax = 2;
-/** The interval of the check for due comment lines and expired tokens. */
+/** The interval at which all streams are checked for due comment lines and expired tokens. */
 const sweepMs = 250;
 
-/** The receiver of frames. */
+/** The connection to the reader of a stream. */
 export interface StreamOutlet {
-  /** False: the reader is too slow. */
+  /** Returns false if the reader is too slow. */
   write(text: string): boolean;
-  /** Calls the function once, when there is room again. */
+  /** Calls `resume` once, when there is room again. */
   onReady(resume: () => void): void;
   end(): void;
 }
 
-/** What a stream may contain, and when its caller's token expires; null: never. */
+/** What the caller of a stream may see, and when the caller's token expires (null: never). */
 export type StreamRights = { readonly withErrors: boolean; readonly expiresAtMs: number | null };
 
 export type StreamOptions = {
   readonly sink: StreamOutlet;
   readonly filter: Filter;
-  /** The last id that the reader has seen; null: only new events. */
+  /** The last id that the reader has seen; null if it wants only new events. */
   readonly after: number | null;
-  /** The caller's rights under the configuration in force; null: none. */
+  /** The caller's rights under the configuration in force; null if it has none. */
   rights(): StreamRights | null;
 };
 
@@ -53,7 +53,7 @@ type Stream = Pick<StreamOptions, 'sink' | 'filter'> & {
 export type EventStreamsOptions = {
   readonly hub: Hub;
   readonly nowMs: () => number;
-  /** Changes with each reload; then the rights of every caller are checked again. */
+  /** A value that changes with each reload. After that the rights of all callers are checked again. */
   readonly generation: () => unknown;
 };
 
@@ -62,7 +62,7 @@ export class EventStreams {
   readonly #hub: Hub;
   readonly #feeds: FrameWriters;
   readonly #streams: Stream[] = [];
-  /** The stream with which the next pass begins. */
+  /** The index of the stream that was visited last. The next pass begins with the one after it. */
   #turn = 0;
   #passTimer: NodeJS.Timeout | null = null;
   #sweepTimer: NodeJS.Timeout | null = null;
@@ -85,7 +85,7 @@ export class EventStreams {
     return this.#streams.length >= streamsMax;
   }
 
-  /** Returns a function to call when the reader has disconnected. */
+  /** Adds a stream. Returns a function to call when the reader has disconnected. */
   open({ sink, filter, after, rights: currentRights }: StreamOptions): () => void {
     const rights = currentRights();
     if (rights === null) {
@@ -104,7 +104,7 @@ export class EventStreams {
     };
     this.#streams.push(stream);
     if (this.#streams.length === 1) this.#wakeUp();
-    // The first write sends the response head.
+    // This first write also sends the head of the response.
     stream.sink.write(': connected\n\n');
     if (stream.seen !== this.#hub.newest) this.#schedule();
     return () => this.#forget(stream);
@@ -133,7 +133,7 @@ export class EventStreams {
     this.#passTimer = setTimeout(() => this.#pass(), waitMs);
   }
 
-  /** Writes one chunk to each stream that is behind, until the time is up. */
+  /** Writes one chunk to each stream that is behind, for at most `passMsMax`. */
   #pass(): void {
     this.#passTimer = null;
     this.#followReload();
@@ -167,7 +167,7 @@ export class EventStreams {
     });
   }
 
-  /** After a reload, gives every stream the rights of its caller under the new configuration. */
+  /** If there was a reload, gives every stream the rights that its caller has under the new configuration. */
   #followReload(): void {
     const generation = this.#options.generation();
     if (generation === this.#generation) return;
@@ -175,7 +175,7 @@ export class EventStreams {
     for (const stream of [...this.#streams]) this.#takeRights(stream);
   }
 
-  /** Updates the rights of a stream; without rights it ends. */
+  /** Updates the rights of a stream. Ends the stream if its caller has no rights any more. */
   #takeRights(stream: Stream): void {
     const rights = stream.currentRights();
     if (rights === null) {
@@ -210,7 +210,7 @@ export class EventStreams {
   }
 }
 
-/** True also if the clock was set back, which would put the planned time far into the future. */
+/** Whether a comment line is due. True also if the clock was set back, because the planned time is far in the future then. */
 function isDue(beatAtMs: number, nowMs: number): boolean {
   return beatAtMs <= nowMs || beatAtMs > nowMs + beatMs;
 }

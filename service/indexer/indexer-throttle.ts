@@ -1,8 +1,8 @@
-// Throttles the indexer while jobs run, so that they get most of the CPU and disk.
+// Throttles the indexer while jobs run, so that the jobs get most of the CPU and disk.
 
-/** The pause after a step, as a multiple of its duration. */
+/** The pause after a step of the indexer, as a multiple of the duration of the step. */
 const restPerWork = 5;
-/** An indexer that is further behind pauses only briefly, because searches read unindexed logs one by one. */
+/** An indexer that is further behind than this pauses for at most `behindRestMs`, because searches must read unindexed logs one by one. */
 export const behindMaxMs = 10_000;
 export const behindRestMs = 250;
 
@@ -11,8 +11,8 @@ export class IndexerThrottle {
   #journaledUs = 0;
 
   /**
-   * How long the pause still lasts; 0 if no jobs run. A journal that has grown since the last call counts as running jobs. `nowMs` is
-   * monotonic.
+   * How long the pause still lasts; 0 if no jobs run. If the journal has grown since the last call, jobs have run. `nowMs`: a time of a
+   * monotonic clock.
    */
   leftMs(nowMs: number, running: number, journaledUs: number): number {
     const isBusy = running > 0 || journaledUs > this.#journaledUs;
@@ -20,7 +20,7 @@ export class IndexerThrottle {
     return isBusy ? Math.max(0, this.#untilMs - nowMs) : 0;
   }
 
-  /** Begins a pause after a step. `behindUs`: how far the index is behind the journal. */
+  /** Begins the pause after a step. `behindUs`: how far the index is behind the journal. */
   begin(startMs: number, endMs: number, behindUs: number): void {
     const longestMs = behindUs > 1000 * behindMaxMs ? behindRestMs : Infinity;
     this.#untilMs = endMs + Math.min(longestMs, restPerWork * (endMs - startMs));

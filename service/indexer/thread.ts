@@ -1,4 +1,4 @@
-// The indexer thread: follows the journal and maintains the index. It can die and restart at any time.
+// The indexer thread. It follows the journal and maintains the index. It can die and be restarted at any time.
 import { isDeepStrictEqual } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import type { IndexStores, JournalConsumer } from '../../actors/index/consumer.ts';
@@ -14,25 +14,25 @@ import type { ReplyTo } from '../../runtime/turn.ts';
 import type { ThreadReport } from '../thread-report.ts';
 import { IndexerThrottle } from './indexer-throttle.ts';
 
-/** The thread's start data. */
+/** The data that the thread gets at its start. `path`: the state directory. */
 export type IndexerData = { readonly path: string; readonly gauges: SharedArrayBuffer };
 /**
- * The condition of the index. `closed`: it cannot be opened; opening is retried. `failing`: it is open, but cannot be updated.
- * `replaced`: why the previous index was set aside since the start of the thread, and its path.
+ * The condition of the index. `closed`: it cannot be opened; opening is retried. `failing`: it is open, but cannot be updated. `replaced`:
+ * if this thread has replaced an unusable index, the reason, and where the old index is now.
  */
 export type IndexCondition =
   | { readonly kind: 'closed'; readonly reason: string }
   | { readonly kind: 'failing'; readonly reason: string }
   | { readonly kind: 'open'; readonly replaced: { readonly reason: string; readonly setAside: string } | null };
-/** The only message to the thread. It is answered when the index is closed. */
+/** The only message to the thread: it closes the index, answers, and ends. */
 export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 
 const pollMs = 250;
-/** Once in this many steps, the thread checks whether there is something to prune. */
+/** Every so many steps, the thread checks whether entries of removed logs must be pruned. */
 const stepsPerPrune = 4;
-/** Gives the thread a lower priority than those that answer requests and run jobs. */
+/** The niceness of the thread: its priority is lower than that of the threads that answer requests and run jobs. */
 const niceness = 10;
-/** The pause after a failure: the index cannot be opened, the disk is full, or an entry cannot be indexed. Searches still work. */
+/** The pause after a failure: the index cannot be opened, the disk is full, or an entry cannot be indexed. */
 const failedMs = 2_000;
 
 function consumersOf(stores: IndexStores): JournalConsumer[] {
@@ -44,7 +44,7 @@ function run({ path, gauges: shared }: IndexerData): void {
   const gauges = new Gauges(shared);
   let stores: IndexStores | null = null;
   let feed: JournalFollower | null = null;
-  /** The last reported condition; null: none yet. */
+  /** The condition that was reported last; null if none was. */
   let condition: IndexCondition | null = null;
   let replaced: { readonly reason: string; readonly setAside: string } | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -80,7 +80,7 @@ function run({ path, gauges: shared }: IndexerData): void {
       become({ kind: 'open', replaced });
     } catch (error) {
       const { stack, message } = error as Error;
-      // The positions are read again; after a disk error the index is opened again.
+      // The next poll reads the positions in the journal again; after a disk error it also opens the index again.
       feed = null;
       become(stores ? { kind: 'failing', reason: message } : { kind: 'closed', reason: message }, stack);
       if (error instanceof StoreFault) closeStores();
@@ -102,7 +102,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     }
   }
 
-  /** Reports each change of the condition once, however often opening or updating the index is retried. */
+  /** Reports the condition if it has changed, so that repeated failures are reported once. */
   function become(next: IndexCondition, stack?: string): void {
     if (isDeepStrictEqual(next, condition)) return;
     const wasOpen = condition === null || condition.kind === 'open';
@@ -119,9 +119,9 @@ function run({ path, gauges: shared }: IndexerData): void {
     log('error', message, { error: stack ?? next.reason });
   }
 
-  /** Does a step unless it is paused; returns the ms until the next poll. */
+  /** Does a step unless the indexer is pausing. Returns the time until the next poll, in ms. */
   function next(open: JournalFollower): number {
-    // Only entries that are on disk are indexed: a failure could undo the others.
+    // Only entries up to this commit are indexed, because they are on disk: a failure could undo later ones.
     const journaledUs = gauges.get('journaled');
     const startMs = performance.now();
     const leftMs = rest.leftMs(startMs, gauges.get('running'), journaledUs);
@@ -131,7 +131,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     return more ? 0 : pollMs;
   }
 
-  /** True: there is more to do. */
+  /** Does a step. Returns whether there is more to do. */
   function step(open: JournalFollower, journaledUs: number): boolean {
     if (steps++ % stepsPerPrune === 0) pruning = true;
     const more = open.take(journaledUs);
@@ -152,7 +152,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     stores = null;
   }
 
-  // The first poll opens the index before the service is ready. If that fails, the service starts without it.
+  // The first poll opens the index before the service is ready. If that fails, the service starts without an index.
   poll();
   report({ kind: 'ready' });
 }

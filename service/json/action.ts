@@ -1,4 +1,4 @@
-// Actions over many jobs as JSON: the request, as the payload of the action's job has it, and the progress.
+// Writes actions as JSON: the request, which is the payload of the action's own job, and the progress.
 import { type Action, type ActionResult, noProgress, readResult } from '../../actors/job/records/action.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
@@ -6,13 +6,13 @@ import { type JsonObject, unpack } from '../../runtime/packing.ts';
 import { writeCursor } from './cursor.ts';
 import { timestamp } from './timestamp.ts';
 
-/** The letter that names the list in cursors. */
+/** The letter that identifies the list of actions in cursors. */
 export const actionsList = 'a';
 
-/** The request and its moment: the payload of the action's job. */
+/** The payload of an action's own job: the request, the number of jobs that matched, and the moment up to which jobs match. */
 export type ActionRequest = JsonObject & { readonly matched: number; readonly up_to: string };
 
-/** `action`: undefined once the action has ended. */
+/** `job`: the action's own job. `action`: the open action; undefined if it has ended. */
 export function writeAction(job: JobView, action: Action | undefined): string {
   const { matched, ...asked } = requestOf(job);
   const { done, failed, skipped } = countsOf(job, action);
@@ -43,7 +43,7 @@ function countsOf({ body }: JobView, action: Action | undefined): Omit<ActionRes
   return result ? readResult(result) : (action?.progress ?? noProgress);
 }
 
-/** `total`: how many there are. */
+/** A page of the list of actions. `total`: the number of actions in the whole list. */
 export type ActionPage = {
   readonly actions: readonly string[];
   readonly total: number;

@@ -1,16 +1,16 @@
-// Encodes JSON with packed values in chunks: each takes little time, however large the value is.
+// Writes JSON that contains packed values, in chunks. Each chunk takes little time, however large the values are.
 import { unpack } from '../../runtime/packing.ts';
 import { contentsOf, endWithin, listCount, listHead, mapCount, mapHead, textSpan } from '../../runtime/splice.ts';
 
-/** Packed bytes of a chunk. Values up to this size are encoded at once. */
+/** A chunk encodes at most about this many packed bytes. */
 export const chunkBytes = 16 * 1024;
-/** A character in UTF-8 has at most this many continuation bytes. */
+/** The maximum number of bytes of a character in UTF-8 after its first byte. */
 const letterBytesMore = 3;
 
-/** JSON text, or a packed value that is read when its turn comes. */
+/** JSON text, or a function that reads a packed value. The function is called when the value is to be written. */
 export type JsonPart = string | (() => Uint8Array);
 
-/** The chunks of the text, in order. */
+/** The JSON text of all parts, in chunks. */
 export function* jsonChunks(parts: Iterable<JsonPart>): Iterable<string> {
   for (const part of parts) {
     if (typeof part === 'string') yield part;
@@ -18,7 +18,7 @@ export function* jsonChunks(parts: Iterable<JsonPart>): Iterable<string> {
   }
 }
 
-/** Returns the end of the value. */
+/** Writes the value at `at`. Returns its end. */
 function* valueAt(packed: Uint8Array, at: number): Generator<string, number> {
   const end = endWithin(packed, at, at + chunkBytes);
   if (end >= 0) {
@@ -32,7 +32,7 @@ function* valueAt(packed: Uint8Array, at: number): Generator<string, number> {
   return yield* textAt(packed, at);
 }
 
-/** Entries of a map or list: small ones together in one chunk, larger ones in several. */
+/** Writes the entries of a map or list. Neighbouring small entries share a chunk; a large one takes several chunks. */
 function* entriesAt(packed: Uint8Array, first: number, count: number, isMap: boolean): Generator<string, number> {
   let at = first;
   let separator = isMap ? '{' : '[';
@@ -63,7 +63,7 @@ function* entriesAt(packed: Uint8Array, first: number, count: number, isMap: boo
   return at;
 }
 
-/** The end of the entry at `at`: one value, or a key and a value in a map. -1: it lies beyond the limit. */
+/** The end of the entry at `at`, which is one value or, in a map, a key and a value; -1 if the end lies beyond the limit. */
 function entryEnd(packed: Uint8Array, at: number, limit: number, isMap: boolean): number {
   const end = endWithin(packed, at, limit);
   return isMap && end >= 0 ? endWithin(packed, end, limit) : end;

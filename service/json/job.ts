@@ -1,4 +1,4 @@
-// Jobs as JSON: the members of each response that contains a job.
+// Writes jobs as JSON, for each kind of response that contains jobs.
 import type { Waits } from '../../actors/job/protocol.ts';
 import { errorOf } from '../../actors/job/records/attempt.ts';
 import type { Tally } from '../../actors/job/records/job.ts';
@@ -11,7 +11,7 @@ import { unpack } from '../../runtime/packing.ts';
 import { chunkBytes, type JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
-/** A larger payload or context, in packed bytes, is included only on request. */
+/** A payload or context with more packed bytes than this is included only on request. */
 export const shownInputBytesMax = 64 * 1024;
 
 /**
@@ -20,7 +20,7 @@ export const shownInputBytesMax = 64 * 1024;
  */
 export type JobDetail = 'bare' | 'plain' | 'whole';
 
-/** Whether encoding the job can take more than a millisecond. */
+/** Whether writing the job can take more than a millisecond. */
 export function isLongToShow(job: JobView, detail: JobDetail): boolean {
   if (detail === 'bare') return false;
   const { payloadBytes, context } = job.input;
@@ -35,7 +35,7 @@ function isShown(bytes: number, detail: JobDetail): boolean {
   return detail === 'whole' || bytes <= shownInputBytesMax;
 }
 
-/** GET /job/{job_id}. */
+/** The answer of GET /job/{job_id}. */
 export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","status":"${job.status}","plugin":${JSON.stringify(job.plugin)},` +
@@ -47,13 +47,13 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
     cancelPart(job) +
     waitsPart(job, waits);
   if (detail === 'bare') return [`${head}}`];
-  // Read once: each access to a large error reads it from the store.
+  // `lastError` is read only once, because each access to a large error reads it from the store.
   const { lastError: error } = job;
   const lastError = error === null ? '' : `,"last_error":${JSON.stringify(error)}`;
   return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}}`];
 }
 
-/** The input of a job; `omitted` names the values that are included only on request. */
+/** The input of a job. In the JSON, `omitted` names the values that are left out because they are included only on request. */
 function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
   const { input } = job;
   const { payloadBytes, context, event, pipeline, runId, stepId, index } = input;
@@ -69,7 +69,7 @@ function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
   return [place, ...values, omitted.length === 0 ? '' : `,"omitted":${JSON.stringify(omitted)}`];
 }
 
-/** The event as the plugin gets it, without the payload. */
+/** The job's event as its plugin gets it, but without the payload. */
 function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['event']>): string {
   const { type, source, dedupeKey, headers } = event;
   const key = dedupeKey === null ? '' : `,"dedupe_key":${JSON.stringify(dedupeKey)}`;
@@ -109,7 +109,7 @@ function waitsPart({ createdUs }: JobView, waits: Waits | null): string {
   return `,"waits_for":{"reason":"${reason}","detail":${JSON.stringify(detail)},"since":${since}${until}}`;
 }
 
-/** One job of GET /jobs. */
+/** One job in the answer of GET /jobs. */
 export function writeJobRow(job: JobRow): string {
   return (
     `{"job_id":"${formatId(job.id)}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
@@ -118,7 +118,7 @@ export function writeJobRow(job: JobRow): string {
   );
 }
 
-/** One log of GET /job-logs: `bare` for callers that may not see results; the plugin output only on request. */
+/** One log in the answer of GET /job-logs. `bare`: for callers that may not see results. `result`: with the plugin output. */
 export function logParts(log: LogView, detail: 'bare' | 'plain' | 'result'): JsonPart[] {
   const head =
     `{"job_id":"${log.jobId}","log_id":"${log.jobId}-${log.attempt}","plugin":${JSON.stringify(log.plugin)},` +
@@ -130,7 +130,7 @@ export function logParts(log: LogView, detail: 'bare' | 'plain' | 'result'): Jso
   return detail === 'result' ? [`${told},"result":`, ...outputParts(log), '}'] : [`${told}}`];
 }
 
-/** One job of GET /job/{job_id}/tree. */
+/** One job in the answer of GET /job/{job_id}/tree. */
 function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","parent_job_id":${text(job.parentJobId)},"plugin":${JSON.stringify(job.plugin)},` +
@@ -143,7 +143,7 @@ function reusedPart({ isReused }: Pick<JobView, 'isReused'>): string {
   return isReused ? ',"reused":true' : '';
 }
 
-/** GET /job/{job_id}/tree. For each null in `jobs` there is an empty part: a point at which the work can pause. */
+/** The answer of GET /job/{job_id}/tree. Each null in `jobs` becomes an empty part: at such a point the work can pause. */
 export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean): Iterable<JsonPart> {
   let separator = '[';
   for (const job of jobs) {
@@ -158,10 +158,10 @@ export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean):
   yield separator === '[' ? '[]' : ']';
 }
 
-/** Jobs of the tree in the answer to a call that waited for its run. */
+/** The maximum number of jobs in the answer to a call that waited for its run. */
 export const treeJobsMax = 1_000;
 
-/** The answer to a call that waited for its run. The first job is the run; jobs beyond `treeJobsMax` are omitted. */
+/** The answer to a call that waited for its run. The first job must be the run. Jobs beyond `treeJobsMax` are left out. */
 export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart> {
   let left = treeJobsMax;
   for (const job of jobs) {
@@ -177,7 +177,7 @@ export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart
     if (left === treeJobsMax) {
       const durationMs = Math.round(((job.completedUs ?? job.createdUs) - job.createdUs) / 1000);
       yield `{"job_id":"${job.jobId}","status":"${job.status}","duration_ms":${durationMs}${countsPart(job.counts)},"result":`;
-      // Encoded once for both places.
+      // The output of the run stands here and in its entry in the tree.
       yield* output;
       yield ',"tree":[';
     } else yield ',';
@@ -187,7 +187,7 @@ export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart
   yield ']}';
 }
 
-/** One job of the tree in the answer of a synchronous call. */
+/** One job of the tree in the answer to a call that waited for its run. */
 function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
@@ -195,7 +195,7 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   return [head, ...output, '}'];
 }
 
-/** The plugin output (docs/contract.md#plugin-output); parts that the response lacks are empty. Null before the job has ended. */
+/** The plugin output (docs/contract.md#plugin-output). Parts that the response lacks are empty. JSON null before the job has ended. */
 export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];
   const head = `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":`;
@@ -205,12 +205,12 @@ export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>):
   const events = part(body, small, 'events', '[]');
   const updates = part(body, small, 'state_updates', '{}');
   const logs = part(body, small, 'logs', '[]');
-  // Most outputs are small, and encoding them whole is faster than in parts.
+  // Most outputs are small. For these it is faster to write all parts at once.
   if (small) return [`${head}${result}${error},"events":${events},"state_updates":${updates},"logs":${logs}}`];
   return [head, result, `${error},"events":`, events, ',"state_updates":', updates, ',"logs":', logs, '}'];
 }
 
-/** A part of a small body as JSON. */
+/** A part of the body: as JSON text if the body is small, otherwise to be written in chunks. `absent`: what stands for a missing part. */
 function part(body: Body, small: boolean, name: Part, absent: string): JsonPart {
   if (!hasPart(body, name)) return absent;
   return small ? JSON.stringify(unpack(bodyPart(body, name)!)) : () => bodyPart(body, name)!;

@@ -1,4 +1,4 @@
-// Pages of the lists as JSON, with their cursors.
+// Writes pages of the lists of jobs and logs as JSON, with their cursors.
 
 import type { JournalPosition } from '../../actors/job/records/journal.ts';
 import type { JobPage } from '../../actors/job/views/job-page.ts';
@@ -8,10 +8,10 @@ import { writeCursor } from './cursor.ts';
 import { logParts, writeJobRow } from './job.ts';
 import { timestamp } from './timestamp.ts';
 
-/** The letters that name the lists in cursors. */
+/** The letters that identify these lists in cursors. */
 export const jobsList = 'j';
 export const logsList = 'l';
-/** Time in µs (8), place (4). */
+/** The length of the position in a cursor of the list of logs: time of the commit in µs (8), place in the commit (4). */
 export const logPlaceBytes = 12;
 
 export function writeJobs({ rows, total, more, atLeast, searchedUs }: JobPage): string {

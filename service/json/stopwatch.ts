@@ -1,4 +1,4 @@
-// The stopwatch as JSON (docs/contract.md#stopwatch): percentiles by step, and their trend.
+// Writes the answer of the stopwatch as JSON (docs/contract.md#stopwatch): percentiles of each step's times, and their trend.
 import { Histogram } from '../../actors/index/records/histogram.ts';
 import { type StepTimes, trendBuckets } from '../../actors/index/views/stopwatch.ts';
 import type { StopwatchWanted } from '../reads/reads.ts';
@@ -47,7 +47,7 @@ function wholeMs(us: number): number {
   return Math.round(us / 1000);
 }
 
-/** `24h`, `90m`: the largest unit that divides the duration. */
+/** The duration as text, such as `24h` or `90m`: in hours if it is a whole number of hours, otherwise in minutes. */
 function durationText(minutes: number): string {
   return minutes > 0 && minutes % 60 === 0 ? `${minutes / 60}h` : `${minutes}m`;
 }

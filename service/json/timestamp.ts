@@ -1,9 +1,9 @@
-// Times of the API: RFC 3339, UTC, with microseconds.
+// Writes and reads the times of the API: RFC 3339, in UTC, with microseconds.
 
 let lastSecond = Number.NaN;
 let lastText = '';
 
-/** Encodes µs since the epoch. The last second is cached, because neighbouring times often share it. */
+/** Writes a time in µs since the epoch. The text of the last second is cached, because neighbouring times often share it. */
 export function timestamp(us: number): string {
   const second = Math.floor(us / 1_000_000);
   if (second !== lastSecond) {
@@ -15,7 +15,7 @@ export function timestamp(us: number): string {
 
 const instant = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** The µs since the epoch of an RFC 3339 time, plus a half if it is between two; undefined: it is not a valid time. */
+/** Reads an RFC 3339 time: its µs since the epoch, plus a half if it lies between two µs. Undefined if the time is not valid. */
 export function parseTimestamp(text: string): number | undefined {
   const match = instant.exec(text);
   if (!match) return undefined;
@@ -29,7 +29,7 @@ export function parseTimestamp(text: string): number | undefined {
   ];
   const offsetHours = Number(match[9] ?? 0);
   const offsetMinutes = Number(match[10] ?? 0);
-  // A second of 60 is a leap second; clocks without leap seconds show the next minute.
+  // Second 60 is a leap second. It is read as the first second of the next minute, which clocks without leap seconds show.
   if (hour > 23 || minute > 59 || second > 60 || offsetHours > 23 || offsetMinutes > 59) return undefined;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
@@ -37,7 +37,7 @@ export function parseTimestamp(text: string): number | undefined {
   const offset = (match[8] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes);
   const seconds = date.getTime() / 1000 + hour * 3600 + (minute - offset) * 60 + second;
   const fraction = (match[7] ?? '').padEnd(6, '0');
-  // A double of this size can represent halves.
+  // A time between two µs becomes a half, which a double of this size can represent.
   const rest = /[1-9]/.test(fraction.slice(6)) ? 0.5 : 0;
   return seconds * 1e6 + Number(fraction.slice(0, 6)) + rest;
 }

@@ -1,10 +1,10 @@
-// The lifecycle of the ledger's actors. Each generation of actors begins from the store. A failed turn ends the generation,
-// since its memory may then differ from the disk.
+// The lifecycle of the ledger's actors. Each generation of actors begins with what is in the store. A failed turn ends the generation,
+// because the actors' memory may then differ from the disk.
 //
-// After a failed turn the hosts keep the frames that they run, and each message of the turn is handled in a turn of its own. The
-// message that fails alone is refused, or fails its job; a record that the error names fails its run, or is set aside. If the error
-// names nothing, the hosts are stopped before the next generation begins. Too many such failures end the service; a fault of the disk
-// ends it at once. Store, hosts and time are values: a simulation runs this file as the ledger thread does.
+// After a failed turn the hosts keep the frames that they run, and the next generation handles each message of the turn in a turn of its
+// own. A message that fails alone is refused, or its job is failed. If the error names a record, the record's run is failed, or the record
+// is set aside. If no cause is found, the hosts are stopped before the next generation begins. Too many such failures end the service; a
+// fault of the disk ends it at once. Store, hosts and time are arguments, so the simulation runs this file as the ledger thread does.
 
 import { type FailedRecord, FailedRecordError, failedRecordText } from '../../actors/failed-record.ts';
 import type { InnerMessage } from '../../actors/job/actor.ts';
@@ -19,44 +19,44 @@ import type { SetAside } from '../../runtime/store/set-aside.ts';
 import { StoreFull } from '../../runtime/store/store.ts';
 import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 
-/** docs/contract.md#exit-statuses */
+/** The exit statuses of the service (docs/contract.md#exit-statuses). */
 const exitBug = 70;
 const exitIo = 74;
 
-/** This many failures of unknown cause, within this time, end the service. */
+/** So many failures for which there is no remedy, within so much time, end the service. */
 const failuresMax: CircuitBreakerLimits = { crashesMax: 4, windowMs: 10_000, openMs: 0 };
 
 /** One generation of the actors. */
 export type ActorGeneration = {
-  /** Counts from 1. */
+  /** The generations are counted from 1. */
   readonly number: number;
-  /** Sends a message to an actor of this generation; after its end the message is dropped. */
+  /** Sends a message to an actor of this generation. If the generation has ended, the message is dropped. */
   tell(actor: string, message: object): void;
 };
 
 export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFailure'> & {
   /** Creates the actors from the contents of the store. */
   readonly begin: (life: ActorGeneration) => TurnHandler;
-  /** The records that the next generation ignores. */
+  /** The unusable records, which the next generation skips. */
   readonly setAside: SetAside;
-  /** Ends all hosts; resolves when no plugin code runs any more. */
+  /** Ends all hosts. Resolves when no plugin code runs any more. */
   readonly stopHosts: () => Promise<void>;
   readonly hasRoom: () => boolean;
-  /** Sends answers that were given outside of a turn. */
+  /** Sends the answers that were given outside of a turn. */
   readonly flush: () => void;
   readonly nowMs: () => number;
   readonly log: (level: 'warn' | 'error', message: string, fields: object) => void;
-  /** Nothing more is committed; the service must end with this status. */
+  /** Called when nothing more is committed: the service must end with this status. */
   readonly onFatal: (exitStatus: number, message: string) => void;
 };
 
 /**
- * up: the actors work. leaving: the hosts are ending. resting: the hosts have ended, and the next generation waits for room on the disk.
- * over: the service ends.
+ * `up`: the actors work. `leaving`: the generation has ended, and the hosts are being stopped. `resting`: no generation has begun, or the
+ * hosts have ended and the next generation waits for room on the disk. `over`: the service ends.
  */
 export type LifecycleState = 'up' | 'leaving' | 'resting' | 'over';
 
-/** Failed records that are counted; beyond this number counting starts again. */
+/** The maximum number of failed records whose failures are counted. Beyond it all counts start again. */
 const measuresMax = 10_000;
 const wake: Delivered = { actor: 'job', message: { kind: 'wake' } satisfies InnerMessage };
 
@@ -64,13 +64,13 @@ export class ActorLifecycle {
   readonly loop: Loop;
   readonly #options: ActorLifecycleOptions;
   readonly #failures = new CircuitBreaker(failuresMax);
-  /** How often each failed record was dealt with. */
+  /** How often each failed record has been dealt with (`#takeMeasure`). */
   readonly #measures = new Map<string, number>();
-  /** Outcomes that replace ones that failed. */
+  /** The outcomes that have replaced others, which could not be handled (`#substituteFor`). */
   readonly #substitutes = new WeakSet<object>();
   #number = 0;
   #state: LifecycleState = 'resting';
-  /** The asker of the stop; from then on no generation begins. */
+  /** The asker that gets the answer to a request to stop. Once it is set, no generation begins. */
   #stopper: ReplyTo | null = null;
 
   constructor(options: ActorLifecycleOptions) {
@@ -86,12 +86,12 @@ export class ActorLifecycle {
     return this.#state;
   }
 
-  /** A request to stop has come, and is about to be delivered. */
+  /** Called when a request to stop has arrived, before it is delivered. */
   stopping(asked: ReplyTo): void {
     this.#stopper = asked;
   }
 
-  /** Begins the first generation, or one after a rest, unless the service ends. */
+  /** Begins a generation of actors, unless the service is stopping or has ended. */
   begin(): void {
     if (this.#stopper !== null || this.#state === 'over') return;
     this.#state = 'up';
@@ -121,7 +121,7 @@ export class ActorLifecycle {
     else this.#recover(error, delivered);
   }
 
-  /** The actors assume that the effect happened, but it did not. The next generation begins from the frames that the hosts really have. */
+  /** Begins a new generation, because the actors assume that the effect happened. The new one sees which frames the hosts really have. */
   #failEffect(error: unknown): void {
     this.#options.log('error', 'an effect of a turn failed', { error: textOf(error) });
     if (this.#stopper === null && !this.#failures.crashed(this.#options.nowMs())) this.begin();
@@ -138,7 +138,7 @@ export class ActorLifecycle {
     } else this.#rest('unavailable', delivered);
   }
 
-  /** The messages for the next generation; null: there is no remedy for the failure. */
+  /** The messages that the next generation must handle after a failure; null if there is no remedy for the failure. */
   #remedy(error: unknown, delivered: readonly Delivered[]): readonly Delivered[] | null {
     if (error instanceof FailedRecordError) {
       const first = this.#takeMeasure(error.record, error);
@@ -149,7 +149,7 @@ export class ActorLifecycle {
     return this.#blame(only!, error);
   }
 
-  /** The same record gets a stronger measure each time. Null: there is none left. */
+  /** Takes a stronger measure against a failed record each time that it fails. Null if no measure is left. */
   #takeMeasure(record: FailedRecord, error: Error): readonly Delivered[] | null {
     const name = failedRecordText(record);
     const times = this.#measures.get(name) ?? 0;
@@ -173,7 +173,10 @@ export class ActorLifecycle {
     return times <= (record.kind === 'run' ? 2 : 0) ? [] : null;
   }
 
-  /** A message failed in a turn of its own. If the turn after it, which handles nothing, fails as well, the message was not to blame. */
+  /**
+   * Called when a message has failed in a turn of its own: refuses it, or replaces it. The next turn handles only `wake`. If that fails as
+   * well, the message was not to blame, and there is no remedy.
+   */
   #blame({ actor, message }: Delivered, error: unknown): readonly Delivered[] | null {
     const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };
     if (kind === 'outcomes') {
@@ -190,7 +193,7 @@ export class ActorLifecycle {
     return [wake];
   }
 
-  /** Several outcomes are handled one by one. A single one is replaced by a failure of its job, once. */
+  /** Divides several outcomes into messages with one outcome each. Replaces a single outcome, but only once, by a failure of its job. */
   #substituteFor(message: Outcomes, error: unknown): Outcomes[] | null {
     if (message.outcomes.length > 1) return message.outcomes.map(outcome => ({ ...message, outcomes: [outcome] }));
     const [outcome] = message.outcomes;
@@ -207,7 +210,7 @@ export class ActorLifecycle {
     return [{ ...message, outcomes: [failed] }];
   }
 
-  /** From now on every message is refused, and nothing is committed. */
+  /** Ends the actors for good: from now on every message is refused, and nothing is committed. */
   #end(exitStatus: number, message: string, delivered: readonly Delivered[]): void {
     this.#number++;
     this.#state = 'over';
@@ -217,8 +220,8 @@ export class ActorLifecycle {
   }
 
   /**
-   * Ends this generation. The next one begins when no plugin code runs any more, and the disk has room. If a stop was asked for, it is
-   * answered instead.
+   * Ends this generation. The next one begins when no plugin code runs any more and the disk has room. If the service is to stop, the
+   * request to stop is answered instead.
    */
   #rest(refusal: Refusal, delivered: readonly Delivered[]): void {
     this.#number++;
@@ -245,7 +248,7 @@ export class ActorLifecycle {
     if (!replyTo) return;
     const { reply } = this.#options;
     if (kind !== 'stop' && kind !== 'hosts_stopped') reply(replyTo, { kind: 'refused', refusal } satisfies SubmitReply);
-    // A stop is answered when the hosts have ended.
+    // A request to stop is answered here if the hosts have ended; otherwise `#rest` answers it later.
     else if (this.#state === 'resting' || this.#state === 'over') reply(replyTo, { kind: 'stopped' });
   }
 }

@@ -1,4 +1,4 @@
-// The actors of the ledger thread: who calls whom, and what happens in a turn, from its first message to its commit.
+// The actors of the ledger thread: which actor calls which, and what happens in a turn, from its first message to its commit.
 
 import { type JobActor, type JobActorOptions, startJobActor } from '../../actors/job/actor.ts';
 import type { Gauges } from '../../actors/job/gauges.ts';
@@ -9,7 +9,7 @@ import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { TurnHandler } from '../../runtime/turn.ts';
 
-/** A message to all actors of the ledger at once, under the name `ledger`: new work follows this configuration. */
+/** A message to all actors of the ledger, sent to the name `ledger`: from now on new work follows this configuration. */
 export type Reconfigure = { readonly kind: 'reconfigure'; readonly config: Config };
 
 export type LedgerActorsOptions = {
@@ -17,7 +17,7 @@ export type LedgerActorsOptions = {
   readonly config: Config;
   readonly setAside: SetAside;
   readonly gauges: Gauges;
-  /** Sends a message to one of these actors, for a later turn. */
+  /** Sends a message to one of these actors, which handles it in a later turn. */
   readonly tell: (actor: string, message: object) => void;
   readonly job: Omit<JobActorOptions, 'reader' | 'config' | 'setAside' | 'gauges' | 'self' | 'pipeline' | 'vault'>;
   readonly pipeline?: Partial<PipelineActorOptions>;
@@ -66,7 +66,7 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
   return { job, pipeline, vault };
 }
 
-/** The turns of these actors. */
+/** The order in which these actors are called in a turn. */
 export function ledgerTurns({ job, pipeline, vault }: Actors): TurnHandler {
   const actors = { job, pipeline, vault };
   return {
@@ -85,12 +85,12 @@ export function ledgerTurns({ job, pipeline, vault }: Actors): TurnHandler {
       vault.reconfigure();
     },
     end(turn) {
-      // Jobs may end while they are created or dispatched. Then their runs continue in the same turn.
+      // Some jobs end while they are created or dispatched. Their runs then continue in the same turn.
       do pipeline.advance();
       while (job.dispatch(turn));
       pipeline.close(turn);
       job.close(turn);
-      // The vault closes last, because it anchors the audit of all secrets that this turn delivered.
+      // The vault is closed last, because it writes the audit of all secrets that this turn has delivered.
       vault.close(turn);
     },
   };

@@ -1,12 +1,12 @@
-// The outcomes of a host are delivered to the ledger in chunks, so that a turn can end between two of them.
+// Divides the outcomes of a host into chunks, which the ledger gets as separate messages: a turn can end between two chunks.
 import { hasDeflated, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 
-/** At most this many outcomes, and bytes of their bodies, in one chunk. */
+/** The maximum number of outcomes in a chunk, and (`chunkBytesMax`) of bytes of their bodies. */
 export const chunkTasksMax = 128;
 export const chunkBytesMax = 64 * 2 ** 10;
 
-/** The outcomes in their order. An outcome that is much work is a chunk of its own. */
+/** The outcomes in their order, in chunks. An outcome that takes much work is a chunk of its own. */
 export function chunkOutcomes(outcomes: readonly Outcome[]): readonly (readonly Outcome[])[] {
   const chunks: Outcome[][] = [];
   let chunk: Outcome[] = [];
@@ -25,7 +25,7 @@ export function chunkOutcomes(outcomes: readonly Outcome[]): readonly (readonly 
   return chunks;
 }
 
-/** A state update may copy a state of any size, and a deflated body grows when it is inflated. */
+/** An outcome that may take much work counts like a full chunk: a state update copies the plugin's state, and a deflated body grows. */
 function weightOf({ body }: Outcome): number {
   return hasPart(body, 'state_updates') || hasDeflated(body) ? chunkBytesMax : body.length;
 }

@@ -1,4 +1,4 @@
-// The ledger thread: the store, and the actors that write it, in turns. Its messages to the main thread go as packets.
+// The ledger thread. It opens the store, and runs the actors that write it, in turns. Its messages to the main thread travel as packets.
 
 import { randomBytes, randomInt } from 'node:crypto';
 import { statfsSync } from 'node:fs';
@@ -42,7 +42,7 @@ import { chunkOutcomes } from './outcome-chunks.ts';
 export type LedgerData = {
   readonly config: Config;
   readonly gauges: SharedArrayBuffer;
-  /** The value of HEADGATE_VAULT_KEY. */
+  /** The value that HEADGATE_VAULT_KEY had at the start. */
   readonly vaultKey?: string | undefined;
   /** The umask of plugins; absent: that of the service. */
   readonly umask?: number | undefined;
@@ -50,13 +50,13 @@ export type LedgerData = {
 
 type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
 
-/** docs/contract.md#exit-statuses */
+/** Exit statuses of the service (docs/contract.md#exit-statuses). */
 const exitHeld = 75;
 const exitIo = 74;
 
-/** Below this much free disk space new work is refused; running jobs may still write their results. */
+/** If less disk space than this is free, new work is refused, but running jobs can still write their results. */
 export const diskReserveBytes = 64 * 2 ** 20;
-/** On a small disk this fraction of it is enough. */
+/** On a small disk, this fraction of the disk is reserved instead, if it is less. */
 const diskReservePart = 0.05;
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;
@@ -64,12 +64,12 @@ const pruneMs = 2_000;
 function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): void {
   const gauges = new Gauges(shared);
   const clock = systemClock();
-  /** The hosts that have not ended, including those of quarantines that are being closed. */
+  /** The hosts that have not ended, including quarantine hosts that are being stopped. */
   const hosts = new Set<PluginHost>();
   const outstanding = new OutstandingFrames();
   let config = first;
   let alarm: NodeJS.Timeout | undefined;
-  /** Whether the disk has room, as the actors know it. A new generation assumes that it has. */
+  /** Whether the disk has room as far as the actors know. A new generation of actors assumes that it has. */
   let hadRoom = true;
 
   const link: Link = openLink({
@@ -155,7 +155,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {
     const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
     let wasSealed = false;
-    /** If the directory of the key cannot be written, the vault stays closed, but the service runs. */
+    /** Logs a failure of `settling`, unless it is one of the store. The service runs even if the directory of the key cannot be written. */
     function settle(problem: string, settling: () => void): void {
       try {
         settling();
@@ -193,7 +193,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     };
   }
 
-  /** A host outlives the generation of actors that started it. Its messages go to the current generation. */
+  /** Starts a host. It may outlive the generation of actors that asked for it: its messages go to the current generation. */
   function openHost({ name, threads, runtimes, isConcurrent }: HostSlot): PluginHost {
     const toJobs = (message: InnerMessage): void => lifecycle.loop.deliver('job', message);
     const host = new Host({

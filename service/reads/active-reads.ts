@@ -1,4 +1,4 @@
-// The active reads on the reads thread. The main thread asks for each answer chunk by chunk, or drops it.
+// The reads that are in progress on the reads thread. The main thread asks for the answer of a read chunk by chunk, or drops the read.
 
 import { Dropped, type Share, type Sliced, type Slices } from '../../runtime/slices.ts';
 import { IndexUnavailable } from '../../runtime/store/store.ts';
@@ -6,18 +6,18 @@ import { type JsonPart, jsonChunks } from '../json/chunks.ts';
 import type { AnswerRead } from './answers.ts';
 import type { Read } from './reads.ts';
 
-/** The minimum size of a chunk, except of the last one. */
+/** The minimum length of each chunk except the last one. */
 export const chunkCharsMin = 65_536;
 
 /**
- * Stored values that all active reads hold together, in bytes. Beyond it the read whose caller has been idle longest is cancelled, so
- * that callers that stop reading cannot exhaust memory. A single value may be larger.
+ * The maximum total size of the stored values that active reads hold in memory. If it is exceeded, the read whose caller has asked for no
+ * chunk for longest is cancelled. So callers that stop reading cannot exhaust the memory. A single value may be larger.
  */
 export const heldBytesMax = 256 * 2 ** 20;
 
 export type ReadChunk =
   | { readonly kind: 'text'; readonly text: string; readonly isLast: boolean }
-  /** There is no such job. */
+  /** The job to be read does not exist. */
   | { readonly kind: 'missing' }
   /** The search index cannot be opened. */
   | { readonly kind: 'unavailable'; readonly reason: string }
@@ -33,7 +33,7 @@ const givenUp: ReadChunk = {
 export class ActiveReads {
   readonly #slices: Slices;
   readonly #answering: AnswerRead;
-  /** The least recently used read comes first. */
+  /** The active reads by id. The one that was asked for a chunk least recently comes first. */
   readonly #underWay = new Map<number, ActiveRead>();
   readonly #givenUp = new Set<number>();
   #heldBytes = 0;
@@ -47,7 +47,7 @@ export class ActiveReads {
     return this.#underWay.size === 0;
   }
 
-  /** Begins a read; resolves with its first chunk. Null: the read was dropped. */
+  /** Begins a read. Resolves with its first chunk, or with null if the read was dropped. */
   begin(id: number, read: Read): Promise<ReadChunk | null> {
     const underWay: ActiveRead = { share: this.#slices.share(), pieces: null, heldBytes: 0 };
     this.#underWay.set(id, underWay);
@@ -62,7 +62,7 @@ export class ActiveReads {
     });
   }
 
-  /** The next chunk. */
+  /** Resolves with the next chunk of a read, or with null if the read was dropped. */
   async more(id: number): Promise<ReadChunk | null> {
     const underWay = this.#underWay.get(id);
     if (!underWay) return this.#givenUp.delete(id) ? givenUp : null;
@@ -81,7 +81,7 @@ export class ActiveReads {
     this.#hold(underWay, 0);
   }
 
-  /** The parts, with the size of stored values counted while they are encoded. */
+  /** The same parts, but each stored value counts as held (`#hold`) while it is being written. */
   *#weighed(parts: Iterable<JsonPart>, underWay: ActiveRead): Iterable<JsonPart> {
     for (const part of parts) {
       if (typeof part === 'string') {

@@ -1,4 +1,4 @@
-// The answers of reads: their parts, found and encoded in time slices on the reads thread.
+// Finds the answers of reads, on the reads thread, in slices of time. An answer is a sequence of parts (json/chunks.ts).
 
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
 import { lagMsMax, untilTaken } from '../../actors/index/views/lag.ts';
@@ -19,18 +19,18 @@ import { writeStopwatch } from '../json/stopwatch.ts';
 import { openLists } from './lists.ts';
 import type { Read, StopwatchWanted } from './reads.ts';
 
-/** The time slice of a stopwatch. */
+/** A read of the stopwatch can be interrupted after this time. */
 const stopwatchMsMax = 1;
 
 export type ReadStores = {
   readonly reader: Reader;
-  /** The current index, for one read. Throws IndexUnavailable if none can be opened. */
+  /** The reader of the current index, to be used for one read. Throws IndexUnavailable if the index cannot be opened. */
   readonly index: () => Reader<IndexTable>;
 };
 
 type Jobs = NonNullable<ReturnType<typeof findTree>>;
 
-/** The parts of an answer; null: there is no such job. */
+/** Finds the parts of an answer; null if the job to be read does not exist. */
 export type AnswerRead = (read: Read, share: Share) => Promise<Iterable<JsonPart> | null>;
 
 export function openAnswers({ reader, index }: ReadStores): AnswerRead {
@@ -92,7 +92,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   }
 }
 
-/** Work that fits into one slice. */
+/** Makes sliced work of `act`, which must be short. */
 function* once<T>(act: () => T): Sliced<T> {
   yield;
   return act();

@@ -1,5 +1,5 @@
-// Finds jobs by words of their last error, newest first. If few logs have the words, the index gives the jobs. If many do, all
-// unsuccessful jobs (or the given tree) are scanned, because matches are then close together.
+// Finds jobs by words of their last error, newest first. If few logs have the words, the search index names the jobs. If many logs have
+// them, all unsuccessful jobs (or the given trees) are scanned: a page is soon full then.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
@@ -15,7 +15,7 @@ import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 
-/** If more logs than this contain the words, the index is not used: all jobs that come into question are scanned. */
+/** If more logs than this contain the words, the index is not used, and all jobs that may match are scanned. */
 export const candidatesMax = 20_000;
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
@@ -34,7 +34,7 @@ export function* listByError(
   const phrases = parseQuery(error);
   const newestUs = newestCommitUs(ledger);
   const entries = entryFilter(names, { plugin, command, status: null, submittedBy: null, fromUs: null, toUs: null });
-  // Successful jobs have no last error.
+  // Nothing matches: the plugin or command is unknown, or only successful jobs are wanted, which have no last error.
   if (entries === null || status === 'succeeded')
     return { rows: [], total: 0, more: false, atLeast: false, searchedUs: newestUs };
   const has = (attempt: StoredAttempt) => hasError(attempt, phrases);

@@ -1,7 +1,7 @@
-// The configuration on disk for the doctor, read and checked as at a start, on the reads thread.
+// Inspects the configuration on disk for the doctor: it is read and checked as at a start, but on the reads thread.
 import type { LoadOptions, LoadResult } from '../../config/load.ts';
 
-/** The findings of reading the configuration. */
+/** What was found when the configuration was read. */
 export type Inspection = {
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
@@ -9,7 +9,7 @@ export type Inspection = {
 };
 
 export async function inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
-  // Imported here, because nothing else on this thread needs it.
+  // The module is imported only now, because nothing else on this thread needs it.
   const { loadConfig } = await import('../../config/load.ts');
   return inspectionOf(loadConfig({ ...options, env: process.env }));
 }

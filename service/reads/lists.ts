@@ -1,4 +1,5 @@
-// The lists of the API: jobs by their indexes, logs by the journal, or by the search index if the request has a query.
+// The lists of the API. Jobs are found by the indexes of jobs, and logs by the journal; if words are searched for, the search index is
+// used.
 
 import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, parseQuery } from '../../actors/index/records/words.ts';
@@ -22,7 +23,7 @@ import { listByError } from './error-list.ts';
 import type { LogPage, LogsWanted } from './reads.ts';
 
 export type Lists = {
-  /** `error`: words of the last error. */
+  /** `error`: words that the last error of each job must have. */
   jobs(filter: JobFilter, limit: number, before: JobId | null, error?: string | null): Sliced<JobPage>;
   logs(wanted: LogsWanted): Sliced<LogPage>;
 };

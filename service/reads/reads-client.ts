@@ -1,4 +1,4 @@
-// The reads thread as seen from the main thread: requests, their limit, and what happens when it dies.
+// The main thread's side of the reads thread: it sends reads there, limits their number, and handles the death of the thread.
 import type { Moment, Selection } from '../../actors/job/records/action.ts';
 import type { Findings } from '../../actors/job/views/selfcheck.ts';
 import type { LoadOptions } from '../../config/load.ts';
@@ -23,7 +23,7 @@ import {
 import type { Counted, CountWanted, MatchPage, PageWanted } from './selecting.ts';
 import type { ReadsData, ThreadReply } from './thread.ts';
 
-/** Concurrent reads, from the call until the last chunk is written; further ones are refused. */
+/** The maximum number of reads in progress. A read counts until its last chunk is written. Further reads are refused. */
 export const readsMax = 512;
 
 export class ReadsClient implements Reads {
@@ -32,12 +32,12 @@ export class ReadsClient implements Reads {
   #underWay = 0;
   #lastId = 0;
 
-  /** `askIdle`: asks the ledger which of these jobs no host has. */
+  /** `askIdle` asks the ledger which of these jobs no host has. */
   constructor(askIdle: (ids: Uint8Array) => Promise<Uint8Array | null>) {
     this.#askIdle = askIdle;
   }
 
-  /** Resolves when the thread is up. */
+  /** Starts the thread. Resolves when it is up. */
   async start(data: ReadsData, log: Logger): Promise<Running> {
     const { worker, link, died } = await startThread(readsThread, data, log, (_, message, from) => {
       void this.#tellIdle(from, message as { readonly ids: Uint8Array; readonly replyTo: ReplyTo });
@@ -46,13 +46,13 @@ export class ReadsClient implements Reads {
     void died.then(() => {
       if (this.#link === link) this.#link = null;
     });
-    // The thread writes nothing, so the service need not wait for its end; it answers reads while the service stops.
+    // The thread writes nothing, so the service need not wait for its end. It goes on answering reads while the service stops.
     worker.unref();
     return { died, stop: async () => {} };
   }
 
   async answer(read: Read, call: Disconnectable): Promise<ReadAnswer> {
-    // The answer to a call that waited for its run is never refused: the work is done.
+    // A read of kind `run` is the answer to a call that waited for its run. It is never refused, because the work is done.
     if (this.#underWay >= readsMax && read.kind !== 'run') {
       return refused('too_many_reads', `${readsMax} reads are in progress, which is the limit`);
     }
@@ -69,14 +69,14 @@ export class ReadsClient implements Reads {
     }
     if (chunk?.kind === 'text' && !chunk.isLast) return streamed(chunk.text, underWay);
     underWay.end();
-    // Null: the caller has disconnected.
+    // If the chunk is null, the caller has disconnected, and nobody gets this answer.
     if (chunk === null || chunk.kind === 'missing') return refused('unknown_job', 'the job is no longer stored');
     if (chunk.kind === 'unavailable') return refused('unavailable', chunk.reason);
     if (chunk.kind === 'failed') throw new Error(chunk.reason);
     return { kind: 'whole', text: chunk.text };
   }
 
-  /** Rejects with `ReadsDown` while the thread restarts. */
+  /** Runs the selfcheck. Rejects with `ReadsDown` while the thread restarts, as the following methods do. */
   selfcheck(): Promise<Findings> {
     return this.#ask<Findings>({ kind: 'selfcheck' });
   }
@@ -86,17 +86,17 @@ export class ReadsClient implements Reads {
     return this.#ask<Counted>({ kind: 'count_matches', selection, moment } satisfies CountWanted);
   }
 
-  /** The next jobs that an action takes. */
+  /** Finds the next jobs that an action takes. */
   nextMatches(wanted: Omit<PageWanted, 'kind'>): Promise<MatchPage> {
     return this.#ask<MatchPage>({ kind: 'next_matches', ...wanted } satisfies PageWanted);
   }
 
-  /** The problems of the configuration on disk. */
+  /** Finds the problems of the configuration on disk. */
   inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
     return this.#ask<Inspection>({ kind: 'inspect', options });
   }
 
-  /** Which of these sandboxes are not possible here, and which kinds are. */
+  /** Finds out which of these sandboxes this machine cannot provide, and which kinds it can. */
   trySandboxes(asked: readonly AskedSandbox[]): Promise<TriedSandboxes> {
     return this.#ask<TriedSandboxes>({ kind: 'try_sandboxes', asked });
   }
@@ -104,7 +104,7 @@ export class ReadsClient implements Reads {
   async #ask<T>(message: object): Promise<T> {
     if (this.#link === null) throw new ReadsDown('the reads thread is starting');
     const outcome = await this.#link.ask<ThreadReply<T>>('reads', message).catch(error => {
-      // The thread ended while it was asked.
+      // Translates the error for a thread that has ended without an answer.
       throw error instanceof ThreadGone ? new ReadsDown(error.message, { cause: error }) : error;
     });
     if ('fault' in outcome) throw new Error(outcome.fault);
@@ -136,13 +136,13 @@ export class ReadsClient implements Reads {
 
 type Refused = Extract<ReadAnswer, { readonly kind: 'refused' }>;
 
-/** One read, which counts towards the limit until it ends. */
+/** A read that counts towards `readsMax` until `end` or `drop` is called. */
 type PendingRead = {
   readonly id: number;
   more(): Promise<ReadChunk | null>;
-  /** The read is complete. */
+  /** Called when the read is complete. */
   end(): void;
-  /** The caller needs no further chunks. */
+  /** Called when the caller needs no further chunks: cancels the read. */
   drop(): void;
 };
 
@@ -156,7 +156,7 @@ function gone(): ReadAnswer {
 
 function streamed(first: string, underWay: PendingRead): ReadAnswer {
   let isOpen = false;
-  // An answer that is not opened in this turn of the loop never will be: HEAD has no body, and the caller may have disconnected.
+  // An answer that is not opened in this iteration of the event loop never will be: the request is a HEAD, or the caller has disconnected.
   setImmediate(() => {
     if (!isOpen) underWay.drop();
   });
@@ -170,7 +170,7 @@ function streamed(first: string, underWay: PendingRead): ReadAnswer {
   };
 }
 
-/** Asks for the next chunk when there is room for it. */
+/** Called when there is room for another chunk: asks for the next one, and writes it. */
 async function writeNext(sink: AnswerSink, underWay: PendingRead): Promise<void> {
   try {
     const chunk = await underWay.more();
@@ -184,7 +184,7 @@ async function writeNext(sink: AnswerSink, underWay: PendingRead): Promise<void>
     sink.end();
   } catch (error) {
     underWay.end();
-    // An exception in this callback closes the connection, so that the caller sees an incomplete answer.
+    // An exception in this callback closes the connection: the caller must see that the answer is incomplete.
     sink.onReady(() => {
       throw error;
     });

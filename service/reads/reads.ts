@@ -1,4 +1,4 @@
-// Reads that can be slow or large, as messages. They run on the reads thread, and each answer is written as fast as its caller takes it.
+// Messages for reads that can be slow or large. These run on the reads thread, and each answer is written as fast as its caller takes it.
 
 import type { Window } from '../../actors/index/views/stopwatch.ts';
 import type { Waits } from '../../actors/job/protocol.ts';
@@ -8,26 +8,26 @@ import type { LogFilter, LogView } from '../../actors/job/views/log-listing.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { JobDetail } from '../json/job.ts';
 
-/** The filters of a list of logs; null: any. */
+/** Which logs are wanted; a filter that is null matches all logs. */
 export type LogsWanted = LogFilter & {
-  /** As given; a value that is not a job id matches nothing. */
+  /** The job id as the caller gave it. A text that is not a job id matches nothing. */
   readonly jobId: string | null;
-  /** Words, in the language of docs/search.md. */
+  /** Words that a log must have, in the language of docs/search.md. */
   readonly query: string | null;
   readonly limit: number;
   readonly before: JournalPosition | null;
 };
-/** `next`: the last position of the page; null: there are no further logs. */
+/** A page of logs. `next`: the position of the last log of the page; null if no further logs match. */
 export type LogPage = {
-  /** Read one by one, because they can be large. */
+  /** Each log is read when the iteration reaches it, because logs can be large. */
   readonly logs: Iterable<LogView>;
   readonly total: number;
   readonly next: JournalPosition | null;
-  /** Logs that a search has skipped: they are not indexed yet, and too many to read. */
+  /** The number of logs that a search has skipped, because they are not indexed yet and are too many to be read. */
   readonly unsearched: number;
 };
 
-/** How much of a log is shown: see `logParts`. */
+/** How much of a log is shown (`logParts` in json/job.ts). */
 export type LogDetail = 'bare' | 'plain' | 'result';
 
 /** A query of the stopwatch. */
@@ -35,13 +35,13 @@ export type StopwatchWanted = {
   readonly plugin: string;
   readonly window: Window;
   readonly nowUs: number;
-  /** Steps that are listed first, with or without samples. */
+  /** The steps that are listed first, even if they have no samples. */
   readonly steps: readonly string[];
-  /** Whether spans are included; null: not requested. False: this caller may not see them. */
+  /** Whether spans are included. Null: they were not asked for. False: they were, but this caller may not see them. */
   readonly subs: boolean | null;
 };
 
-/** `error`: words of the last error, in the language of docs/search.md. Null: any. */
+/** Which jobs are wanted. `error`: words that the last error must have, in the language of docs/search.md; null: any error or none. */
 export type JobsWanted = {
   readonly filter: JobFilter;
   readonly error: string | null;
@@ -53,30 +53,30 @@ export type JobsWanted = {
 export type Read =
   | { readonly kind: 'job'; readonly id: JobId; readonly detail: JobDetail; readonly waits: Waits | null }
   | { readonly kind: 'tree'; readonly id: JobId; readonly withResult: boolean }
-  /** A settled run with its tree: the answer to a call that waited for it. */
+  /** A settled run with its tree: the answer to a call that waited for the run. */
   | { readonly kind: 'run'; readonly id: JobId }
   | ({ readonly kind: 'jobs' } & JobsWanted)
   | { readonly kind: 'actions'; readonly limit: number; readonly before: JobId | null }
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
   | ({ readonly kind: 'stopwatch' } & StopwatchWanted);
 
-/** The reads thread has died and is restarting. */
+/** Thrown while the reads thread is not up, because it has died and is being restarted. */
 export class ReadsDown extends Error {}
 export const readsDownDetail = 'the reads thread has died and is restarting';
 
-/** The receiver of an answer's chunks. An exception in a callback ends the answer, not the process. */
+/** The connection to the caller that gets an answer's chunks. An exception in a callback ends the answer, not the process. */
 export interface AnswerSink {
   /**
-   * False: the reader is too slow, and unsent data accumulates. If a write has less than 16 KiB, the false may come only with the next
-   * write. A reader that takes nothing for about ten seconds is disconnected.
+   * Returns false if the reader is too slow and unsent data accumulates. After a write of less than 16 KiB, only the next write may say
+   * so. A reader that takes nothing for about ten seconds is disconnected.
    */
   write(text: string): boolean;
-  /** Calls the function once, when there is room to write, and never synchronously. */
+  /** Calls `resume` once, when there is room to write, but never during this call. */
   onReady(resume: () => void): void;
   end(): void;
 }
 
-/** JSON, complete or in chunks, or a refusal. */
+/** The answer of a read: JSON, complete or in chunks, or a refusal. */
 export type ReadAnswer =
   | { readonly kind: 'whole'; readonly text: string }
   | { readonly kind: 'pieces'; open(sink: AnswerSink): void }
@@ -86,10 +86,10 @@ export type ReadAnswer =
       readonly detail: string;
     };
 
-/** A caller; `forget` is called if it disconnects before the answer is complete. */
+/** The caller of a read. `forget` is called if the caller disconnects before the answer is complete. */
 export type Disconnectable = { onGone(forget: () => void): void };
 
 export interface Reads {
-  /** The answer includes everything committed before the call. The read ends when the caller disconnects. */
+  /** Reads an answer. It includes everything that was committed before the call. The read ends early if the caller disconnects. */
   answer(read: Read, call: Disconnectable): Promise<ReadAnswer>;
 }

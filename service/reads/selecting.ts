@@ -1,5 +1,5 @@
-// The jobs that an action takes: counted before it begins, then found page by page. If few logs have the words of the filter, the search
-// index gives the jobs; otherwise the jobs themselves are read.
+// Finds the jobs that an action takes: they are counted before it begins, and then found page by page. If few logs have the words of its
+// filter, the search index names the jobs; otherwise the jobs themselves are read.
 import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
@@ -13,8 +13,8 @@ import type { Sliced } from '../../runtime/slices.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
 import { candidatesMax } from './error-list.ts';
 
-/** `searchedUs`: null where nothing is searched. */
 export type CountWanted = { readonly kind: 'count_matches'; readonly selection: Selection; readonly moment: Moment };
+/** `searchedUs`: the commit up to which logs were searched for words; null if the filter has no words. */
 export type Counted = MatchCount & { readonly searchedUs: number | null };
 
 export type PageWanted = {
@@ -24,10 +24,10 @@ export type PageWanted = {
   readonly searchedUs: number | null;
   readonly after: JobId | null;
 };
-/** `ids`: 16 bytes each, in ascending order. */
+/** `ids`: job ids of 16 bytes each, in ascending order. `isEnd`: whether no further jobs match. */
 export type MatchPage = { readonly ids: Uint8Array; readonly isEnd: boolean };
 
-/** Jobs in one page. */
+/** The maximum number of jobs in a page. */
 const pageMax = 8_192;
 
 export type Selecting = {
@@ -46,14 +46,14 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
 
   function* next({ selection, moment, searchedUs, after }: PageWanted): Sliced<MatchPage> {
     const found = yield* candidates(selection, moment.commitUs);
-    // The index may have been rebuilt meanwhile, and then covers less than when the action began.
+    // The index may be being rebuilt, and cover less than when the action began. Then all jobs are examined.
     const words = found && { searchedUs: searchedUs!, ids: found.searchedUs < searchedUs! ? null : found.ids };
     const options = { reader, names, selection, moment, ...spansOf(selection, words) };
     const { ids, isEnd } = yield* nextMatches({ ...options, after: after && Buffer.from(after) }, pageMax);
     return { ids: Buffer.concat(ids), isEnd };
   }
 
-  /** Null: nothing is searched. */
+  /** Finds the jobs whose logs may have the words of the filter; null if the filter has no words. */
   function* candidates(selection: Selection, commitUs: number): Sliced<Candidates | null> {
     const phrases = phrasesOf(selection);
     if (phrases.length === 0) return null;
@@ -79,7 +79,10 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
   return { count, next };
 }
 
-/** `ids`: the jobs that may have the words, in ascending order; null: all jobs must be examined. */
+/**
+ * `ids`: the jobs that may have the words, in ascending order; null if all jobs must be examined. `searchedUs`: the commit up to which logs
+ * were searched.
+ */
 type Candidates = { readonly ids: readonly JobId[] | null; readonly searchedUs: number };
 
 function spansOf(selection: Selection, found: Candidates | null) {
@@ -88,7 +91,7 @@ function spansOf(selection: Selection, found: Candidates | null) {
   return { words: wordChecks(selection, searchedUs), ...(ids && { spans: spansOfIds(ids) }) };
 }
 
-/** The words that the log of an attempt must have. */
+/** The words of the filter, which the log of an attempt must have. */
 function phrasesOf({ error, query }: Selection): readonly Phrase[] {
   return error === null ? parseQuery(query ?? '') : parseQuery(error);
 }

@@ -1,4 +1,4 @@
-// The reads thread: it never writes to the store, and can die and restart at any time.
+// The reads thread. It never writes to the store. It can die and be restarted at any time.
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { type Findings, selfcheck } from '../../actors/job/views/selfcheck.ts';
@@ -17,10 +17,10 @@ import { type Inspection, inspect } from './inspection.ts';
 import type { Read } from './reads.ts';
 import { type CountWanted, openSelecting, type PageWanted } from './selecting.ts';
 
-/** The thread's start data: the state directory. */
+/** The data that the thread gets at its start. `path`: the state directory. */
 export type ReadsData = { readonly path: string };
 
-/** Messages to the thread. The reply to `begin` and `more` is a chunk. */
+/** The messages to the thread. The reply to `begin` and to `more` is a chunk of the answer. */
 export type ReadsMessage =
   | { readonly kind: 'begin'; readonly id: number; readonly read: Read; readonly replyTo: ReplyTo }
   | { readonly kind: 'more'; readonly id: number; readonly replyTo: ReplyTo }
@@ -31,10 +31,10 @@ export type ReadsMessage =
   | { readonly kind: 'try_sandboxes'; readonly asked: readonly AskedSandbox[]; readonly replyTo: ReplyTo }
   | { readonly kind: 'inspect'; readonly options: Omit<LoadOptions, 'env'>; readonly replyTo: ReplyTo };
 
-/** The reply to all but reads. */
+/** The reply to all messages except those of reads (`begin`, `more`). */
 export type ThreadReply<T> = { readonly value: T } | { readonly fault: string };
 
-/** Gives the thread a lower priority than those that accept work, and a higher one than the indexer. */
+/** The niceness of the thread: its priority is lower than that of the main and ledger threads, and higher than that of the indexer. */
 const niceness = 5;
 
 function run({ path }: ReadsData): void {
@@ -50,7 +50,7 @@ function run({ path }: ReadsData): void {
   const activeReads = new ActiveReads(slices, openAnswers({ reader, index: () => indexes.current() }));
   const link = openLink({
     port: parentPort!,
-    // Finished chunks are sent before the next round of slices.
+    // A microtask sends finished chunks before the next slices begin.
     schedule: queueMicrotask,
     onTold: (_, message) => take(message as ReadsMessage),
   });
