@@ -74,7 +74,7 @@ export function indexOf(id: JobId): number {
 
 const hex: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** The text form, RFC 9562: `0198c0de-0000-7000-8000-000000000000`. */
+/** The text form of a job id (RFC 9562), such as `0198c0de-0000-7000-8000-000000000000`. */
 export function formatId(id: JobId): string {
   return idPrefix(id) + indexText(indexOf(id));
 }
@@ -109,7 +109,7 @@ export function indexText(index: number): string {
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
-/** Parses the text form; undefined if the text is not a job id. */
+/** Parses the text form of a job id; undefined if the text is no job id. */
 export function parseId(text: string): JobId | undefined {
   return uuid.test(text) ? Buffer.from(text.replaceAll('-', ''), 'hex') : undefined;
 }

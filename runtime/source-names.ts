@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** `source`: the file's path from the root of the project. `line`: counted in the bundle; line 1 is the comment that names the file. */
 export type SourcePlace = { readonly source: string; readonly line: number };
 
-/** A position in a file, as V8 prints it. */
+/** Matches a position in a file as V8 prints it. */
 const place = /(file:\/\/[^\s()]+\.js):(\d+):\d+/g;
 const beginning = /^\/\/ ([\w@.-]+(?:\/[\w@.-]+)*\.[cm]?[jt]s)$/;
 

@@ -52,7 +52,7 @@ export const formatsRead = [9, formatVersion];
 const indexFormatVersion = 2;
 /** The beginning of the name of the directory to which an unusable index is moved. It is kept until another index is moved. */
 const asidePrefix = 'search-aside-';
-/** MDB_PAGE_NOTFOUND, MDB_CORRUPTED, MDB_VERSION_MISMATCH, MDB_INVALID and MDB_INCOMPATIBLE. */
+/** LMDB's error codes for a damaged file: PAGE_NOTFOUND, CORRUPTED, VERSION_MISMATCH, INVALID and INCOMPATIBLE. */
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
 /** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;

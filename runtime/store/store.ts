@@ -51,7 +51,7 @@ export type Table = (typeof tables)[number];
 
 /** The tables of the index, a separate environment that can be rebuilt from the ledger at any time. */
 export const indexTables = [
-  'positions', // consumer -> the commit of the journal up to which it has handled the entries
+  'positions', // consumer of the journal -> the commit up to which it has handled the journal's entries
   'logs', // page (4) -> records of logs that contain searchable text
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk were pruned

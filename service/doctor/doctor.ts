@@ -34,7 +34,7 @@ const nodeMin = [20, 11] as const;
 /** The detail of a check lists at most this many problems. */
 const linesMax = 5;
 
-/** One check of the doctor. */
+/** The result of one check of the doctor. */
 export type Check = { readonly name: string; readonly passed: boolean; readonly detail: string };
 
 export type DoctorOptions = {

@@ -30,7 +30,7 @@ export type LogPage = {
 /** How much of a log is shown (`logParts` in json/job.ts). */
 export type LogDetail = 'bare' | 'plain' | 'result';
 
-/** A query of the stopwatch. */
+/** What is wanted of the stopwatch. */
 export type StopwatchWanted = {
   readonly plugin: string;
   readonly window: Window;

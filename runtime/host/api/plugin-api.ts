@@ -14,7 +14,7 @@ export type Envelope<Payload = Fields> = {
   readonly type: string;
   readonly payload: Payload;
   readonly event_id: string;
-  /** RFC 3339. */
+  /** When the event arrived or was emitted, as RFC 3339. */
   readonly timestamp: string;
   readonly source: string;
   readonly dedupe_key?: string;
@@ -38,7 +38,7 @@ export type Request<Payload = Fields, Config = Fields, State = Fields> = {
   readonly payload: Payload;
   /** The baggage of the run, and the job's position in it: `pipeline`, `step_id`, `depth`. */
   readonly context: Fields;
-  /** RFC 3339. */
+  /** The deadline of the attempt, as RFC 3339. */
   readonly deadline_at: string;
 };
 
@@ -58,7 +58,7 @@ export type Span = { readonly name: string; readonly dur_ns: number };
 type Reported = {
   readonly events?: readonly EmittedEvent[];
   readonly logs?: readonly LogLine[];
-  /** At most 32 spans. */
+  /** At most 32 spans are kept. */
   readonly spans?: readonly Span[];
 };
 

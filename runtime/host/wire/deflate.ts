@@ -8,7 +8,7 @@ export const deflatedBytesMax = 4 * 2 ** 20;
 /** If this many first bytes of a value do not shrink to half, it is not deflated. Trying the whole value would take about 20 ms per MB. */
 const sampleBytes = 16 * 2 ** 10;
 const level = 1;
-/** The size of the pieces that zlib makes and joins. */
+/** The size of the pieces in which zlib makes its output, which it then joins. */
 const chunkSize = 64 * 2 ** 10;
 
 /** The deflated value, or null if deflating saves too little. */

@@ -1,4 +1,4 @@
-// Plugin code in strict mode: a file is loaded or started only if its digest is in the lock.
+// Verifies plugin code in strict mode: a file is loaded or started only if its digest is the one in the lock.
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import type { LoadFnOutput } from 'node:module';

@@ -115,7 +115,7 @@ export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
 
 /** The result if it is a value in parts (runtime/parted.ts); otherwise null. Only the result of a run can be a value in parts. */
 export function partedResult(body: Body): Uint8Array | null {
-  // The result is the first part.
+  // The result is the first part, so its length is at offset 1.
   if (!hasPart(body, 'result') || isDeflated(body, 1)) return null;
   let start = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1) start += 4;

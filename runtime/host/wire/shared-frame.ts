@@ -85,7 +85,7 @@ export class SharedFrame {
     return true;
   }
 
-  /** Called by the thread: one more task has its outcome, here or in a message. */
+  /** Called by the thread when one more task has its outcome, in this memory or in a message. */
   countAnswered(): void {
     Atomics.add(this.#control, words.answered, 1);
   }

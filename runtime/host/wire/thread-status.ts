@@ -37,7 +37,7 @@ export class ThreadStatus {
     Atomics.store(this.#words, words.loading, is ? 1 : 0);
   }
 
-  /** Called by the thread: it has taken the frame with this ticket. Tickets only increase. */
+  /** Called by the thread when it has taken the frame with this ticket. Tickets only increase. */
   take(ticket: number): void {
     Atomics.store(this.#words, words.taken, ticket);
   }
@@ -51,7 +51,7 @@ export class ThreadStatus {
     return taken === 0 || ticket <= taken;
   }
 
-  /** Called by the thread before it calls the handler, or reads the handler's answer. */
+  /** Called by the thread before it calls the handler of a task or reads the handler's answer: notes the task. */
   enter(ticket: number, task: number): void {
     this.#words[words.insideFrame] = ticket;
     this.#words[words.insideTask] = task + 1;
