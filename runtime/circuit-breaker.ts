@@ -9,7 +9,7 @@ export type CircuitBreakerLimits = { readonly crashesMax: number; readonly windo
 /** The limits for the persistent processes of one plugin. While the breaker is open, none of them is started. */
 export const processLimits: CircuitBreakerLimits = { crashesMax, windowMs: crashWindowMs, openMs };
 
-/** The caller chooses the clock; all its times are in ms. */
+/** All times are in ms, by one clock that the caller chooses. */
 export class CircuitBreaker {
   readonly #limits: CircuitBreakerLimits;
   #crashesAtMs: number[] = [];

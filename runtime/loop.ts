@@ -22,9 +22,9 @@ export type LoopOptions = {
   readonly clock: Clock;
   /** Reads a steady clock, in ms, to measure how long a turn has taken. Absent: every turn counts as taking no time. */
   readonly stopwatch?: () => number;
-  /** Arranges that `run`, which runs one turn, is called soon. It is not called again before that turn. */
+  /** Arranges that `run`, which runs one turn, is called soon. `schedule` is not called again before that turn. */
   readonly schedule: (run: () => void) => void;
-  /** Sends a message to an actor of another thread, or an answer to its asker. */
+  /** Sends a message to an actor of another thread, and (`reply`) an answer to its asker. */
   readonly send: (actor: string, message: unknown) => void;
   readonly reply: (to: ReplyTo, value: unknown) => void;
   /**

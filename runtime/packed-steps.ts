@@ -77,7 +77,7 @@ export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], 
   return { stretches, count };
 }
 
-/** Whether `test` holds for any element of the packed list, or any key of the packed map. It receives the offset of the element or key. */
+/** Whether `test` holds for any element of the packed list, or any key of the packed map. `test` gets the offset of the element or key. */
 export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, stepBytes: number): Sliced<boolean> {
   let here = contentsOf(bytes);
   let stepEnd = here + stepBytes;

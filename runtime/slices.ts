@@ -18,9 +18,9 @@ type Waiting = {
   readonly drop: () => void;
 };
 
-/** Pieces of work whose times are added up when the thread's time is divided. */
+/** A share of the thread's time. Several pieces of work may use it together: the times that they take are added up. */
 export type Share = {
-  /** Rejects with `Dropped` if the share is closed first. */
+  /** Runs the work in slices. Rejects with `Dropped` if the share is closed before the work has ended. */
   run<T>(work: Sliced<T>): Promise<T>;
   /** Stops the share's unfinished work, which is rejected with `Dropped`. */
   close(): void;

@@ -5,7 +5,7 @@ type Koffi = typeof import('koffi');
 
 let loaded: { readonly koffi: Koffi; readonly system: ReturnType<Koffi['load']> } | null = null;
 
-/** Returns the C function with this prototype. The C function must return a negative number if it fails; then the returned one throws. */
+/** Returns a function that calls the C function with this prototype, and throws if that returns a negative number: it has failed then. */
 export function systemCall(prototype: string): (...values: readonly number[]) => number {
   const { koffi, system } = load();
   const call = system.func(prototype);

@@ -1,5 +1,5 @@
-// The local token: an API token that the service creates if the configuration has none. It is stored in the state directory, where local
-// clients find it.
+// The local token: an API token that the service creates if the configuration has no tokens. It is stored in the state directory, where
+// local clients find it.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -89,7 +89,7 @@ export function processNumbers(): number[] {
 
 let knownOurs: boolean | undefined;
 
-/** Whether /proc shows this pid namespace. Otherwise the pids in it are those of other processes. Found out once. */
+/** Whether /proc shows this pid namespace. Otherwise the pids in it are those of other processes. It is found out once. */
 function isProcOurs(): boolean {
   knownOurs ??= linkAt('/proc/self') === String(process.pid);
   return knownOurs;

@@ -46,7 +46,7 @@ function originOf(pid: number): string | null {
   }
 }
 
-/** Numbers the programs that a host starts, and searches for processes that are left of those that have ended. */
+/** Numbers the programs that a host starts, and searches for processes that ended programs have left behind. */
 export class StrayProcesses {
   readonly #host: string;
   readonly #living = new Set<string>();

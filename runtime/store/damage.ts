@@ -38,7 +38,10 @@ const pageBytesMax = 65_536;
 /** The page number of the root of an empty database. */
 const noPage = 2 ** 64;
 const depthMax = 32;
-/** The maximum number of checks. Another process may write the file during a check. A file that has changed during each one is sound. */
+/**
+ * The maximum number of checks. Another process may write the file during a check, which may then fail. If the file has changed during
+ * each check, it counts as sound, because commits succeed.
+ */
 const looksMax = 3;
 
 type Tree = { readonly depth: number; readonly root: number };
@@ -68,7 +71,7 @@ class DataFile {
   #pageBytes = pageBytesMin;
   /** The meta pages as they were at the beginning of the check. Each commit changes them. */
   readonly #metas: Buffer;
-  /** The number of pages that the file has and uses. A page number must be smaller. */
+  /** The number of pages that are in use and in the file. Every page number in the file must be smaller. */
   #pages = 0;
   /** Whether the check reads all pages that are in use, or only roots. */
   #isWhole = false;
@@ -112,7 +115,7 @@ class DataFile {
 
     const inFile = Math.floor(this.#bytes / pageBytes);
     const used = pageNumber(newest, lastPageAt) + 1;
-    // A file may end early and be sound, because the last pages may be free and have never been written. So every page in use is checked.
+    // A file that ends before its last page may be sound: its last pages may be free and never have been written. So all trees are checked.
     this.#isWhole = inFile < used;
     this.#pages = Math.min(inFile, used);
     this.#checkTree(treeAt(newest, databasesAt), this.#isWhole);

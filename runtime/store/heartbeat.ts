@@ -28,7 +28,7 @@ const code = `
   closeSync(file);
 `;
 
-/** Starts the sign of life; the returned function ends it. Throws if the file cannot be created. */
+/** Starts to renew the file's time; the returned function ends that. Throws if the file cannot be created. */
 export function startHeartbeat(directory: string): () => void {
   const path = signPath(directory);
   closeSync(openSync(path, 'a', 0o600));

@@ -146,7 +146,7 @@ function tryFiles(path: string): void {
   }
 }
 
-/** Makes a file usable by its owner only. One that an earlier version created, or that was created under another umask, may not be so. */
+/** Makes a file usable by its owner only. An earlier version may have created it with other permissions. */
 function closeToOthers(file: string): void {
   try {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, ownerOnly.permissionsMode);

@@ -8,7 +8,7 @@ export type SetAsideRecord = { readonly table: Table; readonly key: string; read
 /** The maximum number of listed records. Further ones are skipped, too, but not listed. */
 export const setAsideListedMax = 100;
 
-/** Decodes a record for a caller that shows what it can. Undefined if the record is unusable; setting it aside is left to the ledger. */
+/** Decodes a record for a caller that shows what it can. Undefined if the record is unusable; only the ledger thread sets it aside. */
 export function readable<T>(decode: () => T): T | undefined {
   try {
     return decode();

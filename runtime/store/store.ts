@@ -52,7 +52,7 @@ export type Table = (typeof tables)[number];
 /** The tables of the index, a separate environment that can be rebuilt from the ledger at any time. */
 export const indexTables = [
   'positions', // consumer of the journal -> the commit up to which it has handled the journal's entries
-  'logs', // page (4) -> records of logs that contain searchable text
+  'logs', // page (4) -> the jobs of the page's logs, and their places in the journal; only of logs with searchable text
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk were pruned
   'stopwatch', // minute (4) + plugin -> histograms of how long the plugin's steps took

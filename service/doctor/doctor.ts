@@ -199,7 +199,7 @@ function checkIndex(index: IndexCondition): CheckResult {
   return passed(`open, rebuilt from the ledger: ${reason}; the previous one is in ${setAside}`);
 }
 
-/** Fails if plugins on disk have problems or warnings, or if the entrypoint or sandbox of a plugin in force cannot be used. Names all. */
+/** Fails, and says for which plugins, if some on disk have problems or warnings, or if an entrypoint or sandbox in force cannot be used. */
 async function checkPlugins(
   problems: readonly string[],
   warnings: readonly string[],

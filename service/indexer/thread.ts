@@ -28,7 +28,7 @@ export type IndexCondition =
 export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 
 const pollMs = 250;
-/** Every so many steps, the thread checks whether entries of removed logs must be pruned. */
+/** Once in this many steps, the thread checks whether entries of removed logs must be pruned. */
 const stepsPerPrune = 4;
 /** The niceness of the thread: its priority is lower than that of the threads that answer requests and run jobs. */
 const niceness = 10;

@@ -177,7 +177,7 @@ export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart
     if (left === treeJobsMax) {
       const durationMs = Math.round(((job.completedUs ?? job.createdUs) - job.createdUs) / 1000);
       yield `{"job_id":"${job.jobId}","status":"${job.status}","duration_ms":${durationMs}${countsPart(job.counts)},"result":`;
-      // The output of the run stands here and in its entry in the tree.
+      // The output of the run appears twice: here, and in the run's entry in the tree.
       yield* output;
       yield ',"tree":[';
     } else yield ',';

@@ -23,7 +23,7 @@ import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 const exitBug = 70;
 const exitIo = 74;
 
-/** So many failures for which there is no remedy, within so much time, end the service. */
+/** This many failures for which there is no remedy (`crashesMax`), within this time, end the service. */
 const failuresMax: CircuitBreakerLimits = { crashesMax: 4, windowMs: 10_000, openMs: 0 };
 
 /** One generation of the actors. */

@@ -19,7 +19,7 @@ import { writeStopwatch } from '../json/stopwatch.ts';
 import { openLists } from './lists.ts';
 import type { Read, StopwatchWanted } from './reads.ts';
 
-/** A read of the stopwatch can be interrupted after this time. */
+/** One step of reading the stopwatch takes about this long. Between two steps other reads can continue. */
 const stopwatchMsMax = 1;
 
 export type ReadStores = {

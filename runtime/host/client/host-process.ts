@@ -55,7 +55,7 @@ export class HostProcess {
     this.gone = this.#live(key, take, hide);
   }
 
-  /** Rejects if the system cannot start the process. `hide` masks secrets in the host's last output. */
+  /** Starts a process. Rejects if the system cannot start it. `hide` masks secrets in the host's last output. */
   static async start(
     options: HostOptions,
     marks: PidFiles,

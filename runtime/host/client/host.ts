@@ -80,7 +80,7 @@ export class Host implements PluginHost {
         if (frame.secrets) this.#learned.learn(frame.secrets);
         message = encodeFrame(frame, generation, number);
       } catch (error) {
-        // The dispatcher gets an outcome. After an exception the ledger's actors would begin again, and send the same frame again.
+        // The dispatcher gets an outcome, because an exception would make the ledger's actors begin again and send the same frame again.
         setImmediate(() =>
           this.#refuse(frame, `the job cannot be sent to its plugin host: ${(error as Error).message}`),
         );
@@ -242,7 +242,7 @@ export class Host implements PluginHost {
 
 const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 
-/** Throws if the bytes are not a log line. */
+/** Decodes the body of a message `log`. Throws if the bytes are not a log line. */
 function readLog(body: Buffer): {
   readonly level: (typeof logLevels)[number];
   readonly message: string;

@@ -30,7 +30,7 @@ export class Outbox {
     if (this.#waiting.push({ message, onUnread, isUnread: false }) === 1) this.#goOn();
   }
 
-  /** The other end has closed: waiting messages are never sent. */
+  /** Called when the other end has closed. The waiting messages are not sent; `onUnread` is called for each of them. */
   close(): void {
     this.#isBroken = true;
     for (const sending of this.#waiting.splice(0)) tellUnread(sending);

@@ -24,7 +24,7 @@ export class Conversation implements Asker<number> {
   #first: number | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
-  /** The cancelled task for which the process was told or is being stopped. */
+  /** The cancelled task: the process has been told of the cancel, or is being stopped. Null if no task was cancelled. */
   #cancelled: number | null = null;
 
   constructor(run: FrameRun, programs: Programs) {

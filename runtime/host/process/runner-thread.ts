@@ -35,7 +35,7 @@ type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 export class RunnerThread {
   /** When the thread last became busy or idle, or began to load code. */
   sinceMs = performance.now();
-  /** The thread. Its `reason` says why it has ended or is being stopped; null if it lives or was retired. */
+  /** The thread. Its `reason` says why it has ended or is being stopped, and is null if it lives or was retired. */
   readonly #thread: WatchedThread;
   readonly #sender: HostSender;
   readonly #learned: LearnedMask;
@@ -109,8 +109,8 @@ export class RunnerThread {
   }
 
   /**
-   * Tells the thread to cancel a task. It gives the task its outcome at once; the place stays taken until the task's handler settles. A
-   * thread that does not react within `cancelMsMax` is blocked, and is stopped.
+   * Tells the thread to cancel a task. The thread reports an outcome for the task at once; the place of the task stays taken until its
+   * handler settles. A thread that does not react within `cancelMsMax` is blocked, and is stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);

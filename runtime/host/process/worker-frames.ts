@@ -32,7 +32,7 @@ type ThreadFrame = {
   readonly slot: SharedFrame;
   /** The number of bytes of the frame's outcomes that have been sent. */
   reportedBytes: number;
-  /** The number of tasks that threads run: all tasks or, once the rest has been returned, those that had begun. */
+  /** The number of tasks that are not returned: at first all, and after `#takeBack` those that had begun. */
   started: number;
   takenBack: boolean;
   /** The progress at the last check (`#look`), and when it was first seen. */
@@ -52,7 +52,7 @@ export class WorkerFrames {
   readonly #runs = new Set<ThreadFrame>();
   #waiting: ThreadFrame[] = [];
   #running = 0;
-  /** The numbers of the plugins that have ended a thread, with timers. Their frames wait until another thread has started. */
+  /** The numbers of the plugins that have ended a thread. Their frames wait until another thread has started, or the timer fires. */
   readonly #held = new Map<number, NodeJS.Timeout>();
   readonly #clock = new Alarm(() => this.#tick());
 

@@ -1,4 +1,4 @@
-// The second argument of a handler. Each part is created when it is first used, so that it costs nothing if it is not.
+// The second argument of a handler. Each part is created when it is first used, so that an unused part costs nothing.
 
 import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
 import type { HelperOutput } from '../wire/response.ts';

@@ -64,7 +64,7 @@ export class MessageReader {
     this.#take = take;
   }
 
-  /** Throws if the bytes are not a message. After that, nothing more can be read from the stream. */
+  /** Takes the next chunk of the stream. Throws if the bytes are not a message. After that, nothing more can be read. */
   push(next: Buffer): void {
     const chunk = this.#rest === null ? next : Buffer.concat([this.#rest, next]);
     this.#rest = null;

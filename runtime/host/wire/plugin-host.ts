@@ -94,7 +94,7 @@ export type TaskFrame = {
   readonly attempts: readonly number[];
   /** The packed payloads. Some may be values in parts (runtime/parted.ts). */
   readonly payloads: readonly Uint8Array[];
-  /** Reads the parts of payloads in parts. They can be read after the commit that wrote them. Absent: no payload is in parts. */
+  /** Reads the parts of payloads in parts. Used only after the commit that has written them. Absent: no payload is in parts. */
   readonly parts?: PartReader;
 };
 
@@ -125,7 +125,7 @@ export type HostListener = {
   onReturned(frameId: number, tasks: readonly number[], alone: boolean): void;
   /** Reports that the host confirms a cancel: the task is being stopped, has ended, or was returned before this call. */
   onCancelling(frameId: number, task: number): void;
-  /** Reports that the host's process has ended, and with it all tasks that were sent to it and not reported. A new one is being started. */
+  /** Reports that the host's process has ended, and with it all tasks that it had and did not report. A new process is being started. */
   onLost(reason: string): void;
   /** Reports that a thread was replaced, because it blocked, crashed or ran out of memory. Needs no reaction. */
   onThreadReplaced(reason: string): void;

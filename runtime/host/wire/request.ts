@@ -45,7 +45,7 @@ export function makeRequest(
     context,
     deadline_at,
   } as const;
-  // These are added to the object, because this runs for every job, and a copy of the object would cost more.
+  // `event` and `secrets` are added to the object itself: this runs for every job, and a copy of the object would cost more.
   if (event !== null) (asked as { event?: Envelope<Json> }).event = event;
   if (secrets !== null) (asked as { secrets?: typeof secrets }).secrets = secrets;
   return asked;
