@@ -23,8 +23,8 @@ function decimalOf(value: number): Decimal {
 const powers = Array.from({ length: 57 }, (_, n) => 10n ** BigInt(n));
 
 /**
- * A power of ten, but never a higher one than 10^56. Higher powers give the same answer: 17 digits are less than 10^17 < 2^57, so they
- * contain the factors 2 and 5 at most 56 times.
+ * A power of ten, but at most 10^56. Beside a number of up to 17 digits, a higher power would give the same answer: the number is less
+ * than 10^17 < 2^57, so it contains the factors 2 and 5 at most 56 times.
  */
 function powerOfTen(exponent: number): bigint {
   return powers[Math.max(0, Math.min(exponent, powers.length - 1))]!;

@@ -8,7 +8,7 @@ export const sliceMsMax = 4;
 /** One piece of work runs for about this long before another piece may continue. */
 const quantumMsMax = 1;
 
-/** Rejects a piece of work whose share was closed before the work was done. */
+/** The error of a piece of work whose share was closed before the work was done. */
 export class Dropped extends Error {}
 
 type Waiting = {

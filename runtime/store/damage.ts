@@ -115,7 +115,7 @@ class DataFile {
 
     const inFile = Math.floor(this.#bytes / pageBytes);
     const used = pageNumber(newest, lastPageAt) + 1;
-    // A file that ends before its last page may be sound: its last pages may be free and never have been written. So all trees are checked.
+    // A file that ends before its last page may be sound: its last pages may be free and never have been written. So all is checked.
     this.#isWhole = inFile < used;
     this.#pages = Math.min(inFile, used);
     this.#checkTree(treeAt(newest, databasesAt), this.#isWhole);

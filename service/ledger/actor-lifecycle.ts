@@ -23,7 +23,7 @@ import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 const exitBug = 70;
 const exitIo = 74;
 
-/** This many failures for which there is no remedy (`crashesMax`), within this time, end the service. */
+/** `crashesMax` failures within `windowMs` end the service. Failed effects count, and failed turns for which there is no remedy. */
 const failuresMax: CircuitBreakerLimits = { crashesMax: 4, windowMs: 10_000, openMs: 0 };
 
 /** One generation of the actors. */

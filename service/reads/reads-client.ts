@@ -23,7 +23,7 @@ import {
 import type { Counted, CountWanted, MatchPage, PageWanted } from './selecting.ts';
 import type { ReadsData, ThreadReply } from './thread.ts';
 
-/** The maximum number of reads in progress. A read counts until its last chunk is written. Further reads are refused. */
+/** The maximum number of reads in progress. A read counts until its last chunk is written. Further reads are refused, except `run`. */
 export const readsMax = 512;
 
 export class ReadsClient implements Reads {

@@ -13,7 +13,7 @@ import type { HostSender } from './host-sender.ts';
 
 /** If no task ends for this long, the tasks that have not begun are returned. */
 const slowMs = 5;
-/** The same limit if each attempt has a process of its own, since processes start slowly. Outcomes then wait at most this long to be sent. */
+/** The same limit if each attempt has a process of its own: processes start slowly. Outcomes then wait at most this long to be sent. */
 const slowAttemptMs = 30;
 /** A frame that has waited this long for one of the host's places for running frames is returned. */
 const patienceMs = 50;

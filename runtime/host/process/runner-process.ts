@@ -85,7 +85,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     this.#process.cancel(this.#process.idOf(asked)!, reason);
   }
 
-  /** From now on the process gets no new requests. It ends when all its requests have been answered. */
+  /** From now on the process gets no new requests. It ends when each of its requests has been answered or is overdue by `graceMs`. */
   retire(): void {
     if (this.#isSpent) return;
     this.#close();

@@ -19,7 +19,7 @@ export function deflate(value: Uint8Array): Uint8Array | null {
   return small.length < value.length ? small : null;
 }
 
-/** Throws if the bytes are not a deflated value. */
+/** Inflates a value. Throws if the bytes are not a deflated value. */
 export function inflate(small: Uint8Array): Buffer {
   return inflateRawSync(small, { chunkSize, maxOutputLength: deflatedBytesMax });
 }
