@@ -39,7 +39,7 @@ export const tables = [
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and how many settled with each status
   'minutes', // minute in µs (8) -> how many jobs settled in this minute with each status
-  'idempotency', // hash of token and key (16) -> until when it is remembered, the request, the job
+  'idempotency', // hash of API token and idempotency key (16) -> until when the key is remembered, its request, its job
   'idempotency_ends', // written by earlier versions; not used any more
   'dedupe', // hash of target and dedupe key -> until when another event with this key starts nothing
   'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each record

@@ -67,8 +67,8 @@ export const readsDownDetail = 'the reads thread has died and is restarting';
 /** The connection to the caller that gets an answer's chunks. An exception in a callback ends the answer, not the process. */
 export interface AnswerSink {
   /**
-   * Returns false if the reader is too slow and unsent data accumulates. After a write of less than 16 KiB, only the next write may say
-   * so. A reader that takes nothing for about ten seconds is disconnected.
+   * Returns false if the reader is too slow and unsent data accumulates. After a write of less than 16 KiB, it may be
+   * only the next write that returns false. A reader that takes nothing for about ten seconds is disconnected.
    */
   write(text: string): boolean;
   /** Calls `resume` once, when there is room to write, but never during this call. */

@@ -25,7 +25,7 @@ export const pingMs = 10_000;
 const unansweredMax = 3;
 const ping = encodeMessage('ping', new Uint8Array(0));
 
-/** How long after a host's death the messages that it wrote before are still read. */
+/** When a host has died, the messages that it had written are read for at most this long. */
 const lastWordsMs = 500;
 
 /** The Node options of a host that only starts programs. By default, the space for short-lived objects would take half of its memory. */
