@@ -43,7 +43,7 @@ export function startLoop(options: LoopOptions): Loop {
   const { onEffectFailure = (error: unknown) => options.onFailure(error, []) } = options;
   let handler: TurnHandler = { receive() {} };
   let queue: Delivered[] = [];
-  /** The number of messages at the front of the queue that get a turn of their own each. */
+  /** The number of messages at the front of the queue, each of which gets a turn of its own. */
   let singles = 0;
   let isScheduled = false;
 
