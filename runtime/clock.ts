@@ -1,4 +1,4 @@
-// Clocks. Code that needs the time gets a `Clock` as an argument, so that a simulator can control the time.
+// Clocks. The ledger gets its `Clock` as an argument, so that a simulation can control the time.
 
 export interface Clock {
   /** The time in µs since the Unix epoch. It never goes back. */

@@ -32,7 +32,7 @@ export class JobWaiters {
     this.#reader = reader;
   }
 
-  /** Submits a job whose caller waits. Unless the job is refused, `onJobEnd` is called once, after the promise has resolved. */
+  /** Submits a job whose caller waits. If the job is accepted, `onJobEnd` is called once, after the promise has resolved. */
   async start(
     { idempotency }: { readonly idempotency?: IdempotencyKey },
     submit: (watch: boolean) => Promise<SubmitReply>,

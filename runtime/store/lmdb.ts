@@ -56,7 +56,7 @@ const asidePrefix = 'search-aside-';
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
 /** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** If the write lock is not free within this time, a living process has it: LMDB releases the lock of a dead process at once. */
+/** If waiting for the write lock took longer than this, a living process had it: LMDB releases the lock of a dead process at once. */
 const lockMsMax = 100;
 
 /** Thrown if another running process holds the state directory. */

@@ -56,7 +56,7 @@ export class SetAside {
     return this.#listed;
   }
 
-  /** Decodes a record. If that throws, the record is set aside. Returns undefined for a record that is set aside. */
+  /** Decodes a record. Returns undefined if that throws, which sets the record aside, or if `add` has added the record. */
   read<T>(table: Table, key: Uint8Array, decode: () => T): T | undefined {
     if (this.#blamed.size > 0 && this.#blamed.has(nameOf(table, key))) return undefined;
     try {

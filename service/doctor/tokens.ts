@@ -1,5 +1,5 @@
 // The doctor's check of API tokens. It names those with `jobs:rw`, which may cancel jobs and run them again. In versions without cancels,
-// `jobs:rw` only allowed reading, so some tokens may have it by mistake.
+// `jobs:rw` only allowed reading, so some tokens may still have it only for that.
 import type { ApiToken } from '../../config/config.ts';
 
 export function checkTokens(tokens: readonly ApiToken[]): { passed: true; detail: string } {

@@ -155,7 +155,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {
     const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
     let wasSealed = false;
-    /** Logs a failure of `settling`, unless it is one of the store. The service runs even if the directory of the key cannot be written. */
+    /** Logs a failure of `settling`, for example if the directory of the key cannot be written. Throws failures of the store. */
     function settle(problem: string, settling: () => void): void {
       try {
         settling();

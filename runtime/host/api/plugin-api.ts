@@ -14,7 +14,7 @@ export type Envelope<Payload = Fields> = {
   readonly type: string;
   readonly payload: Payload;
   readonly event_id: string;
-  /** When the event arrived or was emitted, as RFC 3339. */
+  /** When the job of the event was created, as RFC 3339. */
   readonly timestamp: string;
   readonly source: string;
   readonly dedupe_key?: string;
