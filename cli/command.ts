@@ -5,7 +5,7 @@ import type { Output } from './output.ts';
 
 export type CommandCall<Options extends object = object> = {
   readonly options: Options;
-  /** In the order of `usage`. */
+  /** The values of the arguments, in the order of `usage`. */
   readonly args: readonly string[];
   readonly io: Io;
   readonly out: Output;
@@ -13,32 +13,37 @@ export type CommandCall<Options extends object = object> = {
   readonly program: Command;
 };
 
-/** `Call`: what `run` gets. */
+/** `Call` is the type of what `run` gets. */
 export type Declaration<Call> = {
-  /** Its words, then its arguments: `vault secret set <name>`. All words but the last are groups. */
+  /** The words of the command, then its arguments, as in `vault secret set <name>`. All words but the last name groups of commands. */
   readonly usage: string;
   readonly description: string;
   /** Whole command lines, shown below the help. */
   readonly examples: readonly [string, ...string[]];
-  /** In addition to `--json`, which every command has. */
+  /** The options besides `--json`, which every command has. */
   readonly options?: readonly Option[];
   /** Exit statuses whose meaning differs from the common one (`exit-status.ts`). */
   readonly statuses?: string;
-  /** Returns the exit status; no value means 0. It imports modules when it runs, so that other commands do not load them. */
+  /**
+   * Runs the command and returns its exit status; no value means 0. It imports its modules itself, so that other commands do not load them.
+   */
   // biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without a return statement
   readonly run: (call: Call) => number | void | Promise<number | void>;
 };
 
 export type CommandDeclaration = Declaration<CommandCall<never>> & { readonly options: readonly Option[] };
 
-/** A declaration whose `run` has typed options. */
+/** Declares a command whose `run` gets options of this type. */
 export function command<Options extends object = object>(
   declaration: Declaration<CommandCall<Options>>,
 ): CommandDeclaration {
   return { options: [], ...declaration };
 }
 
-/** `{ config?: string }`. A new object for each command, because commander keeps state in it. */
+/**
+ * The option `--config`, from which commander makes `{ config?: string }`. Each command needs an object of its own, because commander keeps
+ * state in it.
+ */
 export function configOption(): Option {
   return new Option('--config <path>', 'the configuration file, or a directory that contains config.yaml');
 }

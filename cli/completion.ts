@@ -1,21 +1,24 @@
-// Shell completion. The script of a shell passes the words on the line to `headgate completion`, which prints the candidates.
+// Shell completion. A shell's script passes the words of the line to `headgate completion`, which prints the candidates for the last word.
 import type { Command, Option } from 'commander';
 import type { AddressOptions } from './client/address.ts';
 
 export type Offer = { readonly text: string; readonly description: string };
 export type Shell = 'bash' | 'zsh' | 'fish';
 
-/** Printed instead of candidates for a path: the shell completes paths itself. */
+/** Printed instead of candidates where a path is expected, because the shell completes paths itself. */
 const pathMark = '<path>';
 
-/** A request for the names of plugins or pipelines that begin with the current word. The service at this address knows them. */
+/**
+ * The result of `offersFor` if the candidates are names that only the service knows: those of plugins or pipelines that begin with
+ * `current`.
+ */
 export type WantedNames = {
   readonly names: 'plugin' | 'pipeline';
   readonly current: string;
   readonly address: AddressOptions;
 };
 
-/** The candidates for the last word, at which the cursor is; `path`: any path. */
+/** The candidates for the last word, in which the cursor is. `path` means that any path fits. */
 export function offersFor(program: Command, words: readonly string[]): readonly Offer[] | WantedNames | 'path' {
   let at = program;
   let expects: Option | undefined;
@@ -61,7 +64,7 @@ export function offersFor(program: Command, words: readonly string[]): readonly 
   return beginning(at.commands.map(command => ({ text: command.name(), description: command.description() })));
 }
 
-/** The value of `--option=value`, by the name of the option. */
+/** The value in a word of the form `--option=value`, keyed by the option's name; empty for any other word. */
 function valueInWord(command: Command, word: string): { [option: string]: string } {
   const end = word.indexOf('=');
   const option = optionsOf(command).find(({ long }) => end > 0 && long === word.slice(0, end));
@@ -76,7 +79,7 @@ function takesValue(option: Option): boolean {
   return option.required || option.optional;
 }
 
-/** Values that are offered beside others that an option accepts, by the name of its value. */
+/** Candidates for options that also accept other values, by the placeholder of the value: `--from <point>`. */
 const offered: { readonly [name: string]: readonly string[] | undefined } = { point: ['start', 'failed'] };
 
 function valueName({ flags }: Option): string {
@@ -87,7 +90,7 @@ function isPath(name: string): boolean {
   return ['path', 'directory', 'file'].includes(name);
 }
 
-/** The candidates for the last word, as lines for the script of the shell. `namesOf` asks the service. */
+/** The candidates for the last word, as the lines that the shell's script reads. `namesOf` asks the service for names. */
 export async function offerLines(
   program: Command,
   shell: Shell,
@@ -98,7 +101,7 @@ export async function offerLines(
   const found = offersFor(program, whole);
   if (found === 'path') return [pathMark];
   const offers = 'names' in found ? await namesOf(found) : found;
-  // bash replaces only the text after the last : or =, so a candidate must not repeat the text before it.
+  // bash replaces only the text after the last `:` or `=`, so a candidate must not repeat the text before it.
   const [, onLine = ''] = shell === 'bash' ? (/^(.*[:=])/.exec(whole.at(-1) ?? '') ?? []) : [];
   return offers.map(({ text, description }) => {
     if (shell === 'bash') return text.slice(onLine.length);
@@ -106,7 +109,7 @@ export async function offerLines(
   });
 }
 
-/** Rejoins the words of bash, which makes each colon and equals sign a word of its own. An option and its value stay apart. */
+/** Puts words together again that bash has split: it makes each colon and each equals sign a word of its own. */
 function joinedWords(words: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of words) {

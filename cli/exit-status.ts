@@ -2,22 +2,22 @@
 
 export const exitStatus = {
   ok: 0,
-  /** The job did not succeed, or the check found problems. */
+  /** The job did not succeed, a check found problems, or the service answered with a status that has no exit status below. */
   failed: 1,
-  /** Invalid usage, or an invalid request (400, 422). */
+  /** The command line is invalid, or the service refused the request as invalid (400, 405, 413, 415, 422). */
   usage: 2,
-  /** 401, 403. */
+  /** A token is missing, unknown (401), or lacks the scope (403). */
   denied: 3,
   notFound: 4,
   timedOut: 5,
   /** The job was cancelled. */
   cancelled: 6,
-  /** The service cannot be reached, or answered 503. */
+  /** The service cannot be reached, gave a broken answer, or answered 502, 503 or 504. */
   unavailable: 69,
   defect: 70,
   io: 74,
-  /** Another process uses the state or the address. */
+  /** Another process uses the state directory or the listening address. */
   busy: 75,
-  /** The configuration is invalid. */
+  /** The configuration is invalid, or the service answered 409. */
   config: 78,
 } as const;

@@ -1,4 +1,4 @@
-// The parts of its process that a command uses. Tests pass their own.
+// The parts of the process that commands use: streams, environment and working directory. Tests pass their own.
 import type { Readable, Writable } from 'node:stream';
 
 /** `isTTY` and `columns` are set for a terminal. */
@@ -10,7 +10,7 @@ export type Io = {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: { readonly [name: string]: string | undefined };
-  /** Throws a system error if the working directory has been removed. */
+  /** Reading this throws a system error if the working directory has been removed. */
   readonly cwd: string;
 };
 

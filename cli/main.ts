@@ -5,9 +5,9 @@ import { exitStatus } from './exit-status.ts';
 import { processIo } from './io.ts';
 import { run } from './run.ts';
 
-// A reader may close the pipe early: that is not an error. A full disk under a redirection is.
+// If the reader of a pipe closes it early, that is not an error. If stdout is a file and the disk is full, that is one.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A command whose answer must not be lost has reported this itself, with its own exit status.
+  // `setImmediate`, because a command whose answer must not be lost reports the error itself and sets its own exit status first.
   setImmediate(() => {
     if (process.exitCode || error.code === 'EPIPE') process.exit();
     process.stderr.write(`headgate: stdout cannot be written: ${error.message}\n`);

@@ -4,7 +4,7 @@ import { printableBlock, printableJson, type TerminalLine, writeLine } from './t
 
 export class Output {
   readonly json: boolean;
-  /** Whether stderr is a terminal: progress is shown there. */
+  /** Whether progress is shown: if stderr is a terminal, and the environment variable CI is not set. */
   readonly isWatched: boolean;
   readonly #io: Io;
   #hasProgress = false;
@@ -40,13 +40,13 @@ export class Output {
     return this.piece(`${writeLine(line(), this.#hasColours(this.#io.stdout))}\n`);
   }
 
-  /** Prints text unchanged, except that on a terminal control characters are escaped. Text ends with a newline. */
+  /** Prints text as it is, but escapes control characters if stdout is a terminal. Adds a final newline if the text has none. */
   verbatim(text: string): Promise<void> {
     const shown = this.#io.stdout.isTTY ? printableBlock(text) : text;
     return this.piece(shown === '' || shown.endsWith('\n') ? shown : `${shown}\n`);
   }
 
-  /** Prints text that is safe for a terminal. Resolves when stdout can take more. */
+  /** Prints text that the caller has made safe for a terminal. Resolves when stdout can take more. */
   async piece(text: string): Promise<void> {
     const { stdout } = this.#io;
     this.#wipe();
@@ -73,7 +73,7 @@ export class Output {
     return written(this.#io.stderr, `${text}\n`);
   }
 
-  /** Shows a line that the next output overwrites. Does nothing without a terminal. */
+  /** Shows a line on stderr that the next output overwrites. Does nothing unless `isWatched`. */
   progress(text: string): void {
     const { stderr } = this.#io;
     if (!this.isWatched) return;

@@ -1,10 +1,10 @@
-// The input of commands: payloads as JSON, `@FILE`, or `-` for stdin.
+// Reads the input of commands: JSON text, `@FILE` for a file, or `-` for stdin.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
 
-/** `option` is named in messages: `--payload`. */
+/** Reads and parses JSON that is given as text, as `@FILE` or as `-` for stdin. Error messages name `option`, such as `--payload`. */
 export async function readJsonOption(option: string, text: string, io: Io): Promise<unknown> {
   const json = text.startsWith('@')
     ? decoded(option, readNamedFile(option, resolve(io.cwd, text.slice(1))))
@@ -18,12 +18,12 @@ export async function readJsonOption(option: string, text: string, io: Io): Prom
   }
 }
 
-/** The bytes of a file, or with `-` those of stdin. */
+/** Reads the file, or with `-` stdin. Error messages name `option`. */
 export async function readBytesOption(option: string, path: string, io: Io): Promise<Uint8Array> {
   return path === '-' ? readStdin(option, io) : readNamedFile(option, resolve(io.cwd, path));
 }
 
-/** All of stdin. `what` is named in messages. */
+/** Reads stdin to its end. Error messages call it `what`. */
 export async function readStdin(what: string, { stdin }: Io, bytesMax = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -42,7 +42,7 @@ function readNamedFile(option: string, path: string): Uint8Array {
   }
 }
 
-/** `ignoreBOM`: a byte order mark is part of the text. */
+/** Decodes UTF-8. Error messages call the input `what`. With `ignoreBOM`, a byte order mark becomes part of the text. */
 export function decoded(what: string, bytes: Uint8Array, { ignoreBOM = false } = {}): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM }).decode(bytes);

@@ -2,10 +2,10 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
 
-/** The limit of a timer: a longer one would fire at once. */
+/** The longest duration of a timer, in whole days; Node fires a timer of more than 2^31 ms at once. */
 const timerMsMax = 24 * 86_400_000;
 
-/** A duration to wait for, in milliseconds. */
+/** Parses a duration such as 30s. Returns milliseconds, at most `timerMsMax`. */
 export function parseMs(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError('a duration looks like 500ms, 30s, 5m or 1h.');
@@ -13,7 +13,7 @@ export function parseMs(text: string): number {
   return ms;
 }
 
-/** A time: RFC 3339, or a duration before now; not before 1970. */
+/** Parses a point in time. An RFC 3339 time is returned unchanged; a duration means that long before now, but not before 1970. */
 export function parseInstant(text: string): string {
   const ms = parseDuration(text);
   if (ms !== undefined) return new Date(Math.max(0, Date.now() - ms)).toISOString();
@@ -31,7 +31,7 @@ export function countUpTo(most: number): (text: string) => number {
 
 export const parseCount = countUpTo(999_999_999);
 
-/** Accepts only text of this form. */
+/** Makes a parser that accepts only text of this form, and says in its error what is expected. */
 export function matching(form: RegExp, expected: string): (text: string) => string {
   return text => {
     if (form.test(text)) return text;

@@ -21,7 +21,7 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitStatus.ok;
-      // Commander has printed it on stderr.
+      // Commander has already printed the message on stderr.
       const { problem } = usageFailure(error.message.replace(/^error: /, ''));
       if (isJson) await new Output(io, true).item(problem, () => '');
       return exitStatus.usage;

@@ -1,7 +1,7 @@
-// The systemd unit of a service, with the paths of this installation. Pure.
+// Builds the text of a systemd unit with the paths of this installation. It reads and writes no file.
 
 export type UnitOptions = {
-  /** Absolute paths. */
+  /** This and the next three are absolute paths. */
   readonly node: string;
   readonly main: string;
   readonly config: string;

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// The command `headgate-slim`: keeps the one binary of uWebSockets.js that this platform and Node version load (250 MB less).
+// The command `headgate-slim`: removes all binaries of uWebSockets.js but the one that this platform and Node version load (250 MB less).
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { binariesIn, fitsHere, uwsDirectory } from '../http/transport/uws-binary.ts';
 import { exitStatus } from './exit-status.ts';
 
-/** Files beside the binaries that are never loaded. */
+/** Files and directories of the package uWebSockets.js that are never loaded. */
 const unused = ['docs', 'examples', 'misc', 'mvp', 'scripts', 'src', 'tests', 'build.c', 'logo.svg', 'Makefile'];
 
 function main(words: readonly string[]): number {

@@ -1,4 +1,5 @@
-// Actions over many jobs: the filters of `job cancel`, `job rerun` and `job run-now`, and the JSON documents of actions.
+// What `job cancel`, `job rerun` and `job run-now` share when filters select many jobs: the options, the call that starts the action, and
+// its text on the terminal.
 import { Option } from 'commander';
 import { usageFailure } from '../failure.ts';
 import { countUpTo, parseCount, parseInstant } from '../quantity.ts';
@@ -29,7 +30,7 @@ export type ActOptions = WhereOptions & {
   readonly limit?: number;
   readonly perSecond?: number;
   readonly reason?: string;
-  /** Only of a rerun. */
+  /** Only `job rerun` has this option. */
   readonly fromFailed?: true;
 };
 
@@ -61,7 +62,7 @@ const fromOption = new Option(
   'only jobs with an attempt that ended at this time or later; 1h means an hour ago',
 ).argParser(parseInstant);
 
-/** All options of an action except `--reason`, which the commands also have for single jobs. */
+/** The options that select jobs and limit the action. `--reason` and `--from-failed` are declared by the commands themselves. */
 export function actOptions(from: Option = fromOption): Option[] {
   return [
     ...filterOptions(),
@@ -110,7 +111,7 @@ function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } 
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** Counts the jobs that match, or starts the action. */
+/** With `--dry-run`, counts the jobs that match; otherwise starts the action. */
 export async function act(deed: Deed, { options, client, out }: ClientCall<ActOptions>): Promise<void> {
   const { dryRun, limit, perSecond, reason, fromFailed } = options;
   const from = fromFailed && 'failed';
@@ -132,7 +133,7 @@ export async function act(deed: Deed, { options, client, out }: ClientCall<ActOp
   noteChildren();
   out.note(`"headgate action show ${started.action_id}" shows its progress`);
 
-  /** A filter by pipeline asks for runs. */
+  /** Notes that jobs inside runs do not match, unless the caller has decided that with `--children` or asks for the runs of a pipeline. */
   function noteChildren(): void {
     if (!options.children && !options.pipeline)
       out.note('only runs and direct jobs match; add --children for jobs inside runs');
@@ -145,7 +146,7 @@ function jobsText(count: number): string {
   return `${count} ${count === 1 ? 'job matches' : 'jobs match'}`;
 }
 
-/** What the action has done so far. */
+/** The action's progress as text: how many jobs are done, failed or skipped, and how many matched. */
 export function progressText({ matched, done, failed, skipped }: ActionDocument): string {
   const left = Object.entries(skipped).map(([reason, count]) => `${count} skipped (${reason})`);
   const pieces = [`${done} done`, ...(failed > 0 ? [`${failed} failed`] : []), ...left];

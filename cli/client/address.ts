@@ -16,22 +16,22 @@ export type AddressOptions = { readonly url?: string; readonly config?: string }
 export type Address = {
   /** Without a trailing slash. */
   readonly url: string;
-  /** The host for which its certificate must be valid, if that is not the host of the URL. */
+  /** The host name for which the service's certificate must be valid, if it differs from the host in the URL. */
   readonly serverName?: string;
-  /** Tried in this order; empty: calls carry no token. */
+  /** The tokens to try, in this order. If there are none, calls carry no token. */
   readonly tokens: readonly string[];
-  /** What could not be read, and what is used instead. */
+  /** Messages that name values which could not be read, and what is used instead. */
   readonly notes: readonly string[];
-  /** Why tokens are missing, shown if the service refuses the call. */
+  /** Why tokens are missing; shown if the service refuses the call. Null if none is missing. */
   readonly tokenHint: string | null;
 };
 
-/** The maximum number of tokens taken from the configuration; each is sent at most once per call. */
+/** The maximum number of tokens of a configuration, the local token included. Each is sent at most once per call. */
 const tokensMax = 8;
 
 /**
- * The address is `--url`, else `HEADGATE_URL`, else that of the service in the configuration. The token is `HEADGATE_TOKEN`, else those
- * of the configuration, which are sent only to the address from the same configuration.
+ * The address is `--url`, else `HEADGATE_URL`, else that of the service in the configuration. The token is `HEADGATE_TOKEN`, else each of
+ * those in the configuration, which are sent only to the address from the same configuration.
  */
 export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);
@@ -90,8 +90,8 @@ function locate({
 }
 
 /**
- * A wildcard address is replaced by loopback. A configuration in the working directory may come from another user, so it cannot make
- * the command send tokens to another machine.
+ * The URL of a listener on this machine, with loopback in place of a wildcard address. Any other address is refused: a configuration in the
+ * working directory may come from another user, and must not make the command send tokens to another machine.
  */
 function ownUrl(listen: ServiceAddress, source: string): string {
   if (!isOwn(listen.host))
@@ -111,7 +111,10 @@ function isOwn(host: string): boolean {
   );
 }
 
-/** The tokens in the configuration, those with scope `*` first; then the local token, which `init` or the first start created. */
+/**
+ * The tokens in the configuration, those with scope `*` first; then the local token, which `init` or the first start created. If the
+ * configuration is another user's, no tokens.
+ */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';
   if (isOthers) {
@@ -133,14 +136,14 @@ function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAcce
   return { tokens, tokenHint: tokens.length > 0 ? null : nowhere };
 }
 
-/** The first item, and the number of further ones. */
+/** The first doubt, and how many more there are. */
 function summary(doubts: readonly string[]): string {
   return doubts.length === 1 ? doubts[0]! : `${doubts[0]} (and ${doubts.length - 1} more)`;
 }
 
 /**
- * Whether another user owns the configuration in the working directory. It could name any variable of the caller as a token, or any
- * state directory, and have these sent to a listener of that user.
+ * Whether the configuration was found in the working directory and belongs to another user. Such a file could name any environment variable
+ * of the caller as a token, or a state directory with a token in it, and its owner's listener would receive that token.
  */
 function isForeign(mainFile: string, { cwd, env }: Io): boolean {
   const own = process.geteuid?.();

@@ -1,4 +1,4 @@
-// Submits a job and by default waits for it: the common part of `plugin run` and `pipeline run`.
+// Submits a job or a batch, and waits for a single job if that is wanted: the common part of `plugin run`, `pipeline run` and `job rerun`.
 import { Option } from 'commander';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
@@ -67,7 +67,7 @@ type AcceptedJob = {
   readonly command: string;
 };
 
-/** `query`: of a single call. Resolves with the exit status. */
+/** Submits one job, or with `--batch` many. `query` is added to the path of a single call. Resolves with the exit status. */
 export function callAndWait(path: string, call: ClientCall<CallOptions>, query = ''): Promise<number> {
   const { batch, async: isAsync } = call.options;
   return batch === undefined ? submit(path + query, {}, call, isAsync !== true) : submitBatch(path, batch, call);
@@ -87,7 +87,7 @@ async function submitBatch(path: string, file: string, call: ClientCall<CallOpti
   return exitStatus.unavailable;
 }
 
-/** Lines with a payload. */
+/** Counts the lines with a payload, which are those that are not blank. */
 function countLines(bytes: Uint8Array): number {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   return text.split('\n').filter(line => line.trim() !== '').length;

@@ -1,19 +1,23 @@
-// A client of the HTTP API: one request, one answer. Every error is thrown as a `CommandFailure`.
+// A client of the HTTP API: one request, one answer. It throws every error as a `CommandFailure`, except when its caller aborts the
+// request.
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
 import type { Address } from './address.ts';
 
-/** The time limit for the head of an answer. An answer that waits for a job may take 60 s. */
+/** The longest wait for the head of an answer. The service itself may hold an answer back for 60 s (`?wait`). */
 const answerMsMax = 75_000;
 
 export type ClientQuery = { readonly [name: string]: string | number | boolean | undefined };
 
-/** The members by which an answer of headgate is recognized. For a list: members of each element. */
+/**
+ * The members that an answer must have to be accepted as headgate's: `true` for a member of any type; for a list, the members of each
+ * element.
+ */
 export type AnswerShape<Answer> = { readonly [Member in keyof Answer]?: true | readonly string[] };
 
 export class Client {
   readonly url: string;
-  /** The last accepted token comes first. */
+  /** The tokens, in the order in which they are tried; the one that was accepted last comes first. Null means a call without a token. */
   #tokens: readonly (string | null)[];
   readonly #tokenHint: string | null;
   readonly #serverName: string | undefined;
@@ -32,7 +36,7 @@ export class Client {
     return readJson(await this.open('GET', path + queryText(query)), form);
   }
 
-  /** Bytes are sent as they are, with the Content-Type among the headers; any other body as JSON. */
+  /** Sends bytes unchanged, with the Content-Type that `headers` must then have. Any other body is sent as JSON. */
   async post<Answer>(
     path: string,
     form: AnswerShape<Answer>,
@@ -43,8 +47,8 @@ export class Client {
   }
 
   /**
-   * The open response, if its status is a success. `signal` aborts waiting and reading. A call whose token is refused had no effect, and
-   * is repeated with the next token.
+   * Resolves with the response once its head has arrived; throws if its status is not a success. `more.signal` aborts the wait and the
+   * reading of the body. A call whose token is refused had no effect, and is repeated with the next token.
    */
   async open(method: 'GET' | 'POST', path: string, body?: unknown, more: OpenOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
@@ -56,7 +60,7 @@ export class Client {
         return response;
       } catch (error) {
         if (!(error instanceof CommandFailure) || error.exitStatus !== exitStatus.denied) throw error;
-        // A missing scope is a better explanation than an unknown token.
+        // Of several refusals the first 403 is reported: a missing scope explains more than an unknown token (401).
         if (refused?.problem['status'] !== 403) refused = error;
       }
     }
@@ -101,9 +105,9 @@ type OpenOptions = {
 
 class TooLate extends Error {}
 
-/** Encodes a name from outside as a path segment. */
+/** Encodes a name as a segment of a path. */
 export function segment(name: string): string {
-  // The URL parser would resolve these two as relative paths.
+  // The URL parser would resolve `.` and `..` as relative paths, even written as %2E.
   return name === '.' || name === '..' ? name.replaceAll('.', '%252E') : encodeURIComponent(name);
 }
 
@@ -144,7 +148,7 @@ export function brokenAnswer(detail: string, cause?: unknown): CommandFailure {
   return failure(exitStatus.unavailable, 'broken_answer', 'The answer cannot be read', detail, cause);
 }
 
-/** The exit status for an HTTP status. */
+/** The exit status of a command whose request was refused with this HTTP status. */
 function exitStatusOf(httpStatus: number): number {
   switch (httpStatus) {
     case 400:
@@ -195,7 +199,7 @@ function unreachable(url: string, error: unknown): CommandFailure {
   return failure(exitStatus.unavailable, 'unreachable', 'The service cannot be reached', detail, error);
 }
 
-/** Codes of OpenSSL for certificates without a trusted authority. */
+/** OpenSSL's error codes for a certificate that no trusted authority has issued. */
 const untrusted: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -204,7 +208,7 @@ const untrusted: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** The reason is in the cause of the error that `fetch` throws. */
+/** Why a request failed, in words. An error that `fetch` throws has the reason in its `cause`. */
 function reasonOf(error: unknown): string {
   if (error instanceof TooLate) return `no answer within ${answerMsMax / 1000} s`;
   const { cause } = error as { cause?: { code?: string; message?: string } };

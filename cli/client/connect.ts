@@ -1,10 +1,10 @@
-// The shape of commands that call the running service.
+// Declares commands that call the running service, and connects them to it.
 import { Option } from 'commander';
 import { type CommandCall, type CommandDeclaration, configOption, type Declaration } from '../command.ts';
 import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 
-/** `{ url?: string, config?: string }`. */
+/** The options `--url` and `--config`, from which commander makes `{ url?: string, config?: string }`. */
 export function addressOptions(): Option[] {
   return [
     new Option('--url <url>', 'the address of the service (default: HEADGATE_URL, then the configuration)'),
@@ -18,10 +18,10 @@ export async function connect({ options, io, out }: CommandCall<AddressOptions>)
   return new Client(address);
 }
 
-/** The call of a command, with a client of the service that `--url` or `--config` names. */
+/** The call of a command, with a client of the service that `--url`, `HEADGATE_URL` or the configuration names. */
 export type ClientCall<Options extends object = object> = CommandCall<Options> & { readonly client: Client };
 
-/** Declares a command that calls the service. It has the address options; `run` gets a client in their place. */
+/** Declares a command that calls the service. The options `--url` and `--config` are added; `run` gets a client instead of their values. */
 export function clientCommand<Options extends object = object>(
   { options = [], run, ...declaration }: Declaration<ClientCall<Options>>,
   connectTo = connect,

@@ -6,14 +6,17 @@ const comma = 0x2c;
 const opening: readonly number[] = [0x5b, 0x7b];
 const closing: readonly number[] = [0x5d, 0x7d];
 
-/** Keeps only one element in memory. Throws a SyntaxError if the text is not a complete array. */
+/**
+ * Yields the elements of the array in `body`, and keeps only one of them in memory. Throws a SyntaxError if the text is not a complete
+ * array.
+ */
 export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
   const scan = new Scan();
   for await (const chunk of body) yield* scan.take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
   if (!scan.isOver) throw new SyntaxError('the array broke off');
 }
 
-/** The state of the scan: the depth, and whether it is inside a string. */
+/** Finds the end of each element: follows the text byte by byte, and knows the depth and whether the byte is inside a string. */
 class Scan {
   isOver = false;
   #depth = 0;
@@ -51,7 +54,7 @@ class Scan {
   *#element(rest: Buffer, isLast: boolean): Generator<unknown> {
     const text = Buffer.concat([...this.#begun, rest]).toString('utf8');
     this.#begun = [];
-    // The array is empty.
+    // An empty array has no element.
     if (isLast && text.trim() === '') return;
     yield JSON.parse(text);
   }

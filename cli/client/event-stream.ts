@@ -7,9 +7,9 @@ import { brokenAnswer, type Client } from './client.ts';
 
 const firstPauseMs = 250;
 const pauseMsMax = 5_000;
-/** The service writes something at least every 15 s. */
+/** The silence after which the connection counts as lost. The service writes something at least every 15 s. */
 const silenceMsMax = 45_000;
-/** The size limit of one event; a larger one means that this is not an event stream. */
+/** The maximum length of one event. What sends a longer one is not the event stream of headgate. */
 const eventCharsMax = 4_194_304;
 
 export type StreamEvent = {
@@ -18,8 +18,9 @@ export type StreamEvent = {
   readonly fields: { readonly at?: string; readonly [name: string]: unknown };
 };
 /**
- * `opened`: the stream delivers new events; if it `continues`, also all events since the last one, or a `gap`. `events`: events that
- * arrived together. `lost`: the connection is lost, and is opened again after the last event.
+ * `opened`: from now on the stream delivers new events. If it `continues`, it first delivers all events after the last one seen, or a `gap`
+ * event if some are lost. `events`: events that arrived together. `lost`: the connection is lost; the next one will resume after the last
+ * event seen.
  */
 export type StreamNews =
   | { readonly kind: 'opened'; readonly continues: boolean }
@@ -27,8 +28,8 @@ export type StreamNews =
   | { readonly kind: 'lost'; readonly why: string };
 
 /**
- * Ends only when its caller stops it, or with a `CommandFailure`: if the first connection fails, or if the service is available later
- * but refuses the stream. `path` includes its query; with `lastId` the stream resumes after that event.
+ * Follows the stream until its caller stops. Throws if the first connection fails, and later if the service is available but refuses the
+ * stream. `path` includes the query; with `lastId`, the stream resumes after the event with that id.
  */
 export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamNews, never> {
   let id = lastId;

@@ -15,33 +15,33 @@ export type JobDocument = {
   readonly created_at: string;
   readonly started_at: string | null;
   readonly completed_at: string | null;
-  /** For a run: how the jobs inside it ended. */
+  /** For a run: the numbers of jobs inside it by final status, and of those that have not ended (`unsettled`). */
   readonly counts?: Counts;
   readonly rerun_of?: string;
   readonly rerun_from?: string;
   readonly rerun_reason?: string;
-  /** Newest first. */
+  /** The ids of the newest reruns of this job, newest first. */
   readonly reruns?: readonly string[];
   readonly rerun_count?: number;
   /** Present if the job or its run was cancelled. */
   readonly cancel?: { readonly by: string; readonly at: string; readonly reason?: string };
-  /** True while the job is being stopped; for a run: how many of its jobs have not ended. */
+  /** True while the cancelled job is being stopped; for a run: how many of its jobs have not ended. */
   readonly cancelling?: true | number;
-  /** Absent if the job is running or has settled. */
+  /** Why an unsettled job is not running; for a run, why it has not ended. Absent while the job's code is running. */
   readonly waits_for?: {
     readonly reason: string;
     readonly detail: string;
     readonly since: string;
     readonly until?: string;
   };
-  /** Absent if the token lacks the scope; null before the job has ended. */
+  /** Absent if the token may not read results; null until the job has ended. */
   readonly result?: {
     readonly result: unknown;
     readonly error?: string;
     readonly logs?: readonly LogLineDocument[];
   } | null;
   readonly last_error?: string;
-  /** This and the following members are absent if the token lacks the scope for results. */
+  /** This and the following members are absent if the token may not read results. */
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;
@@ -53,16 +53,16 @@ export type JobDocument = {
   } | null;
   readonly payload?: unknown;
   readonly context?: { readonly [name: string]: unknown };
-  /** Names of values that are included only on request. */
+  /** `payload` and `context`, where they are too large to be included without being asked for. */
   readonly omitted?: readonly string[];
 };
 export type LogLineDocument = { readonly level: string; readonly message: string };
 export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'> & {
-  /** True: the job belongs to the original run, and the rerun at the root of the tree reuses its result. */
+  /** True if a rerun in this tree reuses the job's result; the job itself belongs to an earlier run. */
   readonly reused?: true;
 };
 
-/** `whole`: with payload and context, however large they are. */
+/** With `whole`, payload and context are included however large they are. With `waitMs`, the service waits that long for the job to end. */
 export function fetchJob(
   client: Client,
   id: string,
@@ -75,7 +75,7 @@ export function fetchJob(
   });
 }
 
-/** The unsuccessful jobs inside a run, as text for people; null: there are none. */
+/** How many jobs inside a run did not succeed, as text for people. Null if there are none, or if the job is not a run. */
 export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): string | null {
   if (counts === undefined) return null;
   const worse = ['failed', 'timed_out', 'dead', 'cancelled'].filter(status => (counts[status] ?? 0) > 0);
@@ -94,7 +94,7 @@ export function isSettled(status: string): boolean {
   return status !== 'queued' && status !== 'running';
 }
 
-/** The exit status for the end of a job. */
+/** The exit status of a command that reports a job with this final status. */
 export function exitStatusOfJob(status: string): number {
   if (status === 'succeeded') return exitStatus.ok;
   if (status === 'cancelled') return exitStatus.cancelled;

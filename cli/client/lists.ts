@@ -14,7 +14,7 @@ export type Filters = {
   readonly cursor?: string;
 };
 
-/** The total of a list, and the start of its next page. */
+/** What each page says of its list: the number of all matches, and where the next page starts. */
 export type Page = { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string };
 
 export function filterOptions(): Option[] {
@@ -42,7 +42,7 @@ export function pageOptions(): Option[] {
   ];
 }
 
-/** A note about a list that is not complete. */
+/** The note below a page: that nothing matches, or how many matches there are and how to see the next page. */
 export function moreLines(shown: number, page: Page): string[] {
   if (page.next_cursor === undefined) return shown === 0 ? ['nothing matches'] : [];
   const total = page.total_at_least ? `${page.total} or more` : page.total;

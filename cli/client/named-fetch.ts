@@ -1,6 +1,6 @@
-// `fetch` for a service that is called at an address of this machine, while its certificate is for a host name.
+// A `fetch` for a service that is called at an address of this machine, but has a certificate for a host name.
 //
-// The certificate is verified for that name, which the caller knows from the service's state directory.
+// The certificate is verified for that name, which the caller has read from the service's state directory.
 import { request as send } from 'node:https';
 import { Readable } from 'node:stream';
 
@@ -22,7 +22,7 @@ export function fetchNamed(url: string, init: RequestInit, serverName: string): 
       const fields = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as [string, string]);
       const stream = hasBody ? (Readable.toWeb(answer) as ReadableStream) : null;
       const response = new Response(stream, { status: statusCode, statusText: statusMessage, headers: fields });
-      // A response that is constructed has an empty URL.
+      // A `Response` made by a constructor has an empty URL.
       resolve(Object.defineProperty(response, 'url', { value: url }));
     });
     request.end(body as string | undefined);

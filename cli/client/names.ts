@@ -1,10 +1,10 @@
-// The names of plugins and pipelines, for the completion of command lines: nothing is offered if the service does not answer at once.
+// Asks the service for the names of plugins or pipelines, to complete a command line. Without an answer in time, no names are offered.
 import type { Offer, WantedNames } from '../completion.ts';
 import type { Io } from '../io.ts';
 import { findAddress } from './address.ts';
 import { Client } from './client.ts';
 
-/** The time limit of an answer: somebody has pressed a key, and waits. */
+/** The time limit of an answer: a user has pressed the completion key, and waits. */
 const answerMsMax = 1_000;
 
 type Named = { readonly description?: string };

@@ -17,7 +17,7 @@ export function fetchPauses(client: Client): Promise<PauseList> {
   return client.get<PauseList>('/pauses', { pauses: ['target', 'by', 'since'] });
 }
 
-/** `the plugin mailer`, `the command mailer.send`, `the pipeline import`, `the service`. */
+/** Such as `the plugin mailer`, `the command mailer.send`, `the pipeline import` or `the service`. */
 export function targetName({ kind, name, command }: PauseDocument['target']): string {
   if (kind === 'system') return 'the service';
   return command === undefined ? `the ${kind} ${name}` : `the command ${name}.${command}`;

@@ -3,13 +3,13 @@ import type { Output } from '../output.ts';
 import type { StreamEvent } from './event-stream.ts';
 import { countsText, type JobDocument } from './jobs.ts';
 
-/** All events of a run are shown while it has at most this many jobs. */
+/** As long as at most this many jobs of a run have had events, all events are shown. */
 export const jobsShownMax = 100;
 /** The maximum number of failed jobs that are shown for a larger run. */
 export const failuresShownMax = 100;
-/** The interval of requests for the counts. */
+/** The minimum time between two requests for the run's counts. */
 const fetchEveryMs = 1_000;
-/** The interval of lines with counts if stderr is not a terminal. */
+/** The minimum time between two printed lines with counts if stderr is not a terminal. */
 const lineEveryMs = 10_000;
 
 const failures = new Set(['job.failed', 'job.timed_out', 'job.dead']);
@@ -28,7 +28,7 @@ export class RunProgress {
     this.#out = out;
   }
 
-  /** With `--json` every event is shown. */
+  /** Whether to print the event; with `--json`, every event is printed. Notes on stderr when it begins to leave out events. */
   shows({ type, fields: { job_id: id } }: StreamEvent): boolean {
     if (this.#out.json || id === this.#id || typeof id !== 'string') return true;
     if (!this.#isLarge) {
@@ -44,12 +44,12 @@ export class RunProgress {
     return false;
   }
 
-  /** Whether the counts are due. */
+  /** Whether it is time to fetch the counts of a large run again. */
   get isDue(): boolean {
     return this.#isLarge && performance.now() - this.#fetchedMs >= fetchEveryMs;
   }
 
-  /** Prints how many jobs have ended. */
+  /** Prints how many jobs of a large run have which status. */
   printCounts({ counts }: JobDocument): void {
     if (!this.#isLarge || counts === undefined) return;
     this.#fetchedMs = performance.now();

@@ -3,7 +3,10 @@ import { brokenAnswer, type Client, hasMember, segment } from './client.ts';
 import { elements } from './elements.ts';
 import type { TreeJob } from './jobs.ts';
 
-/** Parents come before their children. Throws a `CommandFailure`, also if the answer is incomplete. */
+/**
+ * Yields the jobs of the tree, parents before their children. Throws a `CommandFailure` if the service refuses the call or the answer
+ * breaks off.
+ */
 export async function* treeJobs(client: Client, id: string): AsyncGenerator<TreeJob> {
   const { body } = await client.open('GET', `/job/${segment(id)}/tree`);
   try {

@@ -1,4 +1,4 @@
-// The shapes of commands that manage the vault of the running service.
+// Declares commands that manage the vault of the running service.
 import type { CommandCall, CommandDeclaration, Declaration } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
@@ -6,7 +6,7 @@ import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 import { type ClientCall, clientCommand } from './connect.ts';
 
-/** Calls with the admin token, since API tokens give no access to the vault. */
+/** Connects with the vault's admin token: API tokens give no access to the vault. */
 export async function connectVault({ options, io, out }: CommandCall<AddressOptions>): Promise<Client> {
   const token = io.env['SERVICE_VAULT_TOKEN'] || null;
   if (token === null) {
@@ -24,13 +24,13 @@ export function vaultCommand(declaration: Declaration<ClientCall>): CommandDecla
 }
 
 type Change<Options extends object> = Omit<Declaration<ClientCall<Options>>, 'run'> & {
-  /** The other fields of the request besides the name. Read once the address and the token are known. */
+  /** Makes the fields of the request other than `name`. It is called once the address and the token are known. */
   readonly body?: (call: ClientCall<Options>) => object | Promise<object>;
 };
 
 type Changed = { readonly name: string; readonly status: string };
 
-/** Declares a command that changes the principal or secret that its argument names, by a POST to this path. */
+/** Declares a command that sends a POST to this path, to change the principal or secret that the command's argument names. */
 export function vaultChange<Options extends object = object>(
   path: string,
   { body = () => ({}), ...declaration }: Change<Options>,

@@ -8,9 +8,9 @@ import { formatMs } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 import { fetchJob, isSettled, type JobDocument } from './jobs.ts';
 
-/** The delay before progress is shown: for shorter jobs it would only flicker. */
+/** How long no progress is shown: for shorter jobs it would only flicker. */
 const quietMs = 500;
-/** The interval of progress updates. */
+/** The time between two updates of the progress. */
 const updateEveryMs = 1_000;
 
 /** Waits until the job has ended. Throws a `CommandFailure` with exit status 5 if that takes longer than `limitMs`. */
@@ -29,12 +29,12 @@ export async function settledJob(
     if (isSettled(job.status)) return job;
     if (limitMs !== null && waitedMs() >= limitMs) throw notSettled(job, limitMs);
     if (waitedMs() >= quietMs) out.progress(`${progressOf(job)}, ${formatMs(waitedMs())}`);
-    // The service answers at once if too many callers wait.
+    // If too many callers wait, the service answers at once. Then this command waits for the rest of the interval itself.
     await pause(Math.max(0, Math.min(leftMs, waitMs) - (waitedMs() - sentMs)));
   }
 }
 
-/** For a run, how many of its known jobs have ended; for another job, its status. */
+/** A run's progress bar with the number of its known jobs that have ended; for another job, its status. */
 function progressOf({ job_id: id, status, counts }: JobDocument): string {
   if (counts === undefined) return `${status}: job ${id}`;
   const known = Object.values(counts).reduce((sum, count) => sum + count, 0);

@@ -1,4 +1,4 @@
-// `headgate config check`.
+// The command `headgate config check`.
 import { Option } from 'commander';
 import type { Config } from '../../config/config.ts';
 import type { AddressOptions } from '../client/address.ts';

@@ -1,4 +1,4 @@
-// `headgate config schema`.
+// The command `headgate config schema`.
 import { Option } from 'commander';
 import { command } from '../command.ts';
 

@@ -1,4 +1,4 @@
-// `headgate config show`.
+// The command `headgate config show`.
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
 

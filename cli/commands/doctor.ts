@@ -1,4 +1,4 @@
-// `headgate doctor`.
+// The command `headgate doctor`.
 import { clientCommand } from '../client/connect.ts';
 import { exitStatus } from '../exit-status.ts';
 import { table } from '../terminal/table.ts';

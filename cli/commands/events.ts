@@ -1,4 +1,4 @@
-// `headgate events`.
+// The command `headgate events`.
 import { Option } from 'commander';
 import { queryText } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// `headgate init`.
+// The command `headgate init`.
 import { join, relative, resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { parseListen } from '../../config/quantity.ts';

@@ -1,4 +1,4 @@
-// `headgate job cancel`.
+// The command `headgate job cancel`.
 import { Option } from 'commander';
 import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { type Client, segment } from '../client/client.ts';
@@ -46,7 +46,7 @@ export const jobCancel = clientCommand<Options>({
   },
 });
 
-/** A job that has already ended is not a failure: the other jobs must still be cancelled. */
+/** Cancels one job. If it has already ended, returns its status instead of throwing, so that the other jobs are still cancelled. */
 async function cancel(client: Client, id: string, { reason, detached }: Options): Promise<Cancelled> {
   try {
     const body = { ...(reason !== undefined && { reason }), ...(detached && { detached }) };

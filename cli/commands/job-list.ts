@@ -1,4 +1,4 @@
-// `headgate job list`.
+// The command `headgate job list`.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';

@@ -1,4 +1,4 @@
-// `headgate job logs`.
+// The command `headgate job logs`.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';

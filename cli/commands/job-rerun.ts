@@ -1,4 +1,4 @@
-// `headgate job rerun`.
+// The command `headgate job rerun`.
 import { Option } from 'commander';
 import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { type RerunOptions, rerun, rerunOptions } from '../client/call.ts';
@@ -12,7 +12,7 @@ const points = ['start', 'failed'] as const;
 type Point = (typeof points)[number];
 type Options = Omit<RerunOptions & ActOptions, 'from'> & { readonly from?: string };
 
-/** For a single job, the point from which it runs again; for many jobs, a filter. */
+/** The option `--from`: for a single job, the point from which it runs again; for many jobs, a filter. */
 const fromOption = new Option(
   '--from <point>',
   'with an id: start, or failed (a run reuses the results of jobs that succeeded, and runs the rest); with filters, a time: only jobs with an attempt that ended then or later; 1h means an hour ago',

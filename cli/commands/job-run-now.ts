@@ -1,4 +1,4 @@
-// `headgate job run-now`.
+// The command `headgate job run-now`.
 import { Option } from 'commander';
 import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { segment } from '../client/client.ts';

@@ -1,4 +1,4 @@
-// `headgate job show`.
+// The command `headgate job show`.
 import { Option } from 'commander';
 import { resultText } from '../client/call.ts';
 import { clientCommand } from '../client/connect.ts';
@@ -55,7 +55,7 @@ function lines(job: JobDocument): TerminalLine[] {
   return all;
 }
 
-/** The job's position in a run. */
+/** The step that the job belongs to, and its element in a `foreach`. */
 function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument): TerminalLine[] {
   if (pipeline == null || step == null) return [];
   const element = index == null ? '' : `, element ${index}`;
@@ -106,7 +106,7 @@ function field(name: string, value: string): TerminalLine {
   return [...label(name), value];
 }
 
-/** Text of several lines starts on the line below its name. */
+/** The lines of a named text: one line if the text has one, else the text below its name. */
 function block(name: string, text: string): TerminalLine[] {
   const [first = '', ...rest] = text.split('\n');
   return rest.length === 0 ? [field(name, first)] : [label(name), ...text.split('\n').map(line => `  ${line}`)];

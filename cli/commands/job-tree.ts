@@ -1,4 +1,4 @@
-// `headgate job tree`.
+// The command `headgate job tree`.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import type { TreeJob } from '../client/jobs.ts';

@@ -1,4 +1,4 @@
-// `headgate job watch`.
+// The command `headgate job watch`.
 import { queryText } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 import type { StreamEvent } from '../client/event-stream.ts';
@@ -8,7 +8,7 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
 
-/** The events that end a job. */
+/** The events that report the end of a job, with the final status that each stands for. */
 const ends: { readonly [type: string]: string } = {
   'job.completed': 'succeeded',
   'job.failed': 'failed',
@@ -33,9 +33,10 @@ export const jobWatch = clientCommand({
       await show(endOf(watched));
       return exitStatusOfJob(watched.status);
     }
-    // True until the job has been read once after the stream opened: it may have ended before.
+    // Whether the job may have ended without an event on this stream: at first, and after each loss of events, until the job has been read
+    // again.
     let isUnsure = true;
-    /** The state that the first line shows. */
+    /** The job's state when it was first printed, as an event. */
     let standing: StreamEvent | null = null;
     const noteOpened = () => out.note(`listening to ${client.url}`);
 
@@ -68,26 +69,26 @@ export const jobWatch = clientCommand({
   },
 });
 
-/** The filter for the events of the job. Only a run has children before it ends. */
+/** The filter for the job's events. For a run, it includes the jobs inside; other jobs have no children before they end. */
 function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { readonly [filter: string]: string } {
   if (plugin !== 'pipeline') return { job_id: id };
   return parent == null ? { root: id } : { run: id };
 }
 
-/** If the service is unavailable, the stream is lost too, and the job is read again when it is back. */
+/** Returns null if the service is unavailable: then the stream is lost too, and the job is read again once the service is back. */
 function unlessAway(error: unknown): null {
   if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) return null;
   throw error;
 }
 
-/** The event that led to the job's state. */
+/** The event that led to the job's current state. */
 function standingOf(job: JobDocument): StreamEvent {
   if (job.status === 'running') return eventOf('job.started', job, job.started_at);
   if (job.last_error !== undefined) return eventOf('job.retry_scheduled', job, null);
   return eventOf('job.enqueued', job, job.created_at);
 }
 
-/** Whether the event is older than the job's printed state: it arrived between opening the stream and reading the job. */
+/** Whether the printed state already includes the event, because the event happened before the job was read. */
 function isWithin(
   { fields: { job_id: id, at: standingAt = '' } }: StreamEvent,
   { type, fields }: StreamEvent,

@@ -1,4 +1,4 @@
-// `headgate job why`: what a job waits for, as a sentence.
+// The command `headgate job why`, which says in a sentence what a job waits for.
 import { clientCommand } from '../client/connect.ts';
 import { fetchJob, isSettled, type JobDocument } from '../client/jobs.ts';
 import { formatAt } from '../terminal/time.ts';
@@ -14,7 +14,7 @@ export const jobWhy = clientCommand({
   },
 });
 
-/** The text for each reason; the detail follows it. */
+/** The beginning of the sentence for each reason; the detail follows it. */
 const beginnings: { readonly [reason: string]: string } = {
   worker: 'waits for a free worker',
   retry: 'waits for its next attempt',

@@ -1,4 +1,4 @@
-// `headgate pauses`.
+// The command `headgate pauses`.
 import { clientCommand } from '../client/connect.ts';
 import { fetchPauses, pauseLines } from '../client/pauses.ts';
 

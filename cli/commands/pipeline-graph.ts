@@ -1,4 +1,4 @@
-// `headgate pipeline graph`.
+// The command `headgate pipeline graph`.
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';

@@ -1,4 +1,4 @@
-// `headgate pipeline list`.
+// The command `headgate pipeline list`.
 import { clientCommand } from '../client/connect.ts';
 import { table } from '../terminal/table.ts';
 

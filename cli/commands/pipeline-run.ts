@@ -1,4 +1,4 @@
-// `headgate pipeline run`.
+// The command `headgate pipeline run`.
 import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
@@ -13,6 +13,6 @@ export const pipelineRun = clientCommand<CallOptions>({
   ],
   options: callOptions(),
   statuses: callStatuses,
-  // This command waits itself, whatever the mode and time-out of the pipeline are.
+  // `?async=true`, because this command waits for the run itself, whatever the pipeline's mode and timeout are.
   run: call => callAndWait(`/pipeline/${segment(call.args[0]!)}`, call, '?async=true'),
 });

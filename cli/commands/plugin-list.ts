@@ -1,4 +1,4 @@
-// `headgate plugin list`.
+// The command `headgate plugin list`.
 import { clientCommand } from '../client/connect.ts';
 import { table } from '../terminal/table.ts';
 

@@ -1,4 +1,4 @@
-// `headgate plugin new`.
+// The command `headgate plugin new`.
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
 import { command } from '../command.ts';

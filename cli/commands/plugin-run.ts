@@ -1,4 +1,4 @@
-// `headgate plugin run`.
+// The command `headgate plugin run`.
 import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// `headgate plugin test`: tests a plugin against the protocol, in the host that would run it, without a gateway.
+// The command `headgate plugin test`: tests a plugin against the protocol in a host like the service's, without a gateway.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
@@ -89,7 +89,7 @@ function lineOf({ command: name, check, passed, detail }: CheckFinding): Termina
   return [mark, ` ${name === '' ? '' : `${name}: `}${check}: ${detail}`];
 }
 
-/** The payload that is stored for a command, beside the manifest. */
+/** The payload in `payloads/COMMAND.json` beside the manifest; undefined if there is no such file. */
 async function storedPayload(directory: string, name: string, io: Io): Promise<JsonObject | undefined> {
   const file = join(directory, 'payloads', `${name}.json`);
   return existsSync(file) ? readObject(file, `@${file}`, io) : undefined;

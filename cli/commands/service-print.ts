@@ -1,4 +1,4 @@
-// `headgate service print`.
+// The command `headgate service print`.
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Option } from 'commander';

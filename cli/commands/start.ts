@@ -19,7 +19,7 @@ export const startCommand = command<{ config?: string; grace: number }>({
   statuses:
     '0 stopped on request, 70 an internal error, 74 a disk error, 75 another process holds the state or a listening address, 78 an invalid configuration',
   async run({ options: { config: path, grace: graceMs }, out }) {
-    // The key is removed from the environment before threads start, because each thread gets a copy of it.
+    // Takes the vault's unlock key out of the environment before threads start, because each thread gets a copy of the environment.
     const vaultKey = takeVaultKey(process.env);
     prepareThreads();
     const [{ start }, { hints }, { captureAll, openStartLog, refuse }] = await Promise.all([
@@ -30,7 +30,7 @@ export const startCommand = command<{ config?: string; grace: number }>({
     const startLog = openStartLog(out.json ? 'json' : null);
     captureAll(startLog);
     const started = await start({ path, graceMs, vaultKey, startLog }).catch(async (error: unknown) =>
-      // Running threads would keep the process alive.
+      // `process.exit`, because threads that are running would keep the process alive.
       process.exit(await refuse(error, startLog, out)),
     );
     const { url, local } = started;

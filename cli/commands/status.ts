@@ -1,4 +1,4 @@
-// `headgate status`.
+// The command `headgate status`.
 import { Option } from 'commander';
 import type { AnswerShape, Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
@@ -60,7 +60,7 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
   },
 });
 
-/** Null: the token gives no access to this path. */
+/** Resolves with the answer; null if the token has no access to this path. */
 function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {
   return unlessDenied(() => client.get<Answer>(path, form));
 }

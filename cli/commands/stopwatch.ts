@@ -1,4 +1,4 @@
-// `headgate stopwatch`.
+// The command `headgate stopwatch`.
 import { Option } from 'commander';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
@@ -51,7 +51,7 @@ export const stopwatchCommand = clientCommand<{ readonly since?: string; readonl
   },
 });
 
-/** A row for each step with samples: percentiles, a bar on a common scale, and p95 over the window. */
+/** One row for each step with samples: percentiles, a bar on the scale that all rows share, and the course of p95 over the window. */
 function lines({ plugin, window, steps }: Stopwatch): TerminalLine[] {
   const measured = steps.filter(step => step.sample_count > 0);
   const title: TerminalLine = [{ text: plugin, style: 'bold' }, `, last ${window}`];

@@ -1,4 +1,4 @@
-// `headgate token new`.
+// The command `headgate token new`.
 import { InvalidArgumentError, Option } from 'commander';
 import { type ApiScope, scopes } from '../../config/section/scope.ts';
 import { command } from '../command.ts';

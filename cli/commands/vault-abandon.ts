@@ -1,4 +1,4 @@
-// `headgate vault abandon`.
+// The command `headgate vault abandon`.
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { usageFailure } from '../failure.ts';

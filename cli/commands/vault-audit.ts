@@ -1,4 +1,4 @@
-// `headgate vault audit`.
+// The command `headgate vault audit`.
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions } from '../client/connect.ts';
@@ -84,7 +84,9 @@ function checkUse({ file, export: target, before, prune }: Options, filter: Audi
 
 type Pruned = { readonly records: number; readonly more: boolean };
 
-/** The file is complete on disk before the service is asked to remove records. */
+/**
+ * Writes the records to `file`; with `--prune`, then has the service remove them. The file is complete on disk before the first removal.
+ */
 async function exportAndPrune(call: CommandCall<Options>, file: string): Promise<number> {
   const { io, out, options } = call;
   const { parseTimestamp } = await import('../../service/json/timestamp.ts');
@@ -93,7 +95,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   const beforeUs = before === undefined ? Number.POSITIVE_INFINITY : parseTimestamp(before);
   if (beforeUs === undefined)
     throw usageFailure(`--before: ${before} is not an RFC 3339 time such as 2026-01-31T12:00:00Z`);
-  // If the service cannot be called, nothing is exported.
+  // Fails here without an address or an admin token, before anything is exported.
   const client = prune ? await connectVault(call) : null;
   const exported = await withVault(options.config, io, place => exportTrail(place, file, beforeUs));
   let pruned = 0;
@@ -121,7 +123,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   return exitStatus.ok;
 }
 
-/** Prints one JSON document, a record per line. */
+/** Prints one JSON document, a record per line. Resolves with the reason why the trail is broken, or null. */
 async function copy(pages: AuditPages, out: Output): Promise<string | null> {
   let separator = '{"records": [\n';
   const broken = await eachPage(pages, async page => {
@@ -134,7 +136,7 @@ async function copy(pages: AuditPages, out: Output): Promise<string | null> {
   return broken;
 }
 
-/** Prints a table, page by page. */
+/** Prints a table, page by page. Resolves with the reason why the trail is broken, or null. */
 async function draw(pages: AuditPages, out: Output): Promise<string | null> {
   const widths: number[] = [];
   let isHeaded = false;
@@ -149,7 +151,7 @@ async function draw(pages: AuditPages, out: Output): Promise<string | null> {
   return broken;
 }
 
-/** Resolves with the return value of the pages. */
+/** Shows each page. Resolves with what the generator returns: the reason why the trail is broken, or null. */
 async function eachPage(
   pages: AuditPages,
   show: (page: readonly AuditLine[]) => Promise<void>,

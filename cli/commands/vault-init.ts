@@ -1,4 +1,4 @@
-// `headgate vault init`.
+// The command `headgate vault init`.
 import { command, configOption } from '../command.ts';
 import { showToken, withVault } from '../vault/work.ts';
 

@@ -1,4 +1,4 @@
-// `headgate vault list`.
+// The command `headgate vault list`.
 import { vaultCommand } from '../client/vault.ts';
 import { table } from '../terminal/table.ts';
 import { formatAt } from '../terminal/time.ts';

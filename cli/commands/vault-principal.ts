@@ -1,4 +1,4 @@
-// `headgate vault principal …`: the identities that secrets are granted to.
+// The commands `headgate vault principal …`. A principal is an identity to which secrets are granted.
 import { Option } from 'commander';
 import { vaultChange, vaultCommand } from '../client/vault.ts';
 

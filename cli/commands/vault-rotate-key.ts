@@ -1,4 +1,4 @@
-// `headgate vault rotate-key`.
+// The command `headgate vault rotate-key`.
 import { randomBytes } from 'node:crypto';
 import { command, configOption } from '../command.ts';
 import { withVault } from '../vault/work.ts';
@@ -18,7 +18,7 @@ export const vaultRotateKey = command<{ readonly config?: string }>({
       if (variable !== undefined) {
         assertOpens(place);
         const said = 'the new value for HEADGATE_VAULT_KEY, in force once this command has succeeded:';
-        // The key is printed before it is in force: neither a crash nor a full disk may leave a vault whose key is lost.
+        // The key is printed before it is in force, because neither a crash nor a full disk may leave a vault whose key is lost.
         await out.keep(`${said}\n${unlockKey.toString('hex')}`);
       }
       rotateKey(place, unlockKey);

@@ -1,4 +1,4 @@
-// `headgate vault secret …`: values are read from stdin or a prompt, never from arguments.
+// The commands `headgate vault secret …`, which read values from stdin or a prompt, never from arguments.
 import { Option } from 'commander';
 import { vaultChange } from '../client/vault.ts';
 import { usageFailure } from '../failure.ts';
@@ -7,7 +7,7 @@ import { readSecret } from '../terminal/secret.ts';
 
 type SetOptions = {
   readonly grant?: readonly string[];
-  /** False: `--no-grants`. */
+  /** True unless `--no-grants` is given. */
   readonly grants: boolean;
   readonly pattern?: 'manual' | 'auto';
   readonly keepValue?: true;

@@ -1,4 +1,4 @@
-// `headgate version`.
+// The command `headgate version`.
 import { command } from '../command.ts';
 import { version } from '../version.ts';
 

@@ -12,7 +12,7 @@ export type CheckFinding = {
   readonly command: string;
   readonly check: 'good request' | 'bad request' | 'large request' | 'deadline' | 'garbage on stdin';
   readonly passed: boolean;
-  /** A text for people. */
+  /** What happened, in words. */
   readonly detail: string;
 };
 
@@ -21,15 +21,15 @@ export type Plan = {
   /** The plugin without its input schemas, to test how its code handles any payload. */
   readonly bare: HostedPlugin;
   readonly commands: readonly string[];
-  /** Payloads by command; undefined: generated from the input schema. */
+  /** The payload for each command; if undefined, one is generated from the input schema. */
   readonly payloads: { readonly [command: string]: JsonObject | undefined };
   readonly deadlineMs: number;
 };
 
 const largeChars = 2 ** 20;
-/** Long enough for a start, and too short for most work. */
+/** The deadline of the deadline check: long enough for the plugin to start, and too short for most work. */
 const shortDeadlineMs = 250;
-/** The host's messages for attempts without an answer. */
+/** Matches the host's error messages for attempts in which the plugin gave no valid answer. */
 const noAnswer =
   /^(no response on stdout|the response is not JSON|invalid response|stdout has more|cannot start|the process )/;
 
@@ -67,7 +67,10 @@ function goodRequest(plan: Plan, command: string, answer: HarnessAnswer): Judgem
   return [false, `${failed(answer)}${stderrOf(answer)}${hint}`];
 }
 
-/** An empty payload. A schema with required fields refuses it; the plugin must handle it without the schema too. */
+/**
+ * Sends an empty payload to the plugin without its input schema. A schema with required fields would refuse it, but the code must answer
+ * all the same.
+ */
 async function badRequest(
   harness: PluginHarness,
   { plugin, bare, deadlineMs }: Plan,
@@ -134,7 +137,7 @@ function isUnloaded({ plugin: { entrypoint } }: Plan, { error }: HarnessAnswer):
   return ['cannot be loaded: ', 'exports no function '].some(end => error.startsWith(`${entrypoint} ${end}`));
 }
 
-/** An error counts as an answer; silence, or an invalid response, does not. */
+/** Whether the plugin answered. An error is an answer; silence and an invalid response are not. */
 function isAnswer({ verdict, error }: HarnessAnswer): boolean {
   return verdict === 'ok' || (verdict === 'error' && !noAnswer.test(error));
 }

@@ -15,10 +15,10 @@ import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
 import { ProgramPids } from '../../runtime/processes/program-pids.ts';
 import { commandLine } from '../../runtime/processes/sandbox.ts';
 
-/** `lost`: the host process died during the job. */
+/** `lost`: the host died during the job, or returned it without starting it. */
 export type HarnessAnswer = {
   readonly verdict: Outcome['verdict'] | 'lost';
-  /** The error; empty if `ok`. */
+  /** The error message; empty if the verdict is `ok`. */
   readonly error: string;
   readonly parts: Parts;
   readonly runMs: number;
@@ -84,7 +84,10 @@ export class PluginHarness {
     return { verdict: outcome.verdict, error, parts, runMs: outcome.runUs / 1000, isReplaced: this.#isReplaced };
   }
 
-  /** Starts a process plugin, writes `input` to its stdin, and closes stdin. Resolves with its end and its stdout. */
+  /**
+   * Starts a process plugin, writes `input` to its stdin, and closes stdin. Resolves with how the process ended and what it wrote to
+   * stdout.
+   */
   async feed(plugin: HostedPlugin, input: string): Promise<{ readonly end: ProgramEnd; readonly stdout: string }> {
     const words = commandLine(plugin, this.#directory);
     const marks = new ProgramPids(this.#directory, 'stand', 'garbage');

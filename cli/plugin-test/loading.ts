@@ -11,7 +11,9 @@ import { PluginHarness } from './harness.ts';
 const nothing = { not: {} };
 const deadlineMs = 10_000;
 
-/** A line for each plugin that does not load, as `config check` prints problems. */
+/**
+ * Problems in the format of `config check`: one line for each plugin that does not load, or for each of its commands without a function.
+ */
 export async function loadProblems(config: Config): Promise<string[]> {
   const plugins = Object.values(config.plugins)
     .filter(({ manifest }) => manifest.runtime === 'worker')
@@ -27,7 +29,7 @@ export async function loadProblems(config: Config): Promise<string[]> {
         const { error } = await harness.ask(plugin.instance, command, {}, deadlineMs);
         if (error === refusal) continue;
         problems.push(`${placeIn(join(plugin.directory, plugin.entrypoint))}: plugins.${plugin.instance}: ${error}`);
-        // One command is enough: all load the same file.
+        // If the file does not load, the plugin's other commands fail for the same reason.
         if (!error.includes('exports no function')) break;
       }
   } finally {

@@ -2,12 +2,15 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** The depth limit, for schemas that refer to themselves. */
+/** Below this depth of the schema `{}` is generated, because a schema may refer to itself. */
 const depthMax = 20;
 /** Deeper than this only required fields are generated: a schema with many references to itself would take hours. */
 const optionalDepthMax = 5;
 
-/** The schema's example if it has one. The result might not fit the schema: patterns, for example, are ignored. */
+/**
+ * Generates a payload; the schema's `const`, `default` or first example is taken as it is. The payload may not fit the schema: patterns,
+ * for example, are ignored.
+ */
 export function sampleOf(schema: JsonObject): Json {
   return sample(schema, schema, 0);
 }
@@ -27,7 +30,7 @@ function sample(schema: Json, root: JsonObject, depth: number): Json {
   return others.every(isObject) && isObject(own) ? Object.assign({}, own, ...others) : (others[0] ?? own);
 }
 
-/** A part of a schema, with the properties of the whole schema added. */
+/** A member of `allOf`, `anyOf` or `oneOf`, with the keywords of the schema around it added, except `required`. */
 function merge(schema: JsonObject, part: Json): JsonObject {
   if (!isObject(part)) return {};
   const { allOf: _a, anyOf: _b, oneOf: _c, required: _r, ...rest } = schema;

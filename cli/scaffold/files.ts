@@ -4,16 +4,16 @@ import { dirname, join } from 'node:path';
 import { usageFailure } from '../failure.ts';
 
 export type NewFile = {
-  /** Relative, with `/`. */
+  /** The path below the new directory, with `/` between its parts. */
   readonly path: string;
   readonly text: string;
-  /** 0644 by default. */
+  /** The permissions of the file; 0644 by default. */
   readonly mode?: number;
 };
 
 /**
- * Creates the directory and its parents, one at a time: with `recursive`, mkdir never returns where no directory can be created, such as
- * below /proc. Throws system errors.
+ * Creates the directory and its missing parents, one at a time: mkdir with `recursive` never returns where no directory can be created,
+ * such as below /proc. Throws system errors.
  */
 export function makeDirectories(path: string): void {
   if (existsSync(path)) return;

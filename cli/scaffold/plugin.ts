@@ -6,7 +6,7 @@ import { typescriptFiles } from './typescript.ts';
 export const runtimes = ['worker', 'typescript', 'process'] as const;
 export type ScaffoldRuntime = (typeof runtimes)[number];
 
-/** The files of a plugin's directory, and the command line that tests them from there. */
+/** `files` are the files of the plugin's directory; `test` is the command line that tests the plugin when run in that directory. */
 export type NewPlugin = { readonly files: readonly NewFile[]; readonly test: string };
 
 export function newPlugin(name: string, runtime: ScaffoldRuntime): NewPlugin {
@@ -15,7 +15,7 @@ export function newPlugin(name: string, runtime: ScaffoldRuntime): NewPlugin {
   return { files: [manifest(name, head), ...files, payload], test };
 }
 
-/** `head`: the manifest's keys about its runtime. */
+/** `head`: the manifest's lines about the runtime. */
 type Parts = { readonly head: string; readonly files: readonly NewFile[]; readonly test: string };
 
 function partsOf(name: string, runtime: ScaffoldRuntime): Parts {

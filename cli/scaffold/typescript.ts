@@ -41,7 +41,7 @@ export const handle: Handler<Payload, Config> = ({ event, config }, { log }) => 
   ];
 }
 
-/** The types of this version, as a module of their own. */
+/** The content of headgate-plugin.d.ts: the types of `headgate/plugin` in this version, as a module declaration. */
 function declarations(): string {
   const file = createRequire(import.meta.url).resolve('headgate/package.json');
   const { version } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string };
