@@ -34,7 +34,7 @@ export type ClientAccess = {
   readonly tokens: Setting<readonly ApiToken[]>;
 };
 
-/** Returns a message if there is no main file. */
+/** Reads these settings. Returns a message if there is no main file. */
 export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions): ClientAccess | string {
   const main = findMainFile(path, env, cwd, disk);
   if (!main.ok) return main.problem;
@@ -44,7 +44,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   const unresolved = new Set(problems.filter(({ isCause }) => isCause).map(({ place }) => place));
   const root = withoutUnresolved(merged, node => unresolved.has(node.place));
 
-  /** The problems at, above or within the setting. Files that cannot be read count only if no other file has the setting. */
+  /** The problems at, above or within the setting. Problems with whole files count only if the setting was not found (`isKnown`). */
   const doubtsAbout = (setting: NodePath, isKnown: boolean): string[] => {
     const wrong = problems.filter(({ path: at }) => {
       if (at.length === 0 || at[0] === 'include') return !isKnown;
@@ -72,7 +72,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   };
 }
 
-/** The tree without scalars that contain an unset variable. */
+/** The tree without the values that contain an unset variable. */
 function withoutUnresolved(node: SourceNode, isUnresolved: (node: SourceNode) => boolean): SourceNode {
   if (node.kind === 'scalar') return node;
   const inner = (value: SourceNode): SourceNode => withoutUnresolved(value, isUnresolved);

@@ -3,16 +3,16 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { TlsFiles } from './config.ts';
 import { diskReason, type Files } from './source/files.ts';
 
-/** The limit for the certificate file, which contains the chain, and for the key file. */
+/** The maximum size of the certificate file, which contains the chain, and of the key file. */
 export const pemBytesMax = 1_048_576;
-/** A certificate that expires within this time causes a warning. */
+/** If a certificate expires within this time, the check of the doctor fails. */
 export const endsSoonMs = 14 * 86_400_000;
 
 /** A certificate and the key that belongs to it. */
 export type Certificate = {
   /** PEM: the service's own certificate first, then its chain. */
   readonly chain: Buffer;
-  /** PEM. */
+  /** The private key, as PEM. */
   readonly key: Buffer;
   /** The host names that it is valid for, in lower case; a name can begin with `*.`. */
   readonly names: readonly string[];
@@ -26,20 +26,20 @@ export type CertificateReading = {
   /** Null if there are problems. */
   readonly certificate: Certificate | null;
   readonly problems: readonly CertificateProblem[];
-  /** About a certificate that can still be served. */
+  /** What is wrong with a certificate that can be served all the same. */
   readonly warnings: readonly CertificateProblem[];
 };
 
-/** Permissions that users other than owner and group must not have; a group such as `ssl-cert` is trusted. */
+/** The permission bits that users other than owner and group must not have. A group such as `ssl-cert` is trusted. */
 const looseBits: { readonly [file in TlsFile]: number } = { cert: 0o002, key: 0o006 };
 
 export type ReadingRules = {
   readonly nowMs: number;
-  /** Whether a file that everyone can use is a problem instead of a warning. */
+  /** Whether a file that everyone can read or write, as `looseBits` says, is a problem instead of a warning. */
   readonly strict: boolean;
 };
 
-/** Never throws because of the files' contents. No message contains any part of the key. */
+/** Reads and checks a certificate and its key. Never throws because of the files' contents. No message contains any part of the key. */
 export function readCertificate(files: TlsFiles, disk: Files, { nowMs, strict }: ReadingRules): CertificateReading {
   const problems: CertificateProblem[] = [];
   const warnings: CertificateProblem[] = [];
@@ -47,7 +47,7 @@ export function readCertificate(files: TlsFiles, disk: Files, { nowMs, strict }:
     const exposure = exposureOf(file, files[file], disk);
     if (exposure !== null) (strict ? problems : warnings).push({ file, message: exposure });
   }
-  /** The value, or null after noting the problem. */
+  /** Returns what `make` returns, or null after adding its error to the problems. */
   const attempt = <T>(file: TlsFile, make: () => T): T | null => {
     try {
       return make();
@@ -96,7 +96,7 @@ function exposureOf(file: TlsFile, path: string, disk: Files): string | null {
     const how = (mode & 0o002) === 0 ? 'read' : 'written';
     return `${path} can be ${how} by everyone; remove that permission (chmod o-${file === 'key' ? 'rw' : 'w'})`;
   } catch {
-    // The reason is reported when the file is read.
+    // The file cannot be found; `read` reports why.
     return null;
   }
 }
@@ -143,7 +143,10 @@ function parseKey(bytes: Buffer): KeyObject {
 
 const hostName = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
-/** The names in subjectAltName, or else the common name. IP addresses are left out, because clients do not send them as server name. */
+/**
+ * The certificate's names in subjectAltName, or else the common name. IP addresses are left out, because clients do not send them as server
+ * name.
+ */
 function namesOf({ subjectAltName, subject }: X509Certificate): string[] {
   const alternatives = (subjectAltName ?? '').split(', ').flatMap(entry => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);
   const common = /^CN=(.*)$/m.exec(subject)?.[1] ?? '';

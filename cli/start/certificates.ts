@@ -1,4 +1,4 @@
-// The certificates of the listeners. A reload renews them, and so does a check of their files once a minute.
+// The certificates of the listeners. They are renewed by a reload, and by a check of their files once a minute.
 import { statSync } from 'node:fs';
 import { type CertificateReading, dateText, isSamePair, readCertificate } from '../../config/certificate.ts';
 import type { Config, TlsFiles } from '../../config/config.ts';
@@ -10,17 +10,20 @@ import { CertificateFault } from '../../http/transport/transport.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type ListenerCertificate, leftBehind } from '../../service/doctor/certificates.ts';
 
-/** The interval of the check whether certificate or key files have changed. */
+/** The time between two checks whether certificate or key files have changed. */
 export const certificateCheckMs = 60_000;
 
 export type TlsListener = Pick<Server, 'served' | 'renew'>;
 
 export class ServedCertificates {
   readonly #log: Logger;
-  /** The configuration in force. */
+  /** Returns the configuration in force. */
   readonly #config: () => Config;
   readonly #listeners = new Map<ListenerName, TlsListener>();
-  /** Identity and times of the files last read: unchanged files are neither read nor reported again. */
+  /**
+   * For each listener, identity, size and times of the files that the last check read. Files that have not changed since are neither read
+   * nor reported again.
+   */
   readonly #stamps = new Map<ListenerName, string>();
 
   constructor(log: Logger, config: () => Config) {
@@ -39,7 +42,7 @@ export class ServedCertificates {
     return [...this.#listeners].map(([name, listener]) => ({ name, served: listener.served()! }));
   }
 
-  /** Puts the checked certificates of a reload in force. */
+  /** Puts certificates that have been checked in force at their listeners. */
   renew(certificates: Certificates): void {
     for (const [name, listener] of this.#listeners) {
       const next = certificates[name];

@@ -18,7 +18,7 @@ import { type Started, start } from './start.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const pipeline = 'dependency-report';
 const anyPort = { host: '127.0.0.1', port: 0 };
-/** At most this many children of a job are drawn; further ones are counted. */
+/** The maximum number of children of a job that are drawn; the others are counted. */
 const siblingsMax = 5;
 
 async function main(): Promise<number> {
@@ -28,7 +28,7 @@ async function main(): Promise<number> {
     const started = await start({
       path: join(root, 'examples', pipeline),
       graceMs: 5_000,
-      // Independent of other services here: free ports, a temporary state directory, and a quiet log.
+      // Keeps the demo apart from other services on this machine: free ports, a temporary state directory, and a quiet log.
       adjust: config => ({
         ...config,
         service: { ...config.service, logLevel: 'warn' },
@@ -75,7 +75,7 @@ function say(out: Output, ...lines: TerminalLine[]): Promise<void> {
   return out.answer(null, () => lines);
 }
 
-/** The report's own summary for people. */
+/** The lines of the summary in the run's result, or of the run's error. */
 function resultLines({ result, last_error: error }: JobDocument): string[] {
   const { summary } = (result?.result ?? {}) as { readonly summary?: string };
   return (summary ?? error ?? '').split('\n');

@@ -1,4 +1,4 @@
-// The two HTTP servers on the service: the API and the webhook listener. Both addresses are bound before either answers.
+// The two HTTP servers in front of the service: the API and the webhook listener. Both bind their addresses before either answers.
 import type { Config } from '../../config/config.ts';
 import type { Certificates } from '../../config/section/tls.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
@@ -17,9 +17,9 @@ import { ServedCertificates } from './certificates.ts';
 import type { WorkLog } from './work-log.ts';
 
 export type HttpListenersOptions = {
-  /** Called only after construction, because the service is created with these listeners. */
+  /** Returns the service. Not to be called before `start`, because the service is constructed after these listeners. */
   readonly service: () => Service;
-  /** The certificates at the start. */
+  /** The certificates with which the listeners start. */
   readonly certificates: Certificates;
   readonly log: Logger;
   readonly workLog: WorkLog;
@@ -40,7 +40,7 @@ export class HttpListeners implements Listeners {
     this.#certificates = new ServedCertificates(options.log, () => options.service().config);
   }
 
-  /** The port of the API; 0: it is disabled or not up yet. */
+  /** The port of the API; 0 if the API is disabled or not up yet. */
   get port(): number {
     return this.#api?.port ?? 0;
   }
@@ -49,7 +49,7 @@ export class HttpListeners implements Listeners {
     return this.#webhooks?.port ?? 0;
   }
 
-  /** The HTTP server in use; null: not chosen yet. */
+  /** Which HTTP server implementation is in use; null until `start` has chosen it. */
   get serverName(): TransportName | null {
     return this.#serverName;
   }
@@ -66,13 +66,15 @@ export class HttpListeners implements Listeners {
     this.#certificates.renew(certificates);
   }
 
-  /** Ends this part with an error: code on the main thread threw, and its memory may be inconsistent. */
+  /**
+   * Makes this part of the service fail with an error that code on the main thread threw, because the thread's memory may be inconsistent.
+   */
   fault(error: Error): void {
     this.#options.service().refuse();
     this.#onFault(error);
   }
 
-  /** The webhook listener starts without endpoints too: the next reload may add some. */
+  /** Starts both servers. The webhook listener starts even without endpoints, because a reload may add some. */
   readonly start = async (): Promise<Running> => {
     const { certificates, log } = this.#options;
     const { api, webhooks, state } = this.#options.service().config;
@@ -102,7 +104,7 @@ export class HttpListeners implements Listeners {
     return serveWebhooks(listener, {
       engine: service().engine,
       nowMs: Date.now,
-      // A refused delivery is logged with its endpoint, below.
+      // Refused deliveries are not logged as calls: `onRejected` below logs them with their endpoint.
       log: workLog.serverLog(false),
       idPrefix: `w${Date.now().toString(36)}`,
       deliveryEvents: new DeliveryEvents({
@@ -127,14 +129,17 @@ export class HttpListeners implements Listeners {
     });
   }
 
-  /** While the service drains, reads are answered and new work gets 503. Then only callers that still wait are answered. */
+  /**
+   * Drains the service; meanwhile reads are answered and new work gets 503. Then accepts no further connections, and answers the callers
+   * that still wait.
+   */
   async #stop(): Promise<void> {
     const service = this.#options.service();
     await service.drain().catch(() => {});
     this.#api?.stopListening();
     this.#webhooks?.stopListening();
     service.engine.release();
-    // These answers are sent before another part stops.
+    // Lets these answers be sent before another part of the service stops.
     await new Promise(resolve => setImmediate(resolve));
   }
 

@@ -1,7 +1,7 @@
-// The address of a running service, written to its state directory for clients.
+// The address of a running service, which the service writes to its state directory for clients.
 //
-// Clients need it if the configuration is not enough: port 0, a variable that only the service has, or a file changed since the
-// start. The file is never removed: it is valid while the process that wrote it lives.
+// Clients need it where the configuration is not enough: port 0, a variable that only the service has, or a file changed since the start.
+// The file is never removed: it is valid as long as the process that wrote it lives.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ListenAddress } from '../../config/config.ts';
@@ -10,7 +10,7 @@ import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes
 
 /** The address of an API, and whether it uses TLS. */
 export type ServiceAddress = ListenAddress & {
-  /** Present for HTTPS. `name`: a host name of the certificate; absent: the certificate has none. */
+  /** Present if the API uses HTTPS. `name` is a host name in the certificate; absent if the certificate has none. */
   readonly tls?: { readonly name?: string };
 };
 
@@ -18,13 +18,16 @@ type RunningService = ServiceAddress & { readonly process: ProcessIdentity };
 
 export const addressFile = 'api-address';
 
-/** Throws system errors. */
+/** Writes the address of this process to the state directory. Throws system errors. */
 export function leaveAddress(statePath: string, address: ServiceAddress): void {
   const running: RunningService = { ...address, process: identify(process.pid) };
   replaceFile(join(statePath, addressFile), Buffer.from(`${JSON.stringify(running)}\n`), 0o600);
 }
 
-/** Null: no service runs there, or that cannot be determined (another container, another user). */
+/**
+ * Reads the address of the service that runs on a state directory. Null if none runs there, or if that cannot be determined (another
+ * container, another user).
+ */
 export function runningAddress(statePath: string): ServiceAddress | null {
   try {
     const {

@@ -1,4 +1,5 @@
-// The log of `headgate start` on stderr, from the first line to the last, so that plain text never mixes with lines of JSON.
+// The log of `headgate start` on stderr. All of it, from the first line to the last, goes through one sink, so that plain text never mixes
+// with lines of JSON.
 import type { Config } from '../../config/config.ts';
 import { captureStderr, type LogFormat, type Logger, LogSink, openLog } from '../../runtime/log.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -8,13 +9,16 @@ import { logLine } from '../terminal/log-line.ts';
 
 export type StartLog = {
   readonly sink: LogSink;
-  /** The current logger. */
+  /** Returns the current logger. */
   readonly log: () => Logger;
-  /** Returns the logger of this configuration, and a function that applies the settings of another one. */
+  /**
+   * Makes the logger of this configuration the current one. Returns it, and a function that applies the log settings of a later
+   * configuration.
+   */
   begin(config: Config): { readonly log: Logger; readonly applyLog: (config: Config) => void };
 };
 
-/** `forced`: overrides the format of the configuration. */
+/** `forced` overrides the format that the configuration or the terminal would set. */
 export function openStartLog(forced: LogFormat | null = null): StartLog {
   const byTerminal = process.stderr.isTTY ? 'text' : 'json';
   const sink = new LogSink(forced ?? byTerminal, logLine);
@@ -35,7 +39,7 @@ export function openStartLog(forced: LogFormat | null = null): StartLog {
   };
 }
 
-/** Writes what Node and the threads print to the log too. */
+/** In the JSON format, turns what Node and the threads print on stderr into log lines too. */
 export function captureAll({ log, sink }: StartLog): void {
   captureStderr(log, sink);
 }
@@ -47,7 +51,7 @@ export async function refuse(error: unknown, startLog: StartLog, out: Output): P
     throw error;
   }
   const log = startLog.log();
-  // The reason is logged whatever level is configured.
+  // Lowers the level if need be: the reason is logged whatever level is configured.
   log.level = 'info';
   if (!(error instanceof CommandFailure)) {
     log.fatal({ err: error }, 'internal error');

@@ -1,4 +1,5 @@
-// `headgate start`: loads the configuration, and runs the service and its HTTP servers until a signal stops them.
+// Starts the service, for `headgate start` and for programs: loads the configuration, and runs the service and its HTTP servers until a
+// signal stops them.
 import { availableParallelism } from 'node:os';
 import type { Certificate } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
@@ -25,7 +26,7 @@ import { WorkLog } from './work-log.ts';
 export type StartOptions = {
   readonly path?: string | undefined;
   readonly graceMs: number;
-  /** The value of HEADGATE_VAULT_KEY; absent: it is taken from the environment. */
+  /** The value of HEADGATE_VAULT_KEY. If absent, it is taken out of the environment. */
   readonly vaultKey?: string | undefined;
   /** Changes the configuration, for programs that start the service in their own process. */
   readonly adjust?: (config: Config) => Config;
@@ -35,9 +36,9 @@ export type StartOptions = {
 
 /** A running service, for programs that start it in their own process. */
 export type Started = {
-  /** The configuration in force. */
+  /** Returns the configuration in force. */
   readonly config: () => Config;
-  /** The URL of the API; null: it is disabled. */
+  /** The URL of the API; null if the API is disabled. */
   readonly url: string | null;
   readonly local: LocalToken | null;
   /** Resolves with the exit status when the service has ended. */
@@ -91,7 +92,8 @@ export async function start({
     version,
     onObserved: groups => workLog.observe(groups),
     applyLog,
-    // The state directory of the running service has the accepted lock, even if the new configuration names another one.
+    // The lock that was accepted is noted in the state directory of the running service, even if the new configuration names another
+    // directory.
     read: () => read(config.state.path),
     vaultKey: key,
     umask,
@@ -158,7 +160,7 @@ function later(act: () => void, ms: number): void {
   setTimeout(act, ms).unref();
 }
 
-/** The name by which clients on this machine verify the certificate. */
+/** Whether the API uses TLS, and for which host name clients on this machine verify its certificate. */
 function schemeOf(certificate: Certificate | undefined): Pick<ServiceAddress, 'tls'> {
   if (certificate === undefined) return {};
   const name = certificate.names.find(name => !name.startsWith('*'));

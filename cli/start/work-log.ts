@@ -7,7 +7,7 @@ import type { Logger } from '../../runtime/log.ts';
 
 const minuteMs = 60_000;
 
-/** Level and message for the end of a job. */
+/** The observations that end a job, each with the level and message of its log line. */
 const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn', message: string] } = {
   'job.completed': ['info', 'job succeeded'],
   'job.failed': ['warn', 'job failed'],
@@ -21,7 +21,7 @@ type Minute = { lines: number; leftOut: number };
 
 export type WorkLogOptions = {
   readonly log: Logger;
-  /** The settings in force. */
+  /** Returns the settings in force. */
   readonly settings: () => Config['log'];
   readonly later: (act: () => void, ms: number) => void;
 };
@@ -34,7 +34,7 @@ export class WorkLog {
     this.#options = options;
   }
 
-  /** Logs ended jobs, as far as `log.jobs` selects them. */
+  /** Logs the ended jobs that `log.jobs` selects. */
   observe(groups: readonly Observations[]): void {
     const { jobs } = this.#options.settings();
     if (jobs === 'none') return;
@@ -60,13 +60,13 @@ export class WorkLog {
     }
   }
 
-  /** Logs a refused delivery. The line contains no data from the sender. */
+  /** Logs a refused delivery of a webhook. The line contains no data from the sender. */
   refusedDelivery(endpoint: string, status: number, code: string): void {
     if (!this.#options.log.isLevelEnabled('warn') || this.#take('webhooks', 1) === 0) return;
     this.#options.log.warn({ endpoint, status, code }, 'a webhook delivery was refused');
   }
 
-  /** `refusals`: whether calls that get 401 or 403 are logged. */
+  /** The log of an HTTP server. `refusals`: whether calls that get 401 or 403 are logged. */
   serverLog(refusals: boolean): ServerLog {
     const { log } = this.#options;
     return {
@@ -90,7 +90,7 @@ export class WorkLog {
     );
   }
 
-  /** How many of these lines may be written now. The others are counted, and reported at the end of the minute. */
+  /** How many of these lines may be written now. The others are counted, and a line at the end of the minute says how many there were. */
   #take(kind: LineKind, lines: number): number {
     let minute = this.#minutes.get(kind);
     if (minute === undefined) {

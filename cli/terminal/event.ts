@@ -1,4 +1,4 @@
-// An event of the stream as one line.
+// Formats an event of the event stream as one line.
 import type { StreamEvent } from '../client/event-stream.ts';
 import { type Counts, unsuccessfulText } from '../client/jobs.ts';
 import type { Style, TerminalLine } from './text.ts';
@@ -20,9 +20,9 @@ const styles: { readonly [type: string]: Style } = {
 };
 const typeWidth = 20;
 
-/** Time, type and job, then the other fields by name. */
+/** Time, type, plugin and command, the other fields by name, the job's id, then failures. */
 export function eventLine({ type, fields }: StreamEvent): TerminalLine {
-  // The ids of tree and run are left out: they are for programs.
+  // The ids of the root and the run are left out: they are for programs.
   const { at, plugin, command, job_id: id, error, root_id: _root, run_id: _run, counts, ...more } = fields;
   const worse = counts === undefined ? null : unsuccessfulText({ counts: counts as Counts });
   const style = Object.hasOwn(styles, type) ? styles[type]! : 'bold';

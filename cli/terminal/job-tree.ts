@@ -3,37 +3,40 @@ import { type TreeJob, unsuccessfulText } from '../client/jobs.ts';
 import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
-/** The maximum number of jobs kept for drawing. Of later jobs some failed ones are kept too, and the others only counted. */
+/**
+ * The maximum number of jobs kept for drawing. Of the jobs that arrive after these, up to `laterFailuresMax` failed ones are kept too; the
+ * others are only counted.
+ */
 const jobsMax = 100_000;
 const laterFailuresMax = 10_000;
 const linesMax = 1_000;
 const errorCharsMax = 120;
 
-/** The fields of a job that are drawn. */
+/** A job in the drawing: its place in the tree, and the fields that its line shows. */
 type TreeNode = {
   readonly id: string;
   readonly name: string;
-  /** For a run: its unsuccessful jobs. */
+  /** For a run, how many of its jobs did not succeed, as text. */
   readonly inside: string | null;
   readonly status: string;
   readonly ranMs: number | null;
   readonly isReused: boolean;
-  /** The beginning of its error, if the caller may see it. */
+  /** The beginning of the job's error; null if it has none or the caller may not see it. */
   readonly error: string | null;
   readonly parent: TreeNode | null;
   children: TreeNode[];
-  /** Whether it or a descendant ended without success. */
+  /** Whether the job or one of its kept descendants failed, timed out or is dead. */
   hasFailed: boolean;
 };
 
 export class JobTree {
   readonly #nodes = new Map<string, TreeNode>();
   #top: TreeNode | null = null;
-  /** Status -> number of jobs. */
+  /** The number of jobs by status. */
   readonly #counts = new Map<string, number>();
   #count = 0;
 
-  /** Parents come before their children; the first job is the root of the drawing. */
+  /** Adds a job. Parents must be added before their children; the first job becomes the root of the drawing. */
   add(job: TreeJob): void {
     this.#count++;
     this.#counts.set(job.status, (this.#counts.get(job.status) ?? 0) + 1);
@@ -68,8 +71,8 @@ export class JobTree {
   }
 
   /**
-   * Draws at most `siblingsMax` children of each parent: first those that failed or have failed descendants. `failed`: only failed jobs
-   * and their ancestors.
+   * The lines of the drawing, with at most `siblingsMax` children of each job. If a job has more, those that failed or have failed
+   * descendants are chosen first. `failed` draws only failed jobs and their ancestors.
    */
   lines(siblingsMax: number, { failed = false } = {}): TerminalLine[] {
     if (this.#top === null) return [];
@@ -87,7 +90,7 @@ export class JobTree {
 
 type TreeOptions = { readonly siblingsMax: number; readonly failed: boolean };
 
-/** `first`: the prefix of the job's line; `rest`: of the lines below it. */
+/** Adds the lines of a job and its descendants. `first` is the prefix of the job's line, `rest` that of the lines below it. */
 function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, lines: TerminalLine[]): void {
   if (lines.length > linesMax) return;
   lines.push(lineOf(node, first));
@@ -103,7 +106,7 @@ function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, 
 }
 
 function lineOf({ id, name, inside, status, ranMs, isReused, error, children }: TreeNode, first: string): TerminalLine {
-  // The error of a run repeats that of its failed job.
+  // A run's error repeats that of the failed job inside it, so it is not shown twice.
   const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
   return [

@@ -40,7 +40,7 @@ class Drawing {
     return steps.reduce((ends, step) => this.#step(step, ends), from);
   }
 
-  /** The arrows to follow if the condition holds, and if it does not. Without a condition all arrows pass. */
+  /** Draws a condition. Returns the arrows to follow if it holds, and if it does not. Without a condition, all arrows pass. */
   condition(
     condition: Condition | null,
     from: OpenArrows,

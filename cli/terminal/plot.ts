@@ -1,4 +1,4 @@
-// Plots and bars of one line.
+// Plots and bars, each on one line.
 
 const bars = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
 

@@ -5,10 +5,13 @@ import { usageFailure } from '../failure.ts';
 import type { Io } from '../io.ts';
 import { decoded, readStdin } from '../payload.ts';
 
-/** The size limit of a value from a pipe. */
+/** The maximum size of a secret that is read from a pipe. */
 const secretBytesMax = 1_048_576;
 
-/** Reads a whole pipe, without one trailing newline, or one line from a terminal, without echo. */
+/**
+ * Reads a pipe to its end and drops one trailing line break; or reads one line from a terminal, without echo. Messages call the secret
+ * `what`.
+ */
 export async function readSecret(io: Io, what: string): Promise<string> {
   const value = io.stdin.isTTY ? await ask(io, `${what}: `) : await piped(io, `the ${what}`);
   if (value === '') throw usageFailure(`no ${what} was given: pipe it to stdin, or type it at the prompt`);

@@ -4,8 +4,8 @@ import { type Piece, type TerminalLine, textOf, widthOf } from './text.ts';
 const gap = '  ';
 
 /**
- * A heading in bold, then the rows. A column that contains only numbers is aligned to the right. `widths`: the minimum widths of the
- * columns, which are raised as needed, so that a long table can be printed in parts.
+ * A heading in bold, then the rows. A column that contains only numbers is aligned to the right. `widths` has the minimum widths of the
+ * columns; the call raises them as needed, so that the parts of a long table can share them.
  */
 export function table(
   heading: readonly string[],
@@ -29,7 +29,9 @@ export function table(
   );
 }
 
-/** A count, or a quantity with its unit: `12`, `0.53`, `1.20 s`. */
+/**
+ * Whether a cell is a number, with or without a unit, such as `12`, `0.53` or `1.20 s`. An empty cell and `-` fit into a column of numbers.
+ */
 function isNumber(cell: Piece): boolean {
   return /^-?\d[\d,.]*( ?(µs|ms|s|%))?$|^-?$/.test(textOf(cell));
 }

@@ -1,21 +1,21 @@
-// Lines of text as segments. External text is escaped here, and colours are added only here.
+// Terminal lines, made of pieces of text. External text is escaped here, and colours are added only here.
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof codes;
 
 export type Piece = string | { readonly text: string; readonly style: Style };
-/** One line on the terminal; no segment can contain a line break. */
+/** One line on the terminal. Line breaks in its pieces are escaped when it is written. */
 export type TerminalLine = string | readonly Piece[];
 
 /** Control characters including DEL and C1, line separators, and bidirectional controls. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Escapes every control character as `\n`, `\t` or `\u001b`. */
+/** Escapes every control character: as `\n`, `\t` or `\r`, or as a code such as `\u001b`. */
 export function printable(text: string): string {
   return text.replace(unprintable, escaped);
 }
 
-/** As `printable`, but keeps line breaks and tabs. */
+/** Escapes as `printable` does, but keeps line breaks and tabs. */
 export function printableBlock(text: string): string {
   return text.replace(unprintable, character =>
     character === '\n' || character === '\t' ? character : escaped(character),

@@ -1,6 +1,6 @@
 // Times and durations for people.
 
-/** `850 µs`, `12.3 ms`, `1.25 s`, `2m 05s`, `3h 10m`, `2d 03h`. */
+/** Such as `850 µs`, `12.3 ms`, `1.25 s`, `2m 05s`, `3h 10m` or `2d 03h`. */
 export function formatMs(ms: number): string {
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
   if (ms < 999.95) return `${ms < 99.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
@@ -13,7 +13,7 @@ export function formatMs(ms: number): string {
   return `${Math.floor(hours / 24)}d ${two(hours % 24)}h`;
 }
 
-/** `2026-11-21 08:00:00.123`, in UTC, of an RFC 3339 time in UTC; the empty text for null. */
+/** Formats an RFC 3339 time in UTC as `2026-11-21 08:00:00.123`; null becomes the empty text. */
 export function formatAt(at: string | null): string {
   return at === null
     ? ''
@@ -23,13 +23,13 @@ export function formatAt(at: string | null): string {
         .replace(/Z$/, '');
 }
 
-/** Milliseconds of an RFC 3339 time with any number of fractional digits; `Date` reads only three. */
+/** Converts an RFC 3339 time with any number of fractional digits to milliseconds since 1970; `Date` reads only three digits. */
 export function msOf(at: string): number {
   const digits = /\.(\d+)/.exec(at)?.[1] ?? '0';
   return Date.parse(at.replace(/\.\d+/, '')) + Number(`0.${digits}`) * 1000;
 }
 
-/** The time between two times of a job; null: one is missing. */
+/** The milliseconds between two times of a job; null if one of them is missing. */
 export function spanMs(from: string | null, to: string | null): number | null {
   return from === null || to === null ? null : Math.max(0, msOf(to) - msOf(from));
 }

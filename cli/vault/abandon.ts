@@ -19,10 +19,13 @@ import { type VaultPlace, VaultRefused, withStore } from './offline.ts';
 /** The maximum number of records that one commit copies. */
 const copiedMax = 10_000;
 
-/** The new paths of records and key file; null: there was none. */
+/** The new paths of the records and of the key file; null where there was none. */
 export type Abandoned = { readonly records: string | null; readonly keyFile: string | null };
 
-/** A crash leaves the vault as it was, or abandoned; the next start or command then completes the remaining steps. */
+/**
+ * Abandons the vault. A crash leaves it as it was, or abandoned; in the latter case the next start or command completes the remaining
+ * steps.
+ */
 export function abandonVault(place: VaultPlace): Abandoned {
   return withStore(place, store => {
     const steps = abandonSteps(store, place, Date.now());
@@ -33,7 +36,7 @@ export function abandonVault(place: VaultPlace): Abandoned {
   });
 }
 
-/** Abandons a vault in steps. The process may be killed after each of them. */
+/** Abandons a vault in steps, so that a test can kill the process after each of them. A step yields its name when it is done. */
 export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): Generator<string, Abandoned, void> {
   const abandonment = planned(store, place, nowMs);
   const { records, keyFile } = abandonment;
@@ -65,7 +68,10 @@ function planned(store: Store, { statePath, keys }: VaultPlace, nowMs: number): 
   return { atUs: nowMs * 1000, records: isHere ? records : null, keyFile: isKey ? keyFile : null, isSettled: false };
 }
 
-/** Checked before the decision, because the key file must be renamed after it. */
+/**
+ * Throws if files in the directory cannot be renamed. This is checked before the vault is abandoned, because the key file is renamed
+ * afterwards.
+ */
 function assertWritable(directory: string): void {
   try {
     accessSync(directory, constants.W_OK);
@@ -97,7 +103,7 @@ function copyTable(store: Store, copy: Store, table: (typeof vaultTables)[number
     const batch = copy.batch();
     for (const { key, value } of page) batch.put(table, key, value);
     copy.commit(batch);
-    // The smallest key after the last one.
+    // Continues at the smallest key that is greater than the last one.
     from = Buffer.concat([last.key, Buffer.alloc(1)]);
   }
 }

@@ -1,4 +1,4 @@
-// Reads and verifies the audit trail as committed at one moment, also beside a running service. It may be far larger than memory.
+// Reads and verifies the audit trail page by page, because it may be far larger than memory. The service may be running, and append to it.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -28,10 +28,13 @@ export type AuditFilter = {
   readonly outcome?: string | undefined;
 };
 
-/** The records that match the filter, in pages of bounded size. Returns null, or the first problem: the whole trail is verified, whatever the filter. */
+/**
+ * Yields the records that match the filter, in pages of bounded size. Returns null, or the first problem of the trail: all of it is
+ * verified, whatever the filter.
+ */
 export type AuditPages = Generator<readonly AuditLine[], string | null, void>;
 
-/** Throws VaultRefused before the first page if there is no vault, or if it does not open. Closes its reader at the end. */
+/** Reads the trail in the ledger. Throws VaultRefused before the first page if there is no vault, or if it does not open. */
 export function* readAudit(place: VaultPlace, filter: AuditFilter): AuditPages {
   const { keys } = place;
   const reader = openBeside(place);
@@ -59,12 +62,12 @@ export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: Au
   }
 }
 
-/** All records of the trail in pages, each valid until the next one is taken. Returns null, or the first problem. */
+/** Yields all records of the trail in pages, each valid until the next one is taken. Returns null, or the first problem. */
 export function* entryPages(
   reader: Reader,
   currentKeyring: () => Keyring,
 ): Generator<readonly AuditEntry[], string | null, void> {
-  // The end is checked first, because the service may append records during the walk.
+  // The end of the trail is checked first, because the service may append records during the walk.
   const wrongEnd = checkAuditEnd(reader, currentKeyring());
   const pages = walkAudit(reader, currentKeyring);
   for (;;) {
@@ -84,7 +87,7 @@ export function wantedBy(filter: AuditFilter): (line: AuditLine) => boolean {
   return line => wanted.every(([field, value]) => matches(line, field, value));
 }
 
-/** A delivery matches each of its secrets, and each of its jobs as `job:<id>`. */
+/** Whether the field of the record has this value. A delivery also matches each of its secrets, and each of its jobs as `job:<id>`. */
 function matches(record: AuditRecord, field: keyof AuditFilter, value: string | undefined): boolean {
   if (record[field] === value) return true;
   if (field === 'secret') return record.secrets?.includes(value!) === true;

@@ -15,7 +15,7 @@ import { auditCommand, closeWith, type VaultPlace, VaultRefused, withHeldStore, 
 
 export type MadeVault = {
   readonly adminToken: string;
-  /** Null: the key is in the environment. */
+  /** The file of the unlock key; null if the key is in the environment. */
   readonly keyFile: string | null;
 };
 
@@ -45,7 +45,7 @@ export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promis
   });
 }
 
-/** Refuses to overwrite a vault or a key file. A crash leaves no vault or a complete one. */
+/** Prepares a vault. Refuses to overwrite a vault or a key file. After a crash there is no vault, or a complete one. */
 function prepare(store: Store, place: VaultPlace): PreparedVault {
   const { file, variable } = place.keys;
   if (hasRecords(store)) throw new VaultRefused(`${place.statePath} already has a vault`);

@@ -1,4 +1,4 @@
-// Opens the vault of a stopped service. It locks the state directory and completes changes that a crash interrupted.
+// Opens the vault of a stopped service: locks the state directory, and completes changes that a crash interrupted.
 import { randomBytes } from 'node:crypto';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { KeySource } from '../../actors/vault/unlock-key.ts';
@@ -18,7 +18,7 @@ export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultPlace {
   return { statePath: config.state.path, keys: { file: config.vault.keyFile, variable: env[keyVariable] } };
 }
 
-/** Throws StoreHeld, with the process id, if a service is running on the state directory. */
+/** Runs `work` on the locked store. Throws StoreHeld, with the process id, if a service is running on the state directory. */
 export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
   const store = holdStore(place);
   try {
@@ -28,7 +28,7 @@ export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
   }
 }
 
-/** As `withStore`, for asynchronous work. */
+/** Does the same as `withStore`, for asynchronous work. */
 export async function withHeldStore<T>(place: VaultPlace, work: (store: Store) => Promise<T>): Promise<T> {
   const store = holdStore(place);
   try {

@@ -10,8 +10,9 @@ export function assertOpens(place: VaultPlace): void {
 }
 
 /**
- * After a crash exactly one of the two keys opens the vault: one commit decides which. The new key (32 bytes) is stored before that
- * commit, in a file beside the old one; if the key comes from the environment, the caller must have stored it.
+ * Gives the vault a new unlock key of 32 bytes. One commit decides which of the two keys opens it, so after a crash exactly one does. The
+ * new key is stored before that commit, in a file beside the old one; if the key comes from the environment, the caller must have stored
+ * it.
  */
 export function rotateKey(place: VaultPlace, unlockKey: Uint8Array): void {
   const { file, variable } = place.keys;

@@ -1,4 +1,5 @@
-// Files with exported audit records: writes one, also beside a running service, and verifies several as one chain.
+// Files with exported audit records: `exportTrail` writes one, also while the service runs, and `readTrailFiles` verifies several as one
+// chain.
 import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { auditStart, codeBytes, recordOf, seqKey } from '../../actors/vault/records/audit.ts';
@@ -38,8 +39,8 @@ export type Exported = {
 };
 
 /**
- * Verifies the whole trail and writes its records from before `beforeUs` into a new file. Null: there are no such records, and no
- * file. The file gets its name when it is complete on disk. If the trail is broken, throws VaultRefused and leaves no file.
+ * Verifies the whole trail, and writes its records from before `beforeUs` into a new file. Resolves with null, and writes no file, if there
+ * are no such records. The file gets its name when it is complete on disk. If the trail is broken, throws VaultRefused and leaves no file.
  */
 export async function exportTrail(place: VaultPlace, file: string, beforeUs: number): Promise<Exported | null> {
   const path = resolve(file);
@@ -95,8 +96,8 @@ async function writeSegment(
 }
 
 /**
- * Verifies exported files: each must continue where the one before it ends, and the trail in the ledger where the last one ends.
- * Yields and returns as `readAudit` does.
+ * Verifies exported files: each must continue where the one before it ends, and the trail in the ledger must continue where the last one
+ * ends. Yields and returns as `readAudit` does.
  */
 export function* readTrailFiles(place: VaultPlace, files: readonly string[], filter: AuditFilter): AuditPages {
   const reader = openBeside(place);
@@ -133,14 +134,14 @@ function isSame(one: AuditEnd, other: AuditEnd): boolean {
   return one.seq === other.seq && Buffer.compare(one.code, other.code) === 0;
 }
 
-/** Whether the trail continues after `end`; true if the ledger no longer has a record to compare with. */
+/** Whether the trail in the ledger continues after `end`; true if the ledger has pruned the records that could be compared. */
 function isFollowed(reader: Reader, { auditBase = auditStart }: Keyring, end: AuditEnd): boolean {
   if (end.seq <= auditBase.seq) return end.seq < auditBase.seq || isSame(end, auditBase);
   const value = reader.get('vault_audit', seqKey(end.seq));
   return value !== undefined && Buffer.compare(value.subarray(0, codeBytes), end.code) === 0;
 }
 
-/** The lines of a file. A page has the lines that end in one chunk. Text after the last line break is a line too. */
+/** Yields the lines of a file in pages: each has the lines that end in one chunk. Text after the last line break is a line too. */
 function* linePages(file: string): Generator<readonly string[], void, void> {
   const chunk = Buffer.alloc(chunkBytes);
   let rest = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-// Shared by the commands that work on the vault in the state directory: finds it, and reports why a command failed.
+// The common part of the commands that work on the vault in the state directory: finds the vault, and reports why a command failed.
 import { readConfiguration } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
@@ -6,7 +6,7 @@ import type { Io } from '../io.ts';
 import type { Output } from '../output.ts';
 import type { VaultPlace } from './offline.ts';
 
-/** Runs `work` on the vault of the configuration. */
+/** Runs `work` on the vault of the configuration. Throws a `CommandFailure` if the vault is refused or in use. */
 export async function withVault<T>(
   config: string | undefined,
   io: Io,
@@ -29,7 +29,10 @@ export async function withVault<T>(
   }
 }
 
-/** Prints an admin token that takes effect afterwards. If that fails, `otherwise` ends the message: which state remains. */
+/**
+ * Prints an admin token that takes effect afterwards. If it cannot be printed, the message ends with `otherwise`, which says what state
+ * remains.
+ */
 export async function showToken(out: Output, document: object, token: string, otherwise: string): Promise<void> {
   try {
     await out.keepAnswer(document, () => [token]);

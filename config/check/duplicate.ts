@@ -2,7 +2,10 @@
 import { itemsOf, type NodePath, nodeAt, type SourceLocation, type SourceNode, textOf } from '../source/tree.ts';
 import { formatPlace, type ReportAt } from './problem.ts';
 
-/** `what` completes the message "is already …". The message names the location of both entries, but not the value of a secret. */
+/**
+ * Checks the value under `key` in each entry of the list at `path`. `what` completes the message "is already …". The message names the
+ * locations of both entries, but not the value of a secret.
+ */
 export function reportDuplicates(
   root: SourceNode,
   path: NodePath,

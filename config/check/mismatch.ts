@@ -1,5 +1,5 @@
-// Walks a value and a schema of this project and yields every mismatch. A schema is checked once or twice in the life of a process:
-// walking it takes a millisecond, compiling it would take a fifth of a second at every start.
+// Compares a value with a schema of this project, and yields every mismatch. The schema is walked, not compiled: a process uses it once or
+// twice; walking takes a millisecond, while compiling would take a fifth of a second at every start.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { NodePath } from '../source/tree.ts';
 
@@ -72,7 +72,7 @@ function countValid(value: Json, schemas: readonly JsonObject[], definitions: De
   return schemas.filter(schema => isValid(value, schema, definitions)).length;
 }
 
-/** Every mismatch. A union that no alternative matches is one mismatch: those of its alternatives are left out. */
+/** All mismatches of the value. If no alternative of a union matches, that is one mismatch, and those of the alternatives are left out. */
 export function mismatchesOf(
   value: Json,
   schema: JsonObject,
@@ -82,7 +82,10 @@ export function mismatchesOf(
   return [...walk(value, schema, definitions, path)];
 }
 
-/** Checks the keys of a map before their values, so that `isValid` rejects an alternative by its keys. */
+/**
+ * Yields the mismatches of a value. The keys of a map are checked before their values, so that `isValid` can reject an alternative by its
+ * keys.
+ */
 function* walk(value: Json, written: JsonObject, definitions: Definitions, path: NodePath): Generator<Mismatch> {
   const schema = resolved(written, definitions);
   for (const [keyword, wanted] of Object.entries(schema)) {
@@ -122,7 +125,7 @@ function* walkKeys(
   }
 }
 
-/** The schema of a key's value; true: any value; false: the key is unknown. */
+/** The schema of a key's value; true if any value is allowed, false if the key is unknown. */
 function schemaOf(key: string, { properties = {}, additionalProperties: others = true }: JsonObject) {
   return (Object.hasOwn(properties as JsonObject, key) ? (properties as JsonObject)[key] : others) as
     | JsonObject

@@ -1,12 +1,12 @@
 // A problem of the configuration: what is wrong and where, and the line that reports it.
 import { type NodePath, placesAt, type SourceLocation, type SourceNode } from '../source/tree.ts';
 
-/** `place` is null if the problem is in no file. */
+/** What is wrong at a path of the configuration. `place` is null if the problem is in no file. */
 export type ConfigProblem = {
   readonly place: SourceLocation | null;
   readonly path: NodePath;
   readonly message: string;
-  /** All other problems at this place are consequences of this one and are not reported. */
+  /** True if all other problems at this place are consequences of this one. They are not reported. */
   readonly isCause?: true;
 };
 export type Report = (problem: ConfigProblem) => void;
@@ -19,7 +19,7 @@ export function reportIn(root: SourceNode, report: Report): ReportAt {
 
 const plainKey = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
-/** `pipelines[0].steps[1].uses`; keys that are not plain words are in brackets and quotes. */
+/** Formats a path as `pipelines[0].steps[1].uses`. Keys that are not plain words are in brackets and quotes. */
 export function formatPath(path: NodePath): string {
   return path
     .map((key, index) => {
@@ -34,7 +34,7 @@ export function formatPlace(place: SourceLocation): string {
   return `${place.file}:${place.line}:${place.column}`;
 }
 
-/** `file:line:column: path: what is wrong and what would be right`, on one line. */
+/** Formats a problem on one line, as `file:line:column: path: what is wrong and what would be right`. */
 function formatProblem(problem: ConfigProblem): string {
   const parts = [problem.place === null ? '' : formatPlace(problem.place), formatPath(problem.path), problem.message];
   return parts
@@ -43,7 +43,10 @@ function formatProblem(problem: ConfigProblem): string {
     .replaceAll(/[\r\n]+\s*/g, ' ');
 }
 
-/** Lines in the order of reading, by file, line and column, without duplicates and without consequences of other problems. */
+/**
+ * The problems as lines, in the order in which the files were read and by line and column; without duplicates, and without problems that
+ * are consequences of others.
+ */
 export function formatProblems(problems: readonly ConfigProblem[], files: readonly string[]): string[] {
   const rank = (problem: ConfigProblem): number => {
     const index = files.indexOf(problem.place?.file ?? '');
