@@ -9,7 +9,7 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 's
 export type LogLevel = (typeof logLevels)[number];
 export type ListenAddress = { readonly host: string; readonly port: number };
 
-/** Absolute paths of PEM files. */
+/** The absolute paths of the PEM files of a certificate and its key. */
 export type TlsFiles = { readonly cert: string; readonly key: string };
 
 /** How the traffic of a listener is protected. */
@@ -30,28 +30,34 @@ export type ApiToken = {
 export type WebhookEndpoint = {
   readonly name: string;
   readonly path: string;
-  /** The plugin or the pipeline that receives the deliveries: exactly one is set. */
+  /** The plugin that receives the deliveries, or the pipeline that they start; exactly one of the two is set. */
   readonly plugin?: string;
   readonly pipeline?: string;
   readonly secretRef: string;
-  /** The name as written; for `standard-webhooks` it is `webhook-signature`. */
+  /** The name of the header with the signature, spelled as in the configuration; for `standard-webhooks` it is `webhook-signature`. */
   readonly signatureHeader: string;
   readonly bodyBytesMax: number;
-  /** The scheme sets all headers, requires a `whsec_` key, and checks time and id. */
+  /**
+   * Present if the endpoint follows Standard Webhooks. The scheme determines the headers, requires a `whsec_` key, and requires time and
+   * id.
+   */
   readonly scheme?: 'standard-webhooks';
-  /** The header with the signed time in Unix seconds, and how far it may be off in either direction. */
+  /** The header with the signed time in Unix seconds, and how far that time may be off in either direction. */
   readonly timestamp?: { readonly header: string; readonly toleranceMs: number };
   /** The header with the id that identifies repeated deliveries. If it is set, each delivery must have it. */
   readonly idHeader?: string;
-  /** Integers that a double cannot hold exactly become text; absent: the delivery is refused. */
+  /** Present: integers that a double cannot hold exactly become text. Absent: a delivery with such an integer is refused. */
   readonly bigIntegers?: 'text';
-  /** The headers that are copied into the event, spelled as in the event. */
+  /** The headers of a delivery that are copied into its event, spelled as in the event. */
   readonly headers?: readonly string[];
   /** The type of the event; absent: `webhook.<name>`. */
   readonly event?: EventTemplate;
 };
 
-/** Text, and paths into `headers` and `payload` that are replaced by their values. */
+/**
+ * A template for the type of an event. `parts` are texts, and paths into `headers` and `payload`, which are replaced by the values found
+ * there.
+ */
 export type EventTemplate = { readonly written: string; readonly parts: readonly (string | Path)[] };
 
 export type CommandType = 'read' | 'write';
@@ -65,7 +71,7 @@ export type Command = {
   readonly outputSchema: JsonObject | null;
   readonly idempotent: boolean;
   readonly retrySafe: boolean;
-  /** How many of its jobs one thread or persistent process may run at once; absent: 1. */
+  /** How many jobs of the command one thread or persistent process may run at once; absent: 1. */
   readonly concurrency?: number;
   /** Whether `state_updates` replace the plugin's state instead of being merged into it. */
   readonly replacesState?: true;
@@ -80,7 +86,9 @@ export type Manifest = {
   readonly description: string;
   readonly dialect: 'headgate' | 'ductile';
   readonly runtime: 'worker' | 'process';
-  /** Absolute, as is `entrypoint`. With links resolved, `entrypoint` is inside `directory`. */
+  /**
+   * The plugin's directory: an absolute path, as is `entrypoint`. Both have their links resolved, and `entrypoint` is inside `directory`.
+   */
   readonly directory: string;
   readonly entrypoint: string;
   readonly concurrencySafe: boolean;
@@ -93,11 +101,13 @@ export type Manifest = {
   readonly digests?: { readonly [path: string]: string };
   /** The least strict sandbox that a process plugin accepts; absent: none. */
   readonly sandbox?: Sandbox['kind'];
-  /** `mode: persistent`: a process runs many jobs, and is replaced after `jobsMax` jobs or `ageMs`. */
+  /**
+   * Present for `mode: persistent`: a process runs many jobs, and is replaced after `jobsMax` jobs or after `ageMs`; null means no limit.
+   */
   readonly persistent?: {
     readonly jobsMax: number | null;
     readonly ageMs: number | null;
-    /** Whether the process reads lines that cancel requests. */
+    /** Whether the process reads `cancel` lines, which ask it to stop the work on a request. */
     readonly hearsCancel?: boolean;
   };
 };
@@ -115,24 +125,29 @@ export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000,
 export type PluginInstance = {
   readonly name: string;
   readonly manifest: Manifest;
-  /** The plugins that it builds on, from `uses` to the one with the manifest; absent if it builds on none. */
+  /** If the instance has a `uses`: the names that follow from it one by one, the last of which is the plugin with the manifest. */
   readonly bases?: readonly string[];
   readonly config: JsonObject;
-  /** How many of its jobs may run at once; null: as many as workers allow. 1 for `concurrency_safe: false`. */
+  /**
+   * How many jobs of the instance may run at once; null: as many as workers allow. It is 1 if the manifest has `concurrency_safe: false`.
+   */
   readonly parallelism: number | null;
-  /** Command -> how many of its jobs one thread or persistent process may run at once; absent commands: 1. */
+  /** By command: how many of its jobs one thread or persistent process may run at once; 1 for commands that are absent. */
   readonly concurrency?: { readonly [command: string]: number };
-  /** Command -> deadline of one attempt, for every command of the manifest. */
+  /** By command: the deadline of one attempt. Every command of the manifest has one. */
   readonly deadlineMs: { readonly [command: string]: number };
   readonly retry: RetryPolicy;
-  /** The plugin is paused for `forMs` once `failures` of its last `of` attempts failed; absent: it never is. */
+  /** The plugin is paused for `forMs` once `failures` of its last `of` attempts failed. Absent: failures never pause it. */
   readonly breaker?: { readonly failures: number; readonly of: number; readonly forMs: number };
-  /** The sandbox of its processes; absent: none. */
+  /** The sandbox of the instance's processes; absent: none. */
   readonly sandbox?: Sandbox;
 };
 
 export type Config = {
-  /** Absolute path of the main file, and of every file of the include closure in the order of reading. */
+  /**
+   * The absolute path of the main file. `files` has those of all files, the main file and what it includes directly or through others, in
+   * the order of reading.
+   */
   readonly mainFile: string;
   readonly files: readonly string[];
   readonly service: {
@@ -141,7 +156,7 @@ export type Config = {
     readonly strictMode: boolean;
     readonly workersMax: number;
     readonly queueDepthMax: number;
-    /** Limit for jobs that are paused or held. */
+    /** The maximum number of jobs that are paused or held. */
     readonly waitingMax: number;
     readonly jobsPerRootMax: number;
     readonly pluginEnvPassthrough: readonly string[];
@@ -156,7 +171,7 @@ export type Config = {
   };
   readonly state: {
     readonly path: string;
-    /** `heldMs`: a job that is held for longer fails. */
+    /** `heldMs`: how long a job may be held before it fails. */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
   };
   readonly api: Protection & {
@@ -165,7 +180,7 @@ export type Config = {
     readonly server: (typeof servers)[number];
     readonly listen: ListenAddress;
     readonly bodyBytesMax: number;
-    /** Of a batch. */
+    /** The maximum size of the body of a batch. */
     readonly batchBytesMax: number;
     readonly tokens: readonly ApiToken[];
   };
@@ -173,7 +188,7 @@ export type Config = {
     readonly listen: ListenAddress;
     readonly endpoints: readonly WebhookEndpoint[];
   };
-  /** secret_ref -> key. */
+  /** The keys for webhook signatures, by the name that `secret_ref` of an endpoint refers to. */
   readonly tokens: { readonly [name: string]: string };
   readonly pluginRoots: readonly string[];
   /** Enabled instances by name, sorted. */
@@ -185,27 +200,29 @@ export type Config = {
     readonly keyFile: string;
     /** How long records of the audit trail are kept; 0: without limit. */
     readonly auditRetentionMs: number;
-    /** The directory to which records of the trail are written before they are pruned; null: none. */
+    /** The directory to which records of the audit trail are exported before they are pruned; null: they are pruned without an export. */
     readonly auditExport: string | null;
   };
   /** Lines about broken plugins and other problems that do not prevent a start. */
   readonly warnings: readonly string[];
 };
 
-/** Values of `log.format`. */
+/** The values of the setting `log.format`. */
 export const logFormats = ['json', 'text'] as const satisfies readonly LogFormat[];
 
-/** Values of `log.jobs`. */
+/** The values of the setting `log.jobs`. */
 export const loggedJobs = ['none', 'failed', 'all'] as const;
 
-/** Values of `api.server`: `auto` is `uws` if it can be loaded, else `node`. */
+/** The values of the setting `api.server`: `auto` selects `uws` if it can be loaded, else `node`. */
 export const servers = ['auto', 'uws', 'node'] as const;
 
 type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'vault';
-/** A value of a section of `Config`, such as `service.workersMax`. */
+/** The name of a value in a section of `Config`, such as `service.workersMax`. */
 export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string}` }[SectionName];
 
-/** The instance of this name. The name may come from a request: inherited properties such as `constructor` are not instances. */
+/**
+ * The instance of this name, if there is one. The name may come from a request, so inherited properties such as `constructor` do not count.
+ */
 export function instanceNamed(config: Config, name: string): PluginInstance | undefined {
   return Object.hasOwn(config.plugins, name) ? config.plugins[name] : undefined;
 }

@@ -8,7 +8,10 @@ import type { Certificates } from './section/tls.ts';
 import { diskFiles, isWithin } from './source/files.ts';
 
 export type LoadOptions = ReadOptions & {
-  /** The state directory with the note of the accepted lock: that of the running service. Default: `state.path` of the configuration. */
+  /**
+   * The state directory that notes the accepted lock (`config/seal/acceptance.ts`); a reload names that of the running service. Default:
+   * `state.path` of the configuration.
+   */
   readonly statePath?: string | undefined;
 };
 
@@ -22,7 +25,7 @@ export type LoadResult =
       readonly seal: Seal;
     };
 
-/** Never throws because of the contents of files or environment. */
+/** Loads, checks and freezes the configuration. Never throws because of the contents of files or environment. */
 export function loadConfig(options: LoadOptions): LoadResult {
   const reading = readConfiguration(options);
   if (typeof reading === 'string') return { ok: false, problems: [reading], warnings: [], seal: unsealed };
@@ -40,12 +43,12 @@ export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
   return [...(strict ? [] : findings), ...cautions];
 }
 
-/** The warning that the accepted lock is not noted beside the seal key. */
+/** The warning that the accepted lock is not noted beside the seal key, for this reason. */
 export function sealGap(reason: string): string {
   return `the note of the accepted lock exists only in state.path, so a changed configuration could evade the check by naming another state.path (${reason})`;
 }
 
-/** In strict mode each plugin carries the hashes of its files, and only these files run. */
+/** Adds to each plugin the hashes of its sealed files, for strict mode: only files with these hashes run. */
 function withDigests(config: Config, { digests }: FileSurvey): Config {
   const all = [...digests];
   const sealed = (manifest: Manifest): Manifest => {

@@ -26,17 +26,17 @@ export type ReadOptions = {
   readonly path?: string | undefined;
   readonly env: Environment;
   readonly cwd: string;
-  /** The default of `max_workers`. */
+  /** The number of processors, which is the default of `service.max_workers`. */
   readonly processors?: number;
-  /** Each file is read exactly once, through `read`. */
+  /** The file system. Each file is read exactly once, through `read`. */
   readonly disk?: Files;
 };
 
-/** A configuration that was read. */
+/** The result of reading the configuration files, whether they are valid or not. */
 export type ConfigReading = {
-  /** Valid only if there are no problems; not frozen yet. */
+  /** The configuration. It may be used only if there are no problems; it is not frozen yet. */
   readonly config: Config;
-  /** Not part of `config`, because that is passed to every thread. */
+  /** The certificates of the listeners. They are not part of `config`, because that is passed to every thread. */
   readonly certificates: Certificates;
   /** Lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
   readonly problems: readonly string[];
@@ -45,11 +45,13 @@ export type ConfigReading = {
   readonly pluginPlaces: readonly PluginPlace[];
   /** The manifest of every valid plugin in the roots, enabled or not. */
   readonly manifests: readonly Manifest[];
-  /** Path -> the bytes that were parsed. */
+  /** The bytes of each file that was parsed, by path. */
   readonly bytes: ReadonlyMap<string, Uint8Array>;
 };
 
-/** Never throws because of the contents of files or environment. Returns a message if there is no main file. */
+/**
+ * Reads and checks everything. Never throws because of the contents of files or environment. Returns a message if there is no main file.
+ */
 export function readConfiguration(options: ReadOptions): ConfigReading | string {
   const bytes = new Map<string, Uint8Array>();
   const disk = keepingBytes(options.disk ?? diskFiles, bytes);
@@ -76,7 +78,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const service = readService(root, options.processors ?? availableParallelism());
   const warned: ConfigProblem[] = [...instances.warnings];
   const strict = service.strictMode || isStrictEnvironment(options.env);
-  // Not through `disk`, which keeps the bytes: private keys must not stay in memory.
+  // Not through `disk`, which would keep the private keys among the bytes of the files.
   const certificates = readCertificates(root, { api: api.tls, webhooks: webhooks.tls }, options.disk ?? diskFiles, {
     ...{ strict, report, warn: problem => void warned.push(problem) },
   });
@@ -96,7 +98,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     vault: readVault(root, state.path),
     warnings: formatProblems(warned, files),
   };
-  // A warning is left out if it has also been reported as an error.
+  // A warning is left out if an error is reported at the same place.
   const reported = new Set(problems.map(placeText));
   const others = warned.filter(warning => !reported.has(placeText(warning)));
   return {

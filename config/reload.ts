@@ -5,7 +5,7 @@ import { restartSettings } from './section/restart.ts';
 import { defaultKeyFile } from './section/service.ts';
 
 export type ReloadComparison = {
-  /** The keys that changed and need a restart. */
+  /** The keys of settings that changed and need a restart. */
   readonly kept: readonly string[];
   /** The new configuration, with the old values of these keys. */
   readonly config: Config;
@@ -28,7 +28,7 @@ export function compareForReload(old: Config, next: Config): ReloadComparison {
     merged[section] = Object.freeze(value === undefined ? others : { ...others, [property]: value });
   }
   const config = merged as unknown as Config;
-  // The default key file is in the state directory and stays with it.
+  // The vault's key file, if it is the default one, is in the state directory, whose change needs a restart; so the key file stays as well.
   if (next.vault.keyFile !== defaultKeyFile(next.state.path)) return { kept, config: Object.freeze(config) };
   const vault = Object.freeze({ ...next.vault, keyFile: defaultKeyFile(config.state.path) });
   return { kept, config: Object.freeze({ ...config, vault }) };

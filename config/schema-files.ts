@@ -15,7 +15,7 @@ export function configSchema(): JsonObject {
   return { $schema: draft, title: 'headgate configuration', ...settings };
 }
 
-/** The schema of a plugin's manifest.yaml. Manifests of the other dialect may have further keys. */
+/** The schema of a plugin's manifest.yaml. Manifests with `manifest_spec: ductile.plugin` may have further keys. */
 export function manifestFileSchema(): JsonObject {
   const isDuctile = { properties: { manifest_spec: { const: 'ductile.plugin' } }, required: ['manifest_spec'] };
   return {
@@ -29,7 +29,7 @@ export function manifestFileSchema(): JsonObject {
   };
 }
 
-/** The files of config/schema/: name -> content. */
+/** The content of each file in config/schema/, by name. */
 export function schemaFiles(): { readonly [name: string]: string } {
   const format = (schema: JsonObject): string => `${JSON.stringify(schema, null, 2)}\n`;
   return { 'config.json': format(configSchema()), 'manifest.json': format(manifestFileSchema()) };
@@ -51,7 +51,10 @@ function withReload(schema: JsonObject, path: string): JsonObject {
   return { ...schema, properties: Object.fromEntries(inner) };
 }
 
-/** Removes the texts for messages, and allows variables in place of values that are checked after interpolation. */
+/**
+ * Removes `expected`, the text for messages. With `hasVariables`, allows text with a variable in place of scalars, which are checked after
+ * interpolation.
+ */
 function forFiles(schema: Json, hasVariables: boolean): Json {
   if (Array.isArray(schema)) return schema.map((item: Json) => forFiles(item, hasVariables));
   if (typeof schema !== 'object' || schema === null) return schema;

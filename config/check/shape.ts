@@ -1,4 +1,4 @@
-// Checks a tree against a JSON Schema and reports each mismatch in words, at its location in the file.
+// Checks a source tree (`config/source/tree.ts`) against a JSON Schema, and reports each mismatch in words at its location in the file.
 import type { JsonObject } from '../../runtime/packing.ts';
 import {
   describeKind,
@@ -16,7 +16,7 @@ import { type Definitions, definitionsOf, isValid, type Mismatch, mismatchesOf, 
 import type { ConfigProblem, Report } from './problem.ts';
 import { closest, didYouMean, hint } from './suggestion.ts';
 
-/** Reports what breaks the schema. Returns the tree without unset keys, and with misspelt keys corrected. */
+/** Reports what breaks the schema. Returns the source tree without unset keys, and with misspelt keys corrected. */
 export function checkShape(root: SourceNode, schema: JsonObject, report: Report): SourceNode {
   const definitions = definitionsOf(schema);
   const tree = normalised(root, schema, [], { definitions, report });
@@ -33,7 +33,10 @@ export function checkShape(root: SourceNode, schema: JsonObject, report: Report)
   return tree;
 }
 
-/** Replaces the mismatch of a union by those of the alternative that a map or list probably means. */
+/**
+ * If a map or list fits no alternative of a union, returns the mismatches of the alternative that is probably meant; otherwise the mismatch
+ * itself.
+ */
 function ofMeantAlternative(tree: SourceNode, mismatch: Mismatch, definitions: Definitions): Mismatch[] {
   const { keyword, path, schema } = mismatch;
   const node = keyword === 'anyOf' ? nodeAt(tree, ...path) : undefined;
@@ -43,7 +46,10 @@ function ofMeantAlternative(tree: SourceNode, mismatch: Mismatch, definitions: D
   return found.flatMap(one => ofMeantAlternative(tree, one, definitions));
 }
 
-/** The alternative of a union that the node probably means: the first of the node's kind whose first required key the node has. */
+/**
+ * The alternative of a union that the node probably means: the first for this kind of node whose first required key the node has, or else
+ * the first for this kind.
+ */
 function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Definitions): JsonObject | undefined {
   const type = { map: 'object', list: 'array', scalar: undefined }[node.kind];
   const choice = ((schema['anyOf'] ?? []) as readonly JsonObject[]).map(one => resolved(one, definitions));
@@ -55,7 +61,10 @@ function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Defin
 
 type ShapeContext = { readonly definitions: Definitions; readonly report: Report };
 
-/** `plugins:` without a value is unset; a named entry of a map without a value (`echo:`) is an entry without settings. */
+/**
+ * Removes unset keys, and corrects and reports misspelt ones. A known key without a value (`plugins:`) is unset; a freely named key without
+ * a value (`echo:`) is an entry without settings.
+ */
 function normalised(node: SourceNode, written: JsonObject, path: NodePath, check: ShapeContext): SourceNode {
   if (node.kind === 'scalar') return node;
   const found = resolved(written, check.definitions);
@@ -114,7 +123,9 @@ function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mi
   return { place: placesAt(root, path).key, path, message };
 }
 
-/** What is wrong with a value: one problem per value, however many keywords it breaks. */
+/**
+ * What is wrong with a value. The message says all that is expected, so one problem per value is reported, however many keywords it breaks.
+ */
 function valueProblem(root: SourceNode, { path, keyword, schema }: Mismatch): ConfigProblem | null {
   const node = nodeAt(root, ...path);
   if (node === undefined) return null;
@@ -151,7 +162,7 @@ function expectedOf(schema: JsonObject): string {
   return others === false ? `${shown} (${keysOf(schema)})` : shown;
 }
 
-/** The keys of a map, as `event; one of path with op, all, any; optional: values`. */
+/** The keys that a map can have, in words: `event; one of path with op, all, any; optional: values`. */
 function keysOf(schema: JsonObject): string {
   const { properties = {}, required = [] } = schema;
   const needs = needsOf(schema);

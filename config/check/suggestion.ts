@@ -1,4 +1,4 @@
-// "Did you mean": the known word nearest to a misspelt one.
+// Finds the known word nearest to a misspelt one, for "did you mean".
 import { distance } from 'fastest-levenshtein';
 
 /** The known word that is probably meant: one with a small edit distance, or with the same letters in another order. */
@@ -13,13 +13,13 @@ export function closest(word: string, known: readonly string[]): string | undefi
   return best ?? known.find(candidate => letters(candidate) === letters(word));
 }
 
-/** `; did you mean "x"?`, or nothing. */
+/** The text `; did you mean "x"?`, or the empty text if no known word is near. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const found = closest(word, known);
   return found === undefined ? '' : `; did you mean ${JSON.stringify(found)}?`;
 }
 
-/** `; did you mean "echo"?`, or else a list of the known words: `; known plugins: a, b`. */
+/** The text `; did you mean "echo"?`, or else a list of the known words: `; known plugins: a, b`. */
 export function hint(word: string, known: readonly string[], what: string): string {
   const meant = didYouMean(word, known);
   if (meant !== '') return meant;

@@ -1,4 +1,5 @@
-// Conditions: `{path, op, value}`, and `all`, `any`, `not` of conditions. The schema checks their shape; paths and operands are checked here.
+// Reads conditions: `{path, op, value}`, and `all`, `any`, `not` of conditions. The schema checks their shape; paths and operands are
+// checked here.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json } from '../../runtime/packing.ts';
 import { patternProblem } from '../../runtime/pattern.ts';
@@ -7,7 +8,7 @@ import type { NodePath } from '../source/tree.ts';
 import { type Condition, type Operator, operators } from './definition.ts';
 import { type PathRoot, readPath } from './path.ts';
 
-/** Null if there is no condition, or if it cannot be used. */
+/** The parsed condition; null if there is none, or if it cannot be used. */
 export function readCondition(
   value: unknown,
   roots: readonly PathRoot[],

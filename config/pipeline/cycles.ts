@@ -12,7 +12,7 @@ function callsOf(steps: readonly Step[]): string[] {
   return found;
 }
 
-/** Each cycle once, as the names along it, starting with the pipeline that is defined first. */
+/** Cycles of calls, each as the names along it, with the first name again at the end. Finds at least one if there is any. */
 export function findCycles(pipelines: readonly PipelineDefinition[]): string[][] {
   const calls = new Map(pipelines.map(pipeline => [pipeline.name, [...new Set(callsOf(pipeline.steps))]]));
   const cycles: string[][] = [];

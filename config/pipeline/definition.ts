@@ -1,7 +1,7 @@
 // The types of a parsed pipeline: a tree of steps with parsed conditions, templates and paths, as plain data.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** Only the event type of a webhook can use `headers`. */
+/** The names with which a path can begin. Only the event type of a webhook can use `headers`. */
 export const pathRoots = ['payload', 'context', 'config', 'headers'] as const;
 /** A parsed path such as `payload.items.0.name`. Without keys it is the root itself. */
 export type Path = { readonly root: (typeof pathRoots)[number]; readonly keys: readonly string[] };
@@ -45,7 +45,7 @@ type StepCommon = {
   readonly join: Join | null;
 };
 
-/** The further fields of a step that creates jobs. */
+/** The fields that only steps with `uses` or `call` have, which are the steps that create jobs. */
 type WorkStepFields = StepCommon & {
   readonly foreach: Path | null;
   readonly with: readonly (readonly [string, Template])[] | null;
@@ -79,7 +79,7 @@ export type PipelineDefinition = {
   readonly description?: string;
   /** The full JSON Schema for the payload of a call or delivery (the short form is expanded). */
   readonly inputSchema?: JsonObject;
-  /** The event type that starts it. With neither `on` nor `onHook`, only calls start it. */
+  /** The type of the events that start the pipeline. With neither `on` nor `onHook`, only calls start it. */
   readonly on: string | null;
   readonly onHook: Hook | null;
   readonly executionMode: 'synchronous' | 'asynchronous';

@@ -8,7 +8,7 @@ export type PathRoot = Path['root'];
 
 const roots: readonly string[] = pathRoots;
 
-/** The parsed path, or what is wrong with it. `allowed`: the roots that are valid at its position. */
+/** Parses a path; returns what is wrong if it is none. `allowed` are the roots with which a path may begin at this position. */
 export function parsePath(text: string, allowed: readonly PathRoot[]): Path | { readonly wrong: string } {
   const [root = '', ...keys] = text.split('.');
   const list = allowed.map(name => `"${name}."`).join(' or ');
@@ -30,7 +30,7 @@ export function readPath(value: unknown, allowed: readonly PathRoot[], at: NodeP
   return null;
 }
 
-/** The text in quotes, cut to 60 characters. */
+/** The text in quotes, for messages; cut after 60 characters. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }

@@ -1,4 +1,4 @@
-// The steps of a pipeline. The schema checks their shape; references, ids, joins, paths and templates are checked here.
+// Reads the steps of a pipeline. The schema checks their shape; references, ids, joins, paths and templates are checked here.
 import { isObject } from '../../runtime/json-value.ts';
 import { formatPath, type ReportAt } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
@@ -8,20 +8,20 @@ import type { Join, Path, Step } from './definition.ts';
 import { type PathRoot, quote, readPath } from './path.ts';
 import { readTemplates } from './template.ts';
 
-/** The names that the steps of one pipeline may use, and where their problems are reported. */
+/** What the readers of one pipeline's steps share: the names that steps may use, and where problems are reported. */
 export type StepContext = {
-  /** Plugin instance -> its commands. */
+  /** The commands of each plugin instance. */
   readonly plugins: ReadonlyMap<string, readonly string[]>;
   readonly pipelines: readonly string[];
   /** Why a known plugin cannot be used, for example because it is disabled; null: the plugin is unknown. */
   readonly whyUnusable: (plugin: string) => string | null;
   readonly reportAt: ReportAt;
-  /** Step id -> the step that has it. */
+  /** The path of the step that has an id, by id. */
   readonly ids: Map<string, NodePath>;
 };
 
 const kinds = ['uses', 'call', 'split', 'steps'] as const;
-/** Names that the service itself sets in a request's context. */
+/** The names in a request's context that the service sets itself. Baggage cannot use them. */
 const reservedBaggage = ['pipeline', 'step_id', 'depth'];
 const dataRoots: readonly PathRoot[] = ['payload', 'context'];
 const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];
@@ -29,7 +29,10 @@ const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];
 type OnError = Step['onError'];
 type StepSource = { readonly [key: string]: unknown };
 
-/** The steps of a list; those of a wrong shape are left out. `number` is the position of the list, such as `2.1.`, for steps without an id. */
+/**
+ * Reads a list of steps, and leaves out those of a wrong shape. `number` is the position of the list, such as `2.1.`, from which steps
+ * without an id are numbered. `onError` holds for steps that do not set `on_error`.
+ */
 export function readSteps(list: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Step[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((step, i) => readStep(step, around, [...at, i], `${number}${i + 1}`, onError, i === 0) ?? []);
@@ -73,7 +76,7 @@ function readStep(
   }
 }
 
-/** The further fields of a step that creates jobs. */
+/** Reads the fields that only steps with `uses` or `call` have. */
 function readWork(value: StepSource, at: NodePath, reportAt: ReportAt) {
   return {
     foreach: readPath(value['foreach'], dataRoots, [...at, 'foreach'], reportAt),
@@ -145,7 +148,9 @@ function readBaggage(map: StepSource, at: NodePath, reportAt: ReportAt): (readon
 
 type Branch = { readonly name: string | null; readonly steps: readonly Step[] };
 
-/** Branches in a map by name, or in a list; a branch is a list of steps, one step or, in a list, `{name, steps}`. */
+/**
+ * Reads the branches of a split, which are a map by name or a list. A branch is a list of steps, one step or, in a list, `{name, steps}`.
+ */
 function readSplit(value: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Branch[] {
   const isList = Array.isArray(value);
   const branches: (readonly [string | number, unknown])[] = isList

@@ -1,4 +1,4 @@
-// The values of `with`: text with `{payload.a}` in it, parsed once at load.
+// Parses the values of `with`, in which text can contain `{payload.a}`, once when the configuration is loaded.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json } from '../../runtime/packing.ts';
 import type { ReportAt } from '../check/problem.ts';
@@ -8,7 +8,7 @@ import { type PathRoot, parsePath, quote } from './path.ts';
 
 const templateRoots: readonly PathRoot[] = ['payload', 'context'];
 
-/** The entries of a `with` map. */
+/** Parses each entry of a `with` map. */
 export function readTemplates(
   map: { readonly [key: string]: unknown },
   at: NodePath,
@@ -46,7 +46,10 @@ function readText(text: string, at: NodePath, reportAt: ReportAt): Template {
   return typeof only === 'string' ? { kind: 'literal', value: only } : { kind: 'reference', path: only };
 }
 
-/** Text and paths in turn; `{{` and `}}` are literal braces. */
+/**
+ * Splits text into literal text and the paths in braces; `{{` and `}}` are literal braces. Returns what is wrong if the text is no
+ * template.
+ */
 export function parseText(text: string, roots: readonly PathRoot[]): (string | Path)[] | { readonly wrong: string } {
   const parts: (string | Path)[] = [];
   let literal = '';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 export const bundledRoot = 'headgate:bundled';
 
-/** Resolved by the name of the package, so that sources and dist/ find the same directory. */
+/** The directory is found by the name of the package, so that it is the same for the sources and for dist/. */
 export function bundledDirectory(): string {
   return join(dirname(createRequire(import.meta.url).resolve('headgate/package.json')), 'plugins');
 }

@@ -49,13 +49,16 @@ export function readCommands(
   });
 }
 
-/** Only manifests of headgate's own dialect have `concurrency`. */
+/** The command's `concurrency`, unless it is 1. Only manifests of headgate's own dialect have it. */
 function concurrencyOf(node: SourceNode, dialect: Manifest['dialect']): Pick<Command, 'concurrency'> {
   const concurrency = dialect === 'headgate' ? numberOf(nodeAt(node, 'concurrency')) : undefined;
   return concurrency === undefined || concurrency === 1 ? {} : { concurrency };
 }
 
-/** Null if there is no schema, or if it cannot be used; the latter is reported. */
+/**
+ * Reads a schema as a full JSON Schema. Null if there is none, or if it cannot be used; the latter is reported, except in the ductile
+ * dialect.
+ */
 export function readSchema(
   root: SourceNode,
   path: NodePath,

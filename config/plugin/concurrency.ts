@@ -1,4 +1,5 @@
-// `concurrency`: how many jobs of a command one thread or persistent process may run at once. The manifest sets it; an instance can override it.
+// `concurrency`: how many jobs of a command one thread or persistent process may run at once. The manifest sets it; an instance can
+// override it.
 import type { ReportAt } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Command, Manifest } from '../config.ts';
@@ -61,7 +62,7 @@ function refusedMessage(wanted: number, why: string): string {
   return `is ${wanted}, but ${why}; it must be 1`;
 }
 
-/** Command -> concurrency, for commands above 1; undefined if there is none. `node`: the value of `plugins.<name>`. */
+/** The concurrency of each command that has more than 1, by name; undefined if no command has. `node`: the value of `plugins.<name>`. */
 export function readConcurrency(
   { commands }: Manifest,
   node: SourceNode | undefined,

@@ -7,11 +7,12 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// A root with more directories is probably a mistake (`/`, a home): it is reported at once instead of searched for minutes.
+// The maximum number of directories below the roots. More of them are probably a mistake (`/`, a home directory): it is reported at once,
+// instead of a search that takes minutes.
 const directoriesMax = 20_000;
 
 export type PluginRoot = {
-  /** Absolute. */
+  /** The absolute path of the root. */
   readonly directory: string;
   readonly place: SourceLocation;
   readonly path: NodePath;
@@ -27,7 +28,7 @@ export type PluginPlace = { readonly directory: string; readonly root: string };
 export type Discovery = {
   readonly manifests: ReadonlyMap<string, Manifest>;
   readonly broken: readonly BrokenPlugin[];
-  /** Name of a bundled plugin -> the root that contains it. */
+  /** The root that contains each bundled plugin, by the plugin's name. */
   readonly bundled: ReadonlyMap<string, PluginRoot>;
   readonly places: readonly PluginPlace[];
 };

@@ -4,7 +4,10 @@ import { itemsOf, nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 
 const wholeState = 'mirror_object';
 
-/** The names of these commands. A rule without a view means the whole state, too. */
+/**
+ * The names of the commands whose `state_updates` are the plugin's whole state, and so replace it. A rule without `compatibility_view`
+ * means this too.
+ */
 export function replacingCommands(root: SourceNode, dialect: Manifest['dialect']): ReadonlySet<string> {
   if (dialect !== 'ductile') return new Set();
   const rules = itemsOf(nodeAt(root, 'fact_outputs')).filter(

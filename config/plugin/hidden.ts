@@ -2,13 +2,16 @@
 import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 
-/** The plugins; those in bubblewrap get the paths to hide. `sealKey`: the file of the seal key, or null if it has no known directory. */
+/**
+ * The plugins of the configuration, in which each bubblewrap sandbox has the paths to hide. `sealKey`: the file of the seal key, or null if
+ * it has no known directory.
+ */
 export function withHidden(config: Config, sealKey: string | null): Config['plugins'] {
   const { files, mainFile, state, vault, api, webhooks } = config;
   const directories = [state.path, ...new Set([mainFile, ...files].map(dirname))];
   const known = [vault.keyFile, sealKey, api.tls?.key, webhooks.tls?.key];
   const keys = [...new Set(known.filter(key => typeof key === 'string'))];
-  // Files, not their directories: the plugin may need other files there.
+  // Of the keys only the files are hidden, not their directories, where the plugin may need other files.
   const hidden = [...directories, ...files, ...keys];
   const hide = (plugin: PluginInstance): PluginInstance =>
     plugin.sandbox?.kind === 'bwrap' ? { ...plugin, sandbox: { ...plugin.sandbox, hidden } } : plugin;

@@ -6,7 +6,7 @@ const typeNames = ['string', 'integer', 'number', 'boolean', 'object', 'array', 
 
 const isTypeName = (value: Json): boolean => (typeNames as readonly Json[]).includes(value);
 
-// Keywords whose value can be a string: a map of strings that has only these keys may be a full schema.
+// Keywords whose value can be a string. A map of strings that has only these keys may be a full schema.
 const textKeywords = [
   '$schema',
   '$id',
@@ -24,7 +24,7 @@ export type ExpandedSchema =
   | { readonly ok: true; readonly schema: JsonObject }
   | { readonly ok: false; readonly key: string; readonly message: string };
 
-/** The full schema. The fields of the short form are optional, and other fields are allowed. */
+/** The schema as a full JSON Schema. The fields of the short form are optional, and other fields are allowed. */
 export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile'): ExpandedSchema {
   if (!isShort(written)) return { ok: true, schema: written };
   const properties: { [field: string]: JsonObject } = {};
@@ -42,7 +42,10 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
   return { ok: true, schema: { type: 'object', properties } };
 }
 
-/** A payload is always an object, so `{ type: string }` can only be a field named `type`; `{ type: array }` is probably a mistake. */
+/**
+ * Whether a schema has the short form. A payload is always an object, so `{ type: string }` can only be a field named `type`. But `{ type:
+ * array }` is probably a mistake: it counts as a full schema, which `readSchema` then refuses.
+ */
 function isShort(written: JsonObject): boolean {
   const entries = Object.entries(written);
   if (entries.length === 0 || entries.some(([, value]) => typeof value !== 'string')) return false;

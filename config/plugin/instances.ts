@@ -29,7 +29,7 @@ const deadlineOtherMs = 60_000;
 export type Instances = {
   /** Enabled instances, sorted by name. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
-  /** Name -> why there is no such instance. If the configuration uses the name, these problems are errors. */
+  /** For each name without an instance, why it has none. If the configuration uses the name, these problems are errors. */
   readonly unusable: ReadonlyMap<string, readonly ConfigProblem[]>;
   readonly disabled: Config['disabledPlugins'];
   /** Problems of plugins that `plugins` does not name. */
@@ -120,7 +120,7 @@ export function makeInstances(root: SourceNode, discovery: Discovery, report: Re
   };
 }
 
-/** Null if there is no such instance; the reason is reported. */
+/** Makes the instance of an entry of `plugins`; null if that is impossible, and then the reason is reported. */
 function configuredInstance(work: InstanceBuild, name: string, node: SourceNode): PluginInstance | null {
   const resolved = resolveManifest(work, name);
   if (resolved === null) return null;
@@ -138,7 +138,10 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
   return { ...composeInstance(name, manifest, node), ...(bases.length > 0 && { bases }) };
 }
 
-/** Follows the `uses` of an instance to a manifest. `bases`: the names on the way. */
+/**
+ * Follows the `uses` of an instance from name to name to a manifest. `bases` are the names after the instance's own. Null if there is no
+ * manifest.
+ */
 function resolveManifest(
   work: InstanceBuild,
   instance: string,
@@ -178,7 +181,7 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
     for (const problem of problems) work.report(problem);
     work.reportAt(path, unusableMessage(name, problems), at);
   } else if (via === undefined || isDisabled(work, name)) {
-    // If the base is enabled, its own entry reports that it has no plugin.
+    // Nothing is reported here if the base is an enabled entry of `plugins`: that entry reports its unknown plugin itself.
     work.reportAt(path, unknownPlugin(work, name), at);
   }
   return null;
@@ -213,7 +216,10 @@ function checkTimeouts({ reportAt }: InstanceBuild, name: string, manifest: Mani
   }
 }
 
-/** `node`: the value of `plugins.<name>`; undefined: the plugin has the settings of its manifest. */
+/**
+ * Combines a manifest with `node`, the value of `plugins.<name>`. If `node` is undefined, the instance has the settings of the manifest and
+ * defaults.
+ */
 export function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
   const sandbox = readSandbox(manifest, node);
   const concurrency = readConcurrency(manifest, node);
@@ -245,7 +251,7 @@ function readBreaker(node: SourceNode | undefined): PluginInstance['breaker'] {
   return failures === undefined || of === undefined || forMs === undefined ? undefined : { failures, of, forMs };
 }
 
-/** Reports a breaker that could never open. */
+/** Reports a breaker that could never pause the plugin. */
 function checkBreaker(work: InstanceBuild, name: string, node: SourceNode): void {
   const of = nodeAt(node, 'breaker', 'of');
   const failures = numberOf(nodeAt(node, 'breaker', 'failures'));

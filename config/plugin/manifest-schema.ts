@@ -102,7 +102,7 @@ export const manifestSchema = field.closedMap(
   { required: ['manifest_spec', 'name', 'version', 'protocol', 'entrypoint', 'commands'] },
 );
 
-// Keys of headgate's own dialect: in the other dialect they are unknown keys.
+// Keys of the dialect `headgate.plugin`. In `ductile.plugin` they are unknown keys.
 const ownKeys = ['runtime', 'mode', 'max_jobs', 'max_age', 'cancel', 'concurrency'];
 
 /** The schema for `ductile.plugin`, which allows unknown keys. */

@@ -38,7 +38,7 @@ export const workerMessage = 'is only for process plugins; a worker plugin runs 
 /** Reads the manifest in a file. */
 export type ManifestReader = (file: string) => ReadManifest;
 
-/** `pipeline` is the plugin of pipeline runs, `headgate` that of jobs of the service itself. */
+/** Names that no plugin can have: `pipeline` is the plugin of pipeline runs, `headgate` that of jobs of the service itself. */
 const reservedNames: readonly string[] = ['pipeline', 'headgate'];
 export const reservedMessage = 'is reserved for jobs of the service itself; choose another name';
 
@@ -119,7 +119,7 @@ function compose(
   };
   return {
     name,
-    // `version: 1.0` is a number in YAML: its text is used.
+    // `version: 1.0` is a number in YAML; the text as written is used.
     version: textOf(version) ?? (version?.kind === 'scalar' ? version.written : ''),
     protocol: numberOf(nodeAt(root, 'protocol')) ?? 2,
     description: textOf(nodeAt(root, 'description')) ?? '',

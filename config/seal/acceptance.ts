@@ -1,6 +1,6 @@
-// The notes of the newest lock that a start or reload accepted, by which a later start recognizes an older or missing lock. There are two:
-// one in the state directory, and one per configuration directory beside the seal key, because a changed configuration can name another
-// state directory.
+// Two notes of the newest lock that a start or reload accepted, by which a later start recognizes that a lock is older or missing. One is
+// in the state directory. The other is beside the seal key, one per configuration directory, because a changed configuration can name
+// another state directory.
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { makeDirectory, replaceFile } from '../../runtime/durable-file.ts';
@@ -12,7 +12,9 @@ export type LockAcceptance = { readonly number: number; readonly strict: boolean
 /** The location of the note beside the seal key. `directory` is that of the main file, with links resolved. */
 export type AcceptanceNote = { readonly keyFile: string; readonly directory: string };
 
-/** The lock to accept, and where to note it beside the seal key; null if the seal key has no known directory. */
+/**
+ * The lock to accept, or null if none is valid; and where to note it beside the seal key, or null if the seal key has no known directory.
+ */
 export type AcceptedLock = { readonly lock: LockAcceptance | null; readonly note: AcceptanceNote | null };
 
 export function acceptanceFile(statePath: string): string {
@@ -24,21 +26,26 @@ export function acceptanceNoteFile({ keyFile, directory }: AcceptanceNote): stri
   return join(dirname(keyFile), 'accepted', `${name}.json`);
 }
 
-/** Null: no lock was accepted for this state directory. Throws if the note cannot be read; the message says what to do. */
+/**
+ * Reads the note in the state directory. Null: no lock was accepted there. Throws if the note cannot be read; the message says what to do.
+ */
 export function readAcceptance(statePath: string, disk: Files): LockAcceptance | null {
   const file = acceptanceFile(statePath);
   return disk.kind(file) === 'missing' ? null : readNoteFile(file, disk);
 }
 
-/** As `readAcceptance`; also null if the key's directory does not exist or cannot be entered. */
+/**
+ * Reads the note beside the seal key, as `readAcceptance` reads the other. Also null if the key's directory does not exist or cannot be
+ * entered.
+ */
 export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAcceptance | null {
   if (disk.kind(dirname(note.keyFile)) !== 'directory') return null;
   return readNoteFile(acceptanceNoteFile(note), disk, note.directory);
 }
 
 /**
- * Writes both notes of an accepted lock durably. Throws the system's error if the note in the state directory cannot be written. If the
- * note beside the key cannot be written, because its directory is read-only for example, returns the reason; else null.
+ * Writes both notes of an accepted lock durably. Throws the system's error if the note in the state directory cannot be written. Returns
+ * null, or the reason why the note beside the key cannot be written, for example because its directory is read-only.
  */
 export function accept(statePath: string, { lock, note }: AcceptedLock): string | null {
   if (lock === null) return null;
@@ -65,7 +72,9 @@ function writeNote(
   replaceFile(file, Buffer.from(`${JSON.stringify({ number, strict, ...more })}\n`), 0o600);
 }
 
-/** `directory`: the one that the note must name, if any. */
+/**
+ * Reads a note. `directory` is the configuration directory that a note beside the key must name; a note in the state directory names none.
+ */
 function readNoteFile(file: string, disk: Files, directory?: string): LockAcceptance | null {
   try {
     const record = JSON.parse(Buffer.from(disk.read(file)).toString()) as Partial<LockAcceptance & AcceptanceNote>;

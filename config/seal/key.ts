@@ -48,7 +48,7 @@ export function keyFileOf(env: Environment, cwd: string): string | null {
   return env['HOME'] ? join(resolve(cwd, env['HOME']), '.config/headgate/seal.key') : null;
 }
 
-/** The sealed or writable directory that contains the file, by its name or with links resolved; null if none does. */
+/** Which sealed or writable directory contains the file, by its name or with links resolved, in words; null if none does. */
 function forbiddenPlace(file: string, config: Config, disk: Files): string | null {
   const places: readonly (readonly [name: string, directory: string])[] = [
     ['the configuration directory', dirname(config.mainFile)],

@@ -38,7 +38,10 @@ export function openLock(bytes: Uint8Array, key: Uint8Array): Lock | null {
   return { number, strict, directory, files: files.map(line => JSON.parse(line) as LockedFile) };
 }
 
-/** Whether an unverified lock says that it is strict. The claim can be trusted, since it only makes the check stricter. */
+/**
+ * Whether a lock says that it is strict, before its code is verified. The claim can be believed, because it can only make the check
+ * stricter.
+ */
 export function claimsStrict(bytes: Uint8Array): boolean {
   const [first = ''] = cut(bytes).body.toString().split('\n', 1);
   return /"strict"\s*:\s*true/.test(first);

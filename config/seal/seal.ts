@@ -21,13 +21,13 @@ export type Seal = AcceptedLock & {
   readonly strict: boolean;
   /** False: the configuration was never locked and strict mode is off, so nothing was compared. */
   readonly isSealed: boolean;
-  /** The lock that is valid: its code is right, and no newer lock was accepted before. */
+  /** The lock on disk if it is valid: its code is right, and no newer lock was accepted before. Otherwise null. */
   readonly lock: LockAcceptance | null;
   /** One line for each difference from the lock, and for each unsafe file. */
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /** Not null: the accepted lock is noted only in the state directory, and this says why it is not beside the seal key as well. */
+  /** Why the accepted lock is noted only in the state directory, and not beside the seal key as well; null if both notes have it. */
   readonly gap: string | null;
 };
 
@@ -37,7 +37,7 @@ export type SealOptions = {
   readonly env: Environment;
   readonly cwd: string;
   readonly disk: Files;
-  /** The state directory with the note of the accepted lock. Default: `state.path` of the configuration. */
+  /** The state directory that notes the accepted lock. Default: `state.path` of the configuration. */
   readonly statePath?: string | undefined;
 };
 
@@ -92,12 +92,14 @@ export function lockFile({ config }: ConfigReading): string {
   return join(dirname(config.mainFile), lockName);
 }
 
-/** `file:1:1: seal: what is wrong`, like the lines of other problems. */
+/** Formats a finding as `file:1:1: seal: what is wrong`, like the lines of other problems. */
 export function formatFinding({ path, message }: LockFinding): string {
   return `${path}:1:1: seal: ${message}`.replaceAll(/[\r\n]+/g, ' ');
 }
 
-/** One line for all paths: where each user has a group of their own, every file is usually group-writable. */
+/**
+ * Warns of all paths in one line, because they can be many: where each user has a group of their own, every file is usually group-writable.
+ */
 export function groupWritableWarnings(paths: readonly string[]): string[] {
   const [first] = paths;
   if (first === undefined) return [];
@@ -105,7 +107,7 @@ export function groupWritableWarnings(paths: readonly string[]): string[] {
   return [formatFinding({ path: first, message: `${which}can be written by a group; chmod g-w is safer` })];
 }
 
-/** Null: the seal key has no known directory. */
+/** Where the accepted lock is noted beside the seal key; null if the seal key has no known directory. */
 export function acceptanceNoteOf(
   reading: ConfigReading,
   { env, cwd, disk }: Omit<SealOptions, 'statePath'>,
@@ -120,7 +122,10 @@ type KnownLock = {
   readonly gap: string | null;
 };
 
-/** The higher number and the stricter mode of both notes: a changed configuration can name a state directory with another note. */
+/**
+ * The lock that was accepted last: the higher number and the stricter mode of the two notes. Both are read, because a changed configuration
+ * can name a state directory with another note.
+ */
 function acceptedLock(statePath: string, note: AcceptanceNote | null, disk: Files): KnownLock {
   const findings: LockFinding[] = [];
   const read = (path: string, reading: () => LockAcceptance | null): LockAcceptance | null => {
@@ -145,7 +150,9 @@ function stricter(a: LockAcceptance | null, b: LockAcceptance | null): LockAccep
   return { number: Math.max(a.number, b.number), strict: a.strict || b.strict };
 }
 
-/** `lock`: null if there is none with a valid code. `isStrict`: whether it claims to be strict, valid or not. */
+/**
+ * The lock file as it is on disk. `lock` is null if its code is not valid. `isStrict`: whether the file claims to be strict, valid or not.
+ */
 type OnDisk = {
   readonly isThere: boolean;
   readonly lock: Lock | null;

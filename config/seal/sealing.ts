@@ -1,4 +1,4 @@
-// `headgate config lock`: locks the configuration on disk if it is valid and safe.
+// Carries out `headgate config lock`: locks the configuration on disk if it is valid and safe.
 import { dirname } from 'node:path';
 import { replaceFile } from '../../runtime/durable-file.ts';
 import { type ConfigReading, type ReadOptions, readConfiguration } from '../reading.ts';
@@ -24,7 +24,10 @@ export type Locked =
 
 const lockMode = 0o644;
 
-/** Throws the system's error if the lock or the key cannot be written; the old lock stays intact. */
+/**
+ * Locks the configuration, and creates the seal key if it is missing. Throws the system's error if one of them cannot be written; the old
+ * lock then stays intact.
+ */
 export function lockConfiguration(options: ReadOptions): Locked {
   const reading = readConfiguration(options);
   if (typeof reading === 'string') return { ok: false, problems: [reading] };

@@ -1,11 +1,15 @@
-// Collects the files that a lock covers, with their hashes and what is unsafe about them: the configuration files and every file of the plugins.
+// Collects the files that a lock covers (the configuration files and every file of the plugins), with their hashes and what is unsafe about
+// them.
 import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
 import type { ConfigReading } from '../reading.ts';
 import { diskReason, type Files, isWithin } from '../source/files.ts';
 import type { LockedFile } from './lock.ts';
 
-/** The maximum number of files in a lock. With more, a plugin root is probably the wrong directory, and reading it would take minutes. */
+/**
+ * The maximum number of files in a lock. If there are more, a plugin root is probably the wrong directory, and reading it would take
+ * minutes.
+ */
 const filesMax = 50_000;
 
 /** What is wrong with one file or directory; the path is absolute. */
@@ -14,7 +18,7 @@ export type LockFinding = { readonly path: string; readonly message: string };
 export type FileSurvey = {
   /** Sorted by path. */
   readonly files: readonly LockedFile[];
-  /** Real path -> SHA-256 in hex. */
+  /** The SHA-256 in hex of each file, by real path. */
   readonly digests: ReadonlyMap<string, string>;
   /** Paths that leave their directory through a link, that everyone can write or that cannot be read. */
   readonly findings: readonly LockFinding[];
@@ -31,7 +35,7 @@ export function survey(
   surveyor.inspectLock(lockFile);
   for (const file of config.files) surveyor.takeIncluded(file);
   for (const { directory, root } of pluginPlaces) surveyor.takePlugin(directory, root);
-  // An entrypoint in node_modules is sealed, too.
+  // An entrypoint is sealed even if it is in node_modules.
   for (const { entrypoint } of manifests) surveyor.takeEntrypoint(entrypoint);
   return surveyor.survey();
 }
@@ -64,7 +68,10 @@ class Surveyor {
     if (this.#disk.kind(file) !== 'missing' && this.#isInside(file, this.#base)) this.#checkModes(file, file);
   }
 
-  /** A configuration file. It must lie in the directory of the main file or, if it is included from elsewhere, in its own. */
+  /**
+   * Adds a configuration file. With links resolved, it must be inside the directory of the main file or, if it is included from elsewhere,
+   * inside its own directory.
+   */
   takeIncluded(file: string): void {
     const home = isWithin(file, this.#base) ? this.#base : dirname(file);
     this.#checkModes(dirname(file), home);
@@ -80,7 +87,10 @@ class Surveyor {
     if (!this.#digests.has(file)) this.#takeFile(file);
   }
 
-  /** `above`: real paths of the parent directories; a link back to one of them is skipped. */
+  /**
+   * Adds the files of a directory, without node_modules. `above` are the real paths of the parent directories; a link back to one of them
+   * is skipped.
+   */
   #takeDirectory(directory: string, home: string, above: readonly string[]): void {
     const { realpath, list, kind } = this.#disk;
     try {
@@ -104,7 +114,7 @@ class Surveyor {
     }
   }
 
-  /** Bytes that were parsed already are not read again. */
+  /** Adds a file. If it was parsed, those bytes are hashed, and the file is not read again. */
   #takeFile(path: string): void {
     try {
       this.#checkModes(path, path);
@@ -130,7 +140,7 @@ class Surveyor {
     return false;
   }
 
-  /** Checks the modes of the path and of the directories above it, up to `home`. */
+  /** Checks the permissions of the path and of the directories above it, up to `home`. */
   #checkModes(path: string, home: string): void {
     try {
       const mode = this.#disk.mode(path);

@@ -42,7 +42,7 @@ function readToken(node: SourceNode, path: NodePath, reportAt: ReportAt): ApiTok
   };
 }
 
-// Date.parse reads 30 February as 2 March.
+// Whether the day exists: Date.parse reads 30 February as 2 March.
 function isRealTime(text: string, ms: number): boolean {
   if (Number.isNaN(ms)) return false;
   const [year, month, day] = text.slice(0, 10).split('-').map(Number);

@@ -1,4 +1,5 @@
-// The building blocks of the JSON Schemas. Every field has a text for messages and a description for editors.
+// The building blocks of the JSON Schemas for configuration files and manifests. Every field has a text for messages and a description for
+// editors.
 import { type Properties, type Schema, Type } from '../../runtime/schema-type.ts';
 import { durationPattern, listenPattern, sizePattern } from '../quantity.ts';
 

@@ -1,4 +1,4 @@
-// Reads the `pipelines` section: definitions from the checked tree, with a check of what the schema cannot express.
+// Reads the `pipelines` section. The schema has checked its shape; what a schema cannot express is checked here.
 
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
@@ -45,7 +45,9 @@ export function readPipelines(
   return pipelines;
 }
 
-/** Null without a name. The schema has already reported wrong shapes; such a definition is never used. */
+/**
+ * Reads a definition; null if it has no name. It may have a wrong shape, which the schema has reported: then the definition is never used.
+ */
 function readPipeline(
   value: { readonly [key: string]: unknown },
   around: StepContext,

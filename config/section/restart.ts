@@ -2,15 +2,15 @@
 import type { SettingName } from '../config.ts';
 
 export type RestartSetting = {
-  /** The key in a file. */
+  /** The key in a configuration file. */
   readonly key: string;
-  /** Its name in `Config`. */
+  /** The name of the setting in `Config`. */
   readonly setting: SettingName;
   /** True: only adding or removing the key needs a restart; a changed value is live. */
   readonly isSwitch?: true;
 };
 
-/** In the order of the schema. */
+/** All these settings, in the order of the schema. */
 export const restartSettings: readonly RestartSetting[] = [
   { key: 'service.max_workers', setting: 'service.workersMax' },
   // Plugin hosts keep the environment that they were started with.

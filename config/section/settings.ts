@@ -111,7 +111,7 @@ const apiToken = field.closedMap(
 );
 
 const pem = 'the path of a PEM file';
-/** Keys of a listener. */
+/** The keys that both listeners have. */
 const protection = {
   tls: field.closedMap(
     {

@@ -5,10 +5,10 @@ import type { EventTemplate, WebhookEndpoint } from '../config.ts';
 import { parseText } from '../pipeline/template.ts';
 import { itemsOf, type NodePath, nodeAt, type SourceNode, textOf, textsOf } from '../source/tree.ts';
 
-/** Limits for the number of headers of an endpoint, and for the characters of a header's value. */
+/** The maximum number of headers that an endpoint can copy into events, and the maximum length of each header's value. */
 export const eventHeadersMax = 16;
 export const eventHeaderCharsMax = 256;
-/** The valid types of a delivery's event. */
+/** Matches the valid types of a delivery's event. */
 export const eventTypeShape = /^[A-Za-z0-9._-]{1,128}$/;
 export const eventTypeExpected = '1 to 128 letters, digits, ".", "_" and "-"';
 
@@ -16,7 +16,7 @@ export const eventTypeExpected = '1 to 128 letters, digits, ".", "_" and "-"';
 const secretHeaders = ['authorization', 'proxy-authorization', 'cookie'];
 const roots = ['headers', 'payload'] as const;
 
-/** Checks `headers` and `event` of one endpoint; `signatureHeader` is that of its scheme. */
+/** Checks `headers` and `event` of one endpoint. `signatureHeader` is the name of the header with its signature. */
 export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: string, reportAt: ReportAt): void {
   checkHeaderNames(item, path, signatureHeader, reportAt);
   const text = textOf(nodeAt(item, 'event'));

@@ -1,15 +1,15 @@
-// Parses YAML into a tree whose keys and values know their location. The only file that uses the yaml library.
+// Parses YAML into a source tree, whose keys and values know their location in the file. No other file uses the yaml library.
 import { isAlias, isMap, isNode, isScalar, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
 import type { ConfigProblem } from '../check/problem.ts';
 import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceLocation, SourceNode } from './tree.ts';
 
 const depthMax = 64;
-// A few bytes of aliases can expand to any number of nodes.
+// The maximum number of nodes of a document. A few bytes of aliases could expand to any number.
 const nodesMax = 200_000;
 
 export type ParsedDocument = { readonly root: SourceNode | null; readonly problems: readonly ConfigProblem[] };
 
-/** Returns a tree or problems for any bytes; never throws. An empty file has no root. */
+/** Parses a file. Returns a source tree or problems for any bytes, and never throws. An empty file has no root. */
 export function parseTree(file: string, bytes: Uint8Array): ParsedDocument {
   const start: SourceLocation = { file, line: 1, column: 1 };
   const refuse = (message: string): ParsedDocument => ({
@@ -52,7 +52,7 @@ function convert(file: string, text: string): ParsedDocument {
   return { root, problems };
 }
 
-/** The first problem of each line: others on the same line are usually consequences. */
+/** The first syntax error of each line, as a problem: others on the same line are usually its consequences. */
 function syntaxProblems(
   errors: readonly YAMLError[],
   placeAt: (offset: number) => SourceLocation,
@@ -157,7 +157,7 @@ function scalarValue(value: unknown, source: string): ScalarNode['value'] {
 
 const core = new Schema({ schema: 'core' });
 
-/** The value of this text as an unquoted scalar in YAML. */
+/** The value that this text has as an unquoted scalar in YAML. */
 export function typedScalar(text: string): ScalarNode['value'] {
   for (const tag of core.tags) {
     if (!('test' in tag) || tag.default !== true || !tag.test?.test(text)) continue;

@@ -31,7 +31,7 @@ type ClosureReading = {
   readonly report: Report;
   readonly files: string[];
   readonly documents: MapNode[];
-  /** Real path -> where a file first included it. */
+  /** Where each file was first included, by its real path. */
   readonly named: Map<string, SourceLocation>;
 };
 

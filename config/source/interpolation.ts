@@ -1,4 +1,5 @@
-// Replaces `${NAME}` and `${NAME:-default}` in scalars after parsing: a variable can change a value, never the structure. Refuses numbers that would lose digits.
+// Replaces `${NAME}` and `${NAME:-default}` in scalars. This happens after parsing, so a variable can change a value, but never the
+// structure. Refuses numbers that would lose digits.
 import type { Report } from '../check/problem.ts';
 import { typedScalar } from './document.ts';
 import type { MapEntry, NodePath, ScalarNode, SourceNode } from './tree.ts';
@@ -34,7 +35,7 @@ export function interpolate(text: string, env: Environment): { text: string; pro
   return { text: replaced, problems };
 }
 
-/** The tree with every scalar interpolated. Keys stay as they are. */
+/** The source tree with every scalar interpolated. Keys stay as they are. */
 export function interpolateTree(node: SourceNode, env: Environment, report: Report, path: NodePath = []): SourceNode {
   if (node.kind === 'scalar') return interpolateScalar(node, env, report, path);
   if (node.kind === 'list') {
@@ -61,7 +62,9 @@ function interpolateScalar(node: ScalarNode, env: Environment, report: Report, p
 }
 
 const rounded = 'has more digits than a number can hold; put it in quotes';
-/** Integers, which are often ids and must not be rounded. Numbers with a point or an exponent are quantities, which may be rounded. */
+/**
+ * Matches integers, which are often ids and must not be rounded. Numbers with a point or an exponent are quantities, which may be rounded.
+ */
 const allDigits = /^[-+]?(\d+|0x[\da-f]+|0o[0-7]+)$/i;
 
 /** Whether reading the text as a number changed its digits. */

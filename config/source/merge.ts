@@ -1,4 +1,4 @@
-// Merges the trees of several files: maps merge deeply, lists are concatenated, two different scalars are a conflict.
+// Merges the source trees of several files: maps merge deeply, lists are concatenated, two different scalars are a conflict.
 import { formatPlace, type Report } from '../check/problem.ts';
 import {
   describeKind,
@@ -10,7 +10,7 @@ import {
   type SourceNode,
 } from './tree.ts';
 
-/** The merged tree. On a conflict the earlier value stays. Messages do not show values, which can be secrets. */
+/** The merged source tree. On a conflict the earlier value stays. Messages do not show values, which can be secrets. */
 export function mergeTrees(first: SourceNode, second: SourceNode, report: Report, path: NodePath = []): SourceNode {
   // A key without a value is unset.
   if (isEmptyNode(second)) return first;
