@@ -21,11 +21,11 @@ const words: ReadonlySet<string> = new Set([
   'session',
 ]);
 
-/** Whether a word of the key names a secret: one of `words` or its plural, in any letter case. */
+/** Whether a word of the key names a secret: one of `words`, in singular or plural, in any letter case. */
 export function isSecretKey(key: string): boolean {
   for (const segment of key.split(/[^\p{L}]+/u)) {
     if (isWord(segment)) return true;
-    // `apiKey`, `APIKey`, `keyID`
+    // Capital letters separate words, too: `apiKey`, `APIKey`, `keyID`.
     for (const piece of segment.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u)) {
       if (isWord(piece)) return true;
     }
@@ -38,7 +38,7 @@ function isWord(text: string): boolean {
   return words.has(word) || (word.endsWith('s') && words.has(word.slice(0, -1)));
 }
 
-/** The value with everything under keys that name a secret replaced, at any depth. */
+/** The value in which everything under a key that names a secret is replaced, at any depth. */
 export function redact(value: Json): Json {
   if (Array.isArray(value)) return value.map(redact);
   if (typeof value !== 'object' || value === null) return value;
@@ -46,7 +46,7 @@ export function redact(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, isSecretKey(key) ? redacted : redact(inner)]));
 }
 
-/** The document of `GET /config/view`. It shows the concurrency of commands that allow more than 1. */
+/** The document of `GET /config/view`. For a plugin, `concurrency` lists the commands that allow more than 1. */
 export function viewOf({ service, api, plugins, disabledPlugins, pipelines }: Config): JsonObject {
   type Shown = { readonly config: JsonObject; readonly concurrency?: { readonly [command: string]: number } };
   const shown = (enabled: boolean) => (plugin: readonly [string, Shown]) => {

@@ -1,5 +1,5 @@
-// Decides whether a request reaches its handler. Refusals come in a fixed order: 503, 401, 403, 404, 405, and once the body has
-// arrived 413, 415, 400.
+// Decides whether a request reaches its handler. Refusals come in a fixed order: 503, 401, 400 for a malformed path, 403, 404, 405, and for
+// the body 413, 415, 400.
 
 import type { Config } from '../config/config.ts';
 import type { VaultCalls } from '../service/vault-client.ts';
@@ -17,31 +17,31 @@ export type Admitted = {
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
   /**
-   * Null if the path has the method. Otherwise the 405 to answer once the names in the path are found; then `route` is another route of
-   * the path.
+   * Null if the path has a route for the method. Otherwise the 405 with which to answer after the names in the path have been looked up;
+   * `route` is then a route of the path for another method.
    */
   readonly wrongMethod: HttpProblem | null;
 };
 export type Refused = {
   readonly kind: 'refused';
   readonly problem: HttpProblem;
-  /** Null: the caller is unknown, or was not authenticated. */
+  /** The caller; null if it is unknown, or if the request was refused before it was authenticated. */
   readonly caller: Caller | null;
 };
 export type Admission = Admitted | Refused;
 
 export type AdmissionRequest = {
   readonly match: Match;
-  /** Lower case. */
+  /** The method, in lower case. */
   readonly method: string;
   readonly authorization: string | undefined;
   readonly config: Config;
   readonly isStopping: boolean;
-  /** The vault, for its own paths; undefined for all others. */
+  /** The vault, for requests to its paths; undefined for all others. */
   readonly vault: Pick<VaultCalls, 'adminDigest'> | undefined;
 };
 
-/** Makes all checks that precede the lookup of the names in the path. */
+/** Makes all checks that precede the lookup of the names in the path (`find` of the route). */
 export function admit(request: AdmissionRequest, authenticate: Authenticate): Admission {
   const { match, method } = request;
   const isReading = method === 'get' || method === 'head';
@@ -84,7 +84,7 @@ function identify({ vault, config, authorization }: AdmissionRequest, authentica
   return vault ? authenticateAdmin(authorization, vault.adminDigest!) : authenticate(config, authorization);
 }
 
-/** The caller lacks all of these scopes. */
+/** The refusal of a caller that has none of these scopes. */
 export function forbidden(anyOf: readonly string[]): HttpProblem {
   return problem('forbidden', `this needs ${scopesText(anyOf)}`);
 }
@@ -94,12 +94,12 @@ function routeOf(place: RoutesAtPath, method: string): Route | undefined {
   return method === 'post' ? place.routes.POST : undefined;
 }
 
-/** Lists what is wrong with a value; empty if it fits the schema. */
+/** A check of a JSON body, which lists what is wrong with the value; the list is empty if the value fits. */
 export type BodyCheck = (value: unknown) => readonly ProblemItem[];
 
 export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | HttpProblem;
 
-/** The body as a value that fits its schema; otherwise 415 or 400. */
+/** Reads a body as a value that fits the route's schema; otherwise 415 or 400. */
 export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };
   const reading = readJsonBody(headerOf(head, 'content-type'), bytes);
@@ -108,7 +108,7 @@ export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck)
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : { kind: 'body', value: reading.value };
 }
 
-/** The bytes of a batch, or 415. The handler parses them. */
+/** Returns the bytes of a batch, or 415. The handler parses them. */
 export function readBatchBody(head: RequestHead, bytes: Uint8Array): BodyReading {
   const type = headerOf(head, 'content-type');
   if (mayBeJson(type) || isNdjson(type)) return { kind: 'body', value: bytes };

@@ -8,7 +8,7 @@ export type Headers = readonly (readonly [name: string, value: string])[];
 export type Answer =
   /** A body of bytes is JSON that is already encoded. */
   | { readonly kind: 'json'; readonly status: number; readonly body: string | Uint8Array; readonly headers?: Headers }
-  /** 304. */
+  /** The answer 304: the copy that the caller has is still valid. */
   | { readonly kind: 'unchanged'; readonly headers: Headers }
   | {
       readonly kind: 'stream';
@@ -17,7 +17,7 @@ export type Answer =
       /** Default: JSON. */
       readonly contentType?: string;
       readonly headers?: Headers;
-      /** Not called for HEAD. */
+      /** Begins to write the body to `sink`. Not called for HEAD. */
       open(sink: AnswerSink): void;
     }
   | HttpProblem;
@@ -26,7 +26,7 @@ export function json(status: number, body: string): Answer {
   return { kind: 'json', status, body };
 }
 
-/** For small answers: encodes all parts at once, on this thread. */
+/** Encodes all parts at once, on this thread. For small answers only. */
 export function smallAnswer(parts: Iterable<JsonPart>, status = 200): Answer {
   return json(status, [...jsonChunks(parts)].join(''));
 }

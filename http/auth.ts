@@ -4,12 +4,12 @@ import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
 
 export type Caller = {
-  /** The name of its token; null if the token has no name. */
+  /** The name of the caller's token; null if the token has no name. */
   readonly name: string | null;
-  /** The `submitted_by` of its jobs. */
+  /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** SHA-256 of its token, which identifies tokens without a name. */
+  /** The SHA-256 of the caller's token, which identifies tokens without a name. */
   readonly tokenDigest: string;
   /** When the token expires; null: never. */
   readonly expiresAtMs: number | null;
@@ -22,7 +22,7 @@ export function may(caller: Caller, anyOf: readonly ApiScope[]): boolean {
   return false;
 }
 
-/** The scopes that give access to a route, for messages. */
+/** The scopes that give access to a route, in words for messages. */
 export function scopesText(anyOf: readonly string[]): string {
   const scopes = [...new Set([...anyOf, '*'])];
   return `${scopes.length === 1 ? 'the scope' : 'one of the scopes'} ${scopes.join(', ')}`;
@@ -35,7 +35,7 @@ const implied: { readonly [scope: string]: ApiScope } = {
   'system:rw': 'system:ro',
 };
 
-/** The caller with this Authorization header; undefined: the token is unknown or expired. */
+/** The caller with this Authorization header; undefined if the token is missing, unknown or expired. */
 export type Authenticate = (config: Config, authorization: string | undefined) => Caller | undefined;
 
 type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };
@@ -85,7 +85,7 @@ function index(config: Config): Map<string, KnownToken> {
   return entries;
 }
 
-/** The digest as a string of 32 characters. Node before 20.12 has only the slower way. */
+/** The SHA-256 of a text, as a string of 32 characters. Node before 20.12 has no `crypto.hash`, only the slower `createHash`. */
 export const sha256: (text: string) => string =
   typeof crypto.hash === 'function'
     ? text => crypto.hash('sha256', text, 'binary')
@@ -93,7 +93,7 @@ export const sha256: (text: string) => string =
 
 const scheme = 'bearer ';
 
-/** The credentials of `Bearer <token>`, the scheme in any letter case; undefined for anything else. */
+/** The token in `Bearer <token>`, with the scheme in any letter case; undefined if the header has another form. */
 export function bearerToken(authorization: string): string | undefined {
   if (authorization.length <= scheme.length) return undefined;
   if (!authorization.startsWith('Bearer ') && authorization.slice(0, scheme.length).toLowerCase() !== scheme) {

@@ -1,5 +1,5 @@
-// The payloads of a batch: JSON ({"payloads": [...]}) or NDJSON (one payload a line). They are found, parsed, checked and packed one by
-// one, in slices of a few milliseconds, so that other requests are answered in between. All batches share these slices.
+// Reads the payloads of a batch: JSON (`{"payloads": [...]}`) or NDJSON (one payload a line). They are found, parsed, checked and packed
+// one by one, in slices of a millisecond, so that other requests are answered in between. All batches share these slices.
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { canonicalText, isObject } from '../runtime/json-value.ts';
@@ -11,30 +11,30 @@ import { readJson } from './json.ts';
 import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from './problem.ts';
 
 export const batchPayloadsMax = 10_000;
-/** Errors in one answer; reading stops there. */
+/** The maximum number of errors in one answer. Reading stops when there are so many. */
 export const batchErrorsMax = 100;
 const hashBytes = 16;
 
 export type BatchCheck = {
-  /** The largest payload, in bytes of JSON. */
+  /** The maximum size of a payload, in bytes of JSON. */
   readonly payloadBytesMax: number;
   /** What is wrong with a payload; its pointers lead into the payload. */
   readonly check: (payload: object) => readonly ProblemItem[];
   /** Whether the hash of all payloads is needed. */
   readonly isHashed: boolean;
-  /** Whether the caller has disconnected, or its body was refused: then the rest need not be read. */
+  /** Whether the caller has disconnected or its body was refused. Then the remaining payloads need not be read. */
   readonly isGone: () => boolean;
 };
 
 export type PayloadBatch = {
   readonly kind: 'batch';
-  /** Packed. */
+  /** The packed payloads. */
   readonly payloads: StoredList;
-  /** Of the values of all payloads in their order, whatever the form of the body; empty unless asked for. */
+  /** The hash of all payloads' values in their order, which is the same for JSON and NDJSON. Empty unless `isHashed`. */
   readonly hash: Uint8Array;
 };
 
-/** The time of all batches together before other requests are handled. */
+/** How long all batches together are worked on before other requests are handled. */
 const batchMsMax = 1;
 const slices = new Slices(() => undefined, batchMsMax);
 
@@ -43,7 +43,7 @@ export function inSlices<T>(work: Sliced<T>): Promise<T> {
   return slices.share().run(work);
 }
 
-/** Reads all payloads, or says what is wrong. `bytes` must stay valid until then. */
+/** Reads all payloads, or says what is wrong. `bytes` must stay valid until the promise has settled. */
 export async function readBatch(
   contentType: string | undefined,
   bytes: Buffer,
@@ -59,7 +59,7 @@ export async function readBatch(
   }
 }
 
-/** The body as a whole is refused. */
+/** Thrown if the body as a whole is refused, rather than single payloads. */
 class BatchFault extends Error {
   readonly problemCode: ProblemCode;
   constructor(problemCode: ProblemCode, message: string) {
@@ -95,7 +95,7 @@ class Reading {
     this.#hash = how.isHashed ? createHash('sha256') : null;
   }
 
-  /** One payload a line; empty lines are skipped. */
+  /** Reads NDJSON: one payload a line. Blank lines are skipped. */
   *lines(): Sliced<PayloadBatch | HttpProblem> {
     const bytes = this.#bytes;
     while (this.#at < bytes.length && !this.#isEnough) {
@@ -110,7 +110,7 @@ class Reading {
     return this.#end();
   }
 
-  /** `{"payloads": [ … ]}` */
+  /** Reads JSON of the form `{"payloads": [ … ]}`. */
   *document(): Sliced<PayloadBatch | HttpProblem> {
     this.#expect(objectStart);
     if (this.#peek() === objectEnd)
@@ -195,7 +195,7 @@ class Reading {
     return { kind: 'batch', payloads: this.#payloads.list(), hash };
   }
 
-  /** The next byte that is no space; undefined: there is none. */
+  /** Skips space. Returns the next byte, or undefined at the end. */
   #peek(): number | undefined {
     this.#skipSpace(this.#bytes.length);
     return this.#bytes[this.#at];
@@ -229,7 +229,10 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0d || byte === newline;
 }
 
-/** The end of the value that starts here: the comma or bracket behind it. Right for every valid value. */
+/**
+ * Finds where the value that starts here ends: at the comma or bracket behind it. For an invalid value the end may be wrong, but then
+ * parsing fails.
+ */
 function valueEnd(bytes: Buffer, start: number): number {
   let depth = 0;
   let end = start;
@@ -245,7 +248,7 @@ function valueEnd(bytes: Buffer, start: number): number {
   return Math.min(end, bytes.length);
 }
 
-/** The end of the string that starts here, behind its closing quote. */
+/** Finds the end of the string that starts here: the position behind its closing quote. */
 function stringEnd(bytes: Buffer, start: number): number {
   for (let end = bytes.indexOf(quote, start + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
     let before = end;

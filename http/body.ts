@@ -3,16 +3,16 @@
 const firstBytes = 4096;
 
 /**
- * The limit for all bodies together that are arriving on one listener. Batches have a limit of their own, of the same size, from their
- * arrival until they are read. Beyond a limit the oldest body is refused, so slow senders can neither exhaust memory nor block other
- * callers. A single body may exceed it.
+ * The limit for all bodies together that are arriving on one listener. Batches have another limit of the same size, which counts them from
+ * their arrival until they have been read. Beyond a limit the oldest body is refused, so slow senders can neither exhaust memory nor block
+ * other callers. A single body may exceed the limit.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 
-/** The memory that bodies hold together. */
+/** The memory that several bodies hold together. */
 export class BodyRoom {
   #heldBytes = 0;
-  /** Oldest first. */
+  /** The bodies that hold memory, oldest first. */
   readonly #bodies = new Set<RequestBody>();
 
   /** Reserves memory for a body. If the total is too large, older bodies are refused. */
@@ -71,7 +71,7 @@ export class RequestBody {
     this.#onGivenWay();
   }
 
-  // The buffer doubles. A list of chunks would cost an object for each byte of a body that arrives byte by byte.
+  // The buffer doubles as it grows. A list of chunks would cost an object for each byte of a body that arrives byte by byte.
   #grow(length: number): void {
     const held = this.#buffer?.length ?? 0;
     const size = Math.min(Math.max(length, firstBytes, 2 * held), Math.max(this.#bytesMax, length));

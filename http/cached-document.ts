@@ -7,7 +7,7 @@ type CachedDocument = { readonly bytes: Uint8Array; readonly etag: string; reado
 
 const documentsOf = perConfig(() => new Map<string, CachedDocument>());
 
-/** Answers with the document of this name. `make` is called once per configuration. */
+/** Answers with the document of this name. `make` is called once per configuration and name. */
 export function answerDocument(call: Pick<HttpCall, 'config' | 'header'>, name: string, make: () => unknown): Answer {
   const documents = documentsOf(call.config);
   let document = documents.get(name);
@@ -24,7 +24,7 @@ export function answerDocument(call: Pick<HttpCall, 'config' | 'header'>, name: 
 function cachedDocument(value: unknown): CachedDocument {
   const bytes = Buffer.from(JSON.stringify(value));
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
-  // no-cache: clients may store it and must revalidate it, because a reload can change it.
+  // `no-cache`: clients may store the document but must revalidate it, because a reload can change it.
   return {
     bytes,
     etag,
@@ -35,7 +35,7 @@ function cachedDocument(value: unknown): CachedDocument {
   };
 }
 
-/** If-None-Match compares weakly (RFC 9110, 13.1.2). */
+/** Whether If-None-Match names this ETag. The comparison is weak (RFC 9110, 13.1.2): a prefix `W/` does not matter. */
 function matches(known: string, etag: string): boolean {
   if (known.trim() === '*') return true;
   const tags: readonly string[] = known.match(/"[^"]*"/g) ?? [];

@@ -18,7 +18,7 @@ import type { RouteTable } from './route-table.ts';
 import type { ResponseTarget } from './transport/transport.ts';
 import { vaultOpOf } from './vault-admission.ts';
 
-/** Shared by all requests of a listener. */
+/** What all requests of a listener share. */
 export type Shared = {
   readonly engine: Engine;
   readonly log: ServerLog;
@@ -27,7 +27,7 @@ export type Shared = {
   readonly batchRoom: BodyRoom;
   /** Whether the server accepts chunked bodies. */
   readonly takesChunks: boolean;
-  /** The routes under the configuration in force; called for every request. */
+  /** Returns the routes under this configuration. Called for every request. */
   table(config: Config): RouteTable;
   nowMs(): number;
   nextRequestId(): string;
@@ -35,20 +35,20 @@ export type Shared = {
 
 type Reply = Answer | Promise<Answer> | undefined;
 
-/** Every method that a server or stream calls catches exceptions: an uncaught one would end the process. */
+/** One request and its answer. Every method that a server or stream calls catches exceptions: an uncaught one would end the process. */
 export class Exchange implements HttpCall, AnswerSink {
   readonly #shared: Shared;
   readonly #res: ResponseTarget;
   #head!: RequestHead;
   #table!: RouteTable;
   #route: Route | null = null;
-  /** The pattern that matches the path; null: none. */
+  /** The path of the route that matches, with parameters in braces; null if none matches. */
   #pattern: string | null = null;
-  /** Null: the path does not belong to the vault. */
+  /** The operation by which the vault's audit trail names this call; null if the path does not belong to the vault. */
   #vaultOp: string | null = null;
   #arriving: RequestBody | null = null;
   #state: 'open' | 'streaming' | 'over' = 'open';
-  /** Whether the answer is decided: then the rest of the body is ignored. */
+  /** Whether the answer is decided. Then the rest of the body is ignored. */
   #isDecided = false;
   #forget: (() => void) | null = null;
   #resume: (() => void) | null = null;
@@ -115,7 +115,8 @@ export class Exchange implements HttpCall, AnswerSink {
     return caller !== undefined && may(caller, access.anyOf) ? caller : undefined;
   }
 
-  // In order: admission, lookup of the names in the path, body, query, handler. Undefined: the body has to arrive first.
+  // The steps of a request, in order: admission, lookup of the names in the path, body, query, handler. A step returns undefined if the
+  // body has to arrive first.
 
   #admit(): Reply {
     const head = this.#head;
@@ -161,7 +162,10 @@ export class Exchange implements HttpCall, AnswerSink {
     return undefined;
   }
 
-  /** A body that arrives in one chunk is parsed in place; further chunks are collected. */
+  /**
+   * Takes a chunk of the body. A body that arrives in one chunk is parsed in place; other bodies, and those of batches, are collected
+   * first.
+   */
   #arrived(route: Route, bytes: Uint8Array, isLast: boolean, limit: BodyLimit): Reply {
     if (isLast && this.#arriving === null && !route.batch) {
       return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);
@@ -176,7 +180,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return reply;
   }
 
-  /** Refuses this body. The answer waits for the next turn of the loop, because another connection is being read now. */
+  /** Refuses this body. The answer is sent in the next round of the event loop, because another connection is being read now. */
   #giveWay(): void {
     this.#isDecided = true;
     const detail = `the bodies that are arriving exceed ${bodiesBytesMax} bytes together, and this one is the oldest; send it again`;
@@ -221,7 +225,10 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /** A refused vault call is answered once its refusal is in the audit trail. */
+  /**
+   * Puts the refusal of a vault call into the audit trail before it is answered. Calls without the admin token are only counted, and calls
+   * that get 503 are not recorded.
+   */
   #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
     if (problemStatus(refusal) === 503) return refusal;
@@ -243,14 +250,14 @@ export class Exchange implements HttpCall, AnswerSink {
     return problem('length_required', detail);
   }
 
-  /** Closes the connection: a proxy in front of us may take the bytes that follow for part of this body. */
+  /** Answers and closes the connection, because a proxy in front of us may take the bytes that follow for part of this body. */
   #refuseFraming(refusal: HttpProblem): void {
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
     this.#finish(status);
   }
 
-  // Answering. Once the exchange is over, nothing below uses the response.
+  // Answering. Once the exchange is over, no method below uses the response.
 
   #answer(answer: Answer): void {
     if (this.#state !== 'open') return;

@@ -1,4 +1,4 @@
-// The head of a request: copied while the server offers it, with a check of its framing.
+// The head of a request: copies it while the server offers it, and checks its framing.
 
 /** A request head as the server offers it, valid until the handler returns. Method and header names are in lower case. */
 export interface RequestSource {
@@ -9,21 +9,21 @@ export interface RequestSource {
 }
 
 export type RequestHead = {
-  /** Lower case. */
+  /** The method, in lower case. */
   readonly method: string;
-  /** As sent, with percent-escapes. */
+  /** The path as it was sent, with percent-escapes. */
   readonly path: string;
   readonly query: string;
-  /** Lower-case name, value, name, value … */
+  /** The headers as one list: name (in lower case), value, name, value … */
   readonly headers: readonly string[];
-  /** Null: the body is chunked. */
+  /** The length of the body; null if the body is chunked. */
   readonly contentLength: number | null;
   /** `doubtful`: another parser could find a different end of the request. */
   readonly framing: 'sound' | 'doubtful';
   readonly authorization: string | undefined;
 };
 
-// One callback for all requests, so that none allocates a closure.
+// One callback serves all requests, so that no request allocates a closure.
 let headers: string[] = [];
 function visit(name: string, value: string): void {
   headers.push(name, value);
@@ -76,7 +76,7 @@ export function readHead(source: RequestSource): RequestHead {
 
 const decimal = /^\d{1,15}$/;
 
-/** The first header of this (lower-case) name. */
+/** The value of the first header of this (lower-case) name. */
 export function headerOf(head: RequestHead, name: string): string | undefined {
   for (let i = 0; i < head.headers.length; i += 2) if (head.headers[i] === name) return head.headers[i + 1];
   return undefined;
@@ -108,7 +108,7 @@ export function mayBeJson(type: string | undefined): boolean {
 
 export const ndjsonType = 'application/x-ndjson';
 
-/** One JSON value a line. */
+/** Whether a body of this Content-Type is NDJSON: one JSON value a line. */
 export function isNdjson(type: string | undefined): boolean {
   return type !== undefined && /^application\/x-ndjson *(?:;|$)/i.test(type);
 }

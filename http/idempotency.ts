@@ -10,14 +10,14 @@ export const idempotencyKeyCharsMax = 255;
 const header = 'idempotency-key';
 const hashBytes = 16;
 
-/** Null: the call has no key. */
+/** The idempotency key of a call, with the hash of its request; null if the call has none. */
 export function idempotencyOf(call: HttpCall, method: string, path: string): IdempotencyKey | HttpProblem | null {
   const keyFor = idempotencyKeyOf(call);
   if (keyFor === null || isProblem(keyFor)) return keyFor;
   return keyFor(method, path, call.body === undefined ? [] : [call.body]);
 }
 
-/** Makes the key of a request with this content. Null: the call has no key. */
+/** Returns a function that makes the key for a request of this content; null if the call has no `Idempotency-Key`. */
 export function idempotencyKeyOf(
   call: HttpCall,
 ): ((method: string, path: string, content: unknown) => IdempotencyKey) | HttpProblem | null {
@@ -37,7 +37,7 @@ export function idempotencyKeyOf(
 
 const anyDelivery = hash(['delivery']);
 
-/** Deliveries to an endpoint are the same if their ids are; the body does not count. */
+/** The key of a delivery. Two deliveries to an endpoint are the same if their ids are; their bodies do not count. */
 export function deliveryKeyOf(endpoint: string, id: string): IdempotencyKey {
   return { key: hash(['delivery', endpoint, id]), request: anyDelivery };
 }

@@ -1,8 +1,8 @@
 // A strict reader of JSON bodies. It refuses documents that JSON.parse accepts and other parsers read differently.
 //
 // JSON.parse takes 500 KB of nested brackets, keeps the last of two equal keys, accepts `__proto__` and half surrogate pairs, and rounds
-// integers beyond ±(2^53 − 1). A valid body costs one pass over its text and one over its value. Only a refused body is parsed again,
-// by this file, to find its fault.
+// integers beyond ±(2^53 − 1). A valid body costs one pass over its text and one over its value. Only a body with numbers beyond that limit
+// is parsed a second time; a refused one is parsed again by `firstFault`, to find its fault.
 import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
@@ -13,13 +13,13 @@ export const jsonDepthMax = 64;
 
 export type JsonReading =
   | { readonly kind: 'value'; readonly value: Json }
-  /** `pointer` leads to a value that is refused although it is valid JSON. */
+  /** `pointer` leads to a value that is valid JSON and refused all the same. */
   | { readonly kind: 'refused'; readonly message: string; readonly pointer?: string };
 
-/** Integers that a double cannot hold exactly: refuse the document, or read them as strings. */
+/** How to treat integers that a double cannot hold exactly: refuse the document, or read them as strings. */
 export type BigIntegers = 'refuse' | 'text';
 
-/** The value of a document, or why it is refused, with the offset in bytes. Never throws. */
+/** Reads a document: its value, or why it is refused, with the offset in bytes. Never throws. */
 export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse'): JsonReading {
   if (!isUtf8(bytes)) return { kind: 'refused', message: 'the body is not valid UTF-8' };
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
@@ -41,7 +41,7 @@ export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse')
   return refusal(text, firstFault(text, bigIntegers));
 }
 
-/** The value of a body; otherwise 415 or 400. `errors` has the pointer of a refused value. */
+/** Reads a body: its value, or 415 or 400. If a single value is refused, `errors` has its pointer. */
 export function readJsonBody(
   contentType: string | undefined,
   bytes: Uint8Array,
@@ -58,7 +58,7 @@ export function readJsonBody(
 }
 
 class JsonFault extends Error {
-  /** In UTF-16 units. */
+  /** The offset of the fault in the text, in UTF-16 units. */
   readonly at: number;
   readonly pointer: string | undefined;
   constructor(message: string, at: number, pointer?: string) {
@@ -100,7 +100,7 @@ function stringEnd(text: string, start: number): number {
 }
 
 type Content = {
-  /** Fewer than in the text if an object has a key twice. */
+  /** The number of keys in the value: fewer than in the text if an object has a key twice. */
   keys: number;
   /** Whether the document has `__proto__` as a key, half of a surrogate pair, or a number that is too large. */
   isRefused: boolean;
@@ -130,7 +130,7 @@ function inspect(value: unknown, content: Content): void {
   }
 }
 
-/** The first fault of a refused document whose nesting is within the limit. */
+/** Parses a refused document whose nesting is within the limit, to find its first fault. */
 function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
   const path: (string | number)[] = [];
   let at = 0;
@@ -162,7 +162,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
     take(space);
   }
 
-  /** `keys`: those of the object so far; null for an array. */
+  /** `keys` are the keys that the object has had so far; null for an array. */
   function takeMembers(open: string, close: string, keys: Set<string> | null): void {
     takeMark(open);
     for (let index = 0; index > 0 || text[at] !== close; index++) {
@@ -200,7 +200,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
       }
     }
     const value: string = JSON.parse(text.slice(start, ++at));
-    // UTF-8 cannot encode half of a surrogate pair: the store would hold another character.
+    // UTF-8 cannot encode half of a surrogate pair: the store would hold another character in its place.
     if (!value.isWellFormed()) throw new JsonFault('half of a surrogate pair in a string', start);
     return value;
   }
@@ -230,6 +230,6 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
 const space = /[ \t\r\n]*/y;
 const word = /true|false|null/y;
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** All but quotes, backslashes and control characters. */
+/** Matches all characters but quotes, backslashes and control characters. */
 const plain = /[ !#-[\]-\uffff]*/y;
 const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;

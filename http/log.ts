@@ -3,7 +3,7 @@
 /** One request. Its status is null if the caller disconnected before it was answered. */
 export type RequestLine = {
   readonly method: string;
-  /** The pattern, never the path as sent; null: no route matched. */
+  /** The route's path with parameters in braces, never the path as it was sent; null if no route matched. */
   readonly route: string | null;
   readonly status: number | null;
   readonly durationUs: number;
@@ -17,6 +17,6 @@ export interface ServerLog {
   request(line: RequestLine): void;
   /** Called when the answer was 401 or 403. */
   refused(line: Omit<RequestLine, 'durationUs'>): void;
-  /** A bug: the caller was answered 500, or its connection was closed. */
+  /** Called for an unexpected error: the caller was answered 500 or 503, or the connection was closed. */
   fault(error: unknown, requestId: string): void;
 }

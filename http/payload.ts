@@ -11,10 +11,10 @@ import type { ProblemItem } from './problem.ts';
 
 const compile = makeSchemaCompiler();
 
-/** A message lists the known fields if there are at most this many. */
+/** The maximum number of known fields that a message lists; if there are more, it lists none. */
 const knownShown = 10;
 
-/** The check of a route's body, compiled on first use. */
+/** Makes the check of a route's body. The schema is compiled on first use. */
 export function makeBodyCheck(schema: object): BodyCheck {
   let check: SchemaCheck | null = null;
   return value => {
@@ -28,8 +28,8 @@ const checksOf = perConfig(() => ({ compile: makeSchemaCompiler(), bySchema: new
 const fits: readonly ProblemItem[] = [];
 
 /**
- * Checks a payload against the command's input schema. `base` is its pointer in the body. Schemas are compiled on first use, once per
- * configuration.
+ * Checks a payload against the input schema of its command or pipeline. `base` is the payload's pointer in the body. Schemas are compiled
+ * on first use, once per configuration.
  */
 export function checkPayload(
   config: Config,
@@ -48,7 +48,10 @@ export function checkPayload(
   return mismatches.length === 0 ? fits : mismatches.map(mismatch => itemOf(mismatch, base));
 }
 
-/** All errors of a body with at most this many values are reported. In a larger body only the first is sought, to limit the cost. */
+/**
+ * If a body has at most this many values, up to `mismatchesMax` errors are reported. In a larger body only the first error is sought, to
+ * limit the cost.
+ */
 const valuesMax = 1_000;
 /** The maximum number of errors in one answer. */
 const mismatchesMax = 32;
@@ -77,7 +80,7 @@ function holdsAtMost(max: number, value: unknown): boolean {
   return true;
 }
 
-/** The pointer leads to the missing or unknown field, not to the object around it. */
+/** Describes a mismatch for the caller. The pointer leads to the missing or unknown field, not to the object around it. */
 function itemOf({ pointer, message, keyword, params, schema }: SchemaMismatch, base: string): ProblemItem {
   const at = base + pointer;
   switch (keyword) {

@@ -2,7 +2,7 @@
 
 type ProblemKind = { readonly status: number; readonly title: string; readonly retryAfterSeconds?: number };
 
-/** Every code of a refusal. Codes are stable: clients can branch on them. */
+/** Every code with which a request can be refused. Codes are stable: clients can branch on them. */
 export const problems = {
   malformed_request: { status: 400, title: 'Malformed request' },
   invalid_path: { status: 400, title: 'Invalid path' },
@@ -62,7 +62,7 @@ export const problems = {
 } as const satisfies { readonly [code: string]: ProblemKind };
 
 export type ProblemCode = keyof typeof problems;
-/** One of several errors; the pointer leads into the body, or into the payload with this index of a batch. */
+/** One of the errors of a request. `pointer` leads into the body or, for a batch, into the payload with the index `index`. */
 export type ProblemItem = { readonly index?: number; readonly pointer: string; readonly message: string };
 
 export type HttpProblem = {
@@ -97,7 +97,7 @@ export function problemStatus(of: HttpProblem): number {
   return problems[of.code].status;
 }
 
-/** The headers of the code, and those of this problem. */
+/** The headers of a refusal: its own, and those that its code and status require. */
 export function problemHeaders(of: HttpProblem): readonly (readonly [name: string, value: string])[] {
   const headers = [...(of.headers ?? [])];
   const kind: ProblemKind = problems[of.code];
@@ -108,7 +108,7 @@ export function problemHeaders(of: HttpProblem): readonly (readonly [name: strin
   return headers;
 }
 
-/** The body, `application/problem+json`. */
+/** The body of a refusal, of type `application/problem+json`. */
 export function writeProblem(of: HttpProblem, requestId: string): string {
   const { status, title } = problems[of.code];
   return JSON.stringify({

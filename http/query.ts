@@ -4,16 +4,16 @@ import { readCursor } from '../service/json/cursor.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import { type HttpProblem, problem } from './problem.ts';
 
-/** One parameter: its JSON Schema for the documents, and its parser. */
+/** One query parameter: its JSON Schema, which the OpenAPI documents show, and its parser. */
 export type Parameter<T> = {
   readonly schema: { readonly [keyword: string]: unknown };
   /** Completes the message of a refusal: "must be true or false". */
   readonly rule: string;
-  /** Undefined: the text breaks the rule. */
+  /** Parses the value; undefined if the text breaks the rule. */
   read(text: string): T | undefined;
 };
 export type Parameters = { readonly [name: string]: Parameter<unknown> };
-/** The query of a handler: a value for each given parameter. */
+/** The query as a handler gets it: a value for each given parameter. */
 export type QueryValues<P extends Parameters> = {
   readonly [N in keyof P]?: P[N] extends Parameter<infer T> ? T : never;
 };
@@ -51,14 +51,14 @@ export const jobIdText: Parameter<JobId> = {
   read: parseId,
 };
 
-/** A time in µs since the epoch. A time between two microseconds is rounded down, and half a microsecond is added. */
+/** A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5, so that rounding gives either of them. */
 export const instant: Parameter<number> = {
   schema: { type: 'string', format: 'date-time' },
   rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
   read: parseTimestamp,
 };
 
-/** The position where a list continues, from an earlier answer. */
+/** The position where a list continues: the `next_cursor` of an earlier answer. */
 export function cursor(list: string, bytes: number): Parameter<Buffer> {
   return {
     schema: { type: 'string', maxLength: 64 },

@@ -8,7 +8,7 @@ export const noHeaders: Headers = [];
 
 const statusLines: { [status: number]: string } = {};
 
-/** `202 Accepted` */
+/** Such as `202 Accepted`. */
 function statusLine(status: number): string {
   statusLines[status] ??= `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;
   return statusLines[status];
@@ -19,7 +19,7 @@ export type ResponseHead = {
   readonly requestId: string;
   readonly contentType: string | null;
   readonly headers: Headers;
-  /** Whether the route is open: then caches may store the answer unless a header forbids that. */
+  /** Whether the route is open. If so, caches may store the answer unless a header forbids that. */
   readonly isOpen: boolean;
   /** Whether the connection is closed after this answer. */
   readonly isClosing: boolean;

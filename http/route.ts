@@ -15,8 +15,9 @@ export { type Answer, type Headers, json } from './answer.ts';
 export type Method = 'GET' | 'POST';
 
 /**
- * `open`: credentials are ignored. `token`: any valid token, whatever its scopes. `signed`: the handler checks the signature once the
- * body has arrived. `vault`: the vault's admin token, which gives access to no other route.
+ * Who may call a route. `open`: anybody; credentials are ignored. `token`: any valid token, whatever its scopes. `scopes`: a token with one
+ * of these scopes. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin token, which gives
+ * access to no other route.
  */
 export type RouteAccess =
   | { readonly kind: 'open' }
@@ -30,7 +31,7 @@ export function anyOf(...scopes: readonly ApiScope[]): RouteAccess {
   return { kind: 'scopes', anyOf: scopes };
 }
 
-/** The names between the braces of a path. */
+/** The parameters of a path, which are the names between braces. */
 export type Params<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
   ? { readonly [N in Name]: string } & Params<Rest>
   : unknown;
@@ -43,8 +44,8 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   readonly params: P;
   readonly query: Q;
   /**
-   * The JSON value, which fits the schema; undefined: there is no body. For a raw route, the bytes, valid until the handler awaits; for a
-   * batch, the bytes, valid until `releaseBody`.
+   * The JSON value, which fits the route's schema; undefined if there is no body. For a `raw` route, the bytes, which are valid until the
+   * handler awaits; for a `batch` route, the bytes, which are valid until `releaseBody`.
    */
   readonly body: unknown;
   /** Null on open and signed routes. */
@@ -59,7 +60,10 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   header(name: string): string | undefined;
   /** All headers of this (lower-case) name as one list; empty: there is none. */
   headerList(name: string): string;
-  /** The caller under the configuration in force now, for long answers. Undefined: its token no longer gives access. */
+  /**
+   * The caller as authenticated again under the configuration that is in force now, for long answers. Undefined if the token no longer
+   * gives access.
+   */
   callerNow(): Caller | undefined;
   /** Registers a function that is called once if the caller disconnects before the answer is complete. */
   onGone(forget: () => void): void;
@@ -69,24 +73,27 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
 
 type Declaration<P extends string, Q extends Parameters, F> = {
   readonly method: Method;
-  /** With parameters in braces: `/job/{job_id}`. */
+  /** The path, with parameters in braces: `/job/{job_id}`. */
   readonly path: P;
-  /** Its heading in docs/reference.md. */
+  /** The heading under which docs/reference.md lists the route. */
   readonly section: string;
   readonly summary: string;
-  /** Further text for the reference, in Markdown. */
+  /** Further text for docs/reference.md, in Markdown. */
   readonly notes?: string;
   readonly access: RouteAccess;
   readonly query: Q;
   /** The schema of a JSON body. Callers may omit the body, except on the vault's routes. */
   readonly body: Schema | null;
-  /** Instead of `body`: the handler gets the bytes as they were sent. The query is ignored. */
+  /** Replaces `body`: the handler gets the bytes as they were sent, and the query is ignored. */
   readonly raw?: BodyLimit;
-  /** `body` is for the documents only: the handler gets the bytes, which stay valid until it calls `releaseBody`. */
+  /**
+   * For a route that takes a batch. Then `body` is only for the documents: the handler gets the bytes, which stay valid until it calls
+   * `releaseBody`.
+   */
   readonly batch?: (config: Config) => BodyLimit;
-  /** Further refusals, for the documents; those of access, query and body are derived. */
+  /** Refusals for the documents, besides those that follow from access, query and body. */
   readonly problems?: readonly ProblemCode[];
-  /** Its answers by status, without refusals. `type`: the media type if it is not JSON. */
+  /** The answers of the route by status, without refusals. `type`: the media type if it is not JSON. */
   readonly answers: {
     readonly [status: number]: { readonly description: string; readonly schema: Schema | null; readonly type?: string };
   };
@@ -97,13 +104,14 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   refused?(problem: HttpProblem): void;
 };
 
-/** The size limit of a body, and its setting. */
+/** The maximum size of a body, and the setting that determines it. */
 export type BodyLimit = { readonly bytesMax: number; readonly setting: string };
 
-// `find` and `handle` are methods because TypeScript compares the parameters of methods bivariantly: every declaration is a Route.
+// `find` and `handle` are methods because TypeScript compares the parameters of methods bivariantly: so every declaration is assignable to
+// Route.
 export type Route = Declaration<string, Parameters, unknown>;
 
-/** Query and body default to none. */
+/** A declaration without `query` has no query parameters, and one without `body` has no body. */
 type Given<P extends string, Q extends Parameters, F> = Omit<Declaration<P, Q, F>, 'query' | 'body'> &
   Partial<Pick<Declaration<P, Q, F>, 'query' | 'body'>>;
 

@@ -1,4 +1,4 @@
-// Listeners: the choice of the HTTP server, binding an address, and serving routes.
+// Chooses the HTTP server, binds addresses, and serves routes on them.
 
 import type { Certificate } from '../config/certificate.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
@@ -10,13 +10,13 @@ import { CertificateFault, type Listener, type Transport } from './transport/tra
 import { loadUws } from './transport/uws.ts';
 
 export type ServeOptions = Omit<Shared, 'room' | 'batchRoom' | 'takesChunks' | 'nextRequestId'> & {
-  /** The prefix of generated request ids, different for each start and listener. */
+  /** The prefix of generated request ids. It differs for each start and each listener. */
   readonly idPrefix: string;
 };
 
 export type Server = Pick<Listener, 'port' | 'served' | 'renew' | 'stopListening' | 'close'>;
 
-/** The service cannot listen on an address. `setting` is its name in the configuration: `api.listen`. */
+/** Thrown if the service cannot listen on an address. `setting` is the setting of the address, such as `api.listen`. */
 export class ListenFault extends Error {
   readonly code = 'listen_failed';
   constructor(setting: string, { host, port }: ListenAddress) {
@@ -24,7 +24,7 @@ export class ListenFault extends Error {
   }
 }
 
-/** The configured HTTP server cannot be loaded. */
+/** Thrown if the HTTP server that the configuration names cannot be loaded. */
 export class TransportFault extends Error {
   readonly code = 'server_not_loaded';
   constructor(reason: string) {
@@ -38,7 +38,7 @@ export type TransportChoice = {
   readonly reason: string | null;
 };
 
-/** `scratch`: a directory for files that are unlinked at once. */
+/** Loads the HTTP server that `api.server` selects. `scratch`: the directory for temporary files with certificates. */
 export async function chooseTransport(server: Config['api']['server'], scratch: string): Promise<TransportChoice> {
   if (server === 'node') return { transport: nodeTransport, reason: null };
   try {
@@ -50,7 +50,7 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** The line with the reason. The package's message begins with a list of all supported versions of Node, which is left out. */
+/** Of the error message of uWebSockets.js, the line with the reason. The list of supported versions of Node is left out. */
 function lastLine(text: string): string {
   const lines = text
     .trim()

@@ -30,7 +30,7 @@ function isBelowVault(path: string): boolean {
 
 const noScopes: ReadonlySet<string> = new Set();
 
-/** The admin, or undefined. Digests are compared in constant time. */
+/** The vault's admin, if this is the admin token; else undefined. Digests are compared in constant time. */
 export function authenticateAdmin(authorization: string | undefined, adminDigest: string): Caller | undefined {
   const token = authorization === undefined ? undefined : bearerToken(authorization);
   if (token === undefined) return undefined;

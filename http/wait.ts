@@ -22,10 +22,10 @@ export const waitNotes =
   `With \`?wait=30s\`, or with the header \`Prefer: wait=30\` (RFC 7240), the answer waits until the job has ended, for at most ` +
   `${waitSecondsMax} s: 200 if it has ended, else 202. At most ${waitersMax} callers wait at the same time; further ones are answered at once.`;
 
-/** `applied`: the header of an answer that followed the preference. */
+/** A caller's wish to wait. `applied`: the header of the answer if the wish came as a preference and was followed. */
 export type Wait = { readonly ms: number; readonly applied: Headers };
 
-/** Null: the caller does not want to wait. The query parameter takes precedence over the preference. */
+/** How long the caller wants to wait; null if it does not. The query parameter takes precedence over the preference. */
 export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>, 'query' | 'headerList'>): Wait | null {
   const { wait } = call.query;
   if (wait !== undefined) return { ms: wait, applied: [] };
@@ -35,12 +35,12 @@ export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>,
   return { ms: seconds * 1000, applied: [['Preference-Applied', `wait=${seconds}`]] };
 }
 
-/** The answer to a caller that wanted to wait. */
+/** The answer to a caller that wanted to wait, with the header that confirms the wait, if it took place. */
 export function waitedAnswer(answer: Answer, { applied }: Wait, how: WaitEnd): Answer {
   return how === 'crowded' ? answer : withHeaders(answer, applied);
 }
 
-/** The first `wait` of a list of preferences. Malformed preferences are ignored (RFC 7240). */
+/** The first `wait` in a list of preferences. Malformed preferences are ignored (RFC 7240). */
 function preferredSeconds(preferences: string): number | null {
   if (preferences === '') return null;
   for (const preference of itemsOf(preferences)) {
@@ -50,7 +50,7 @@ function preferredSeconds(preferences: string): number | null {
   return null;
 }
 
-/** Splits at commas that are not quoted. */
+/** Splits a list at the commas that are not inside quotes. */
 function itemsOf(list: string): string[] {
   const items: string[] = [];
   let from = 0;

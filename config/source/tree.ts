@@ -1,9 +1,9 @@
-// The content of YAML files as a tree in which every key and value knows its location.
+// The source tree: the content of YAML files as nodes, in which every key and value knows its location.
 import type { Json } from '../../runtime/packing.ts';
 
-/** Line and column count from 1. */
+/** A location in a file. Line and column count from 1. */
 export type SourceLocation = { readonly file: string; readonly line: number; readonly column: number };
-/** Keys and indexes from the root: `pipelines[0].steps` is `['pipelines', 0, 'steps']`. */
+/** The path to a node: the keys and indexes from the root. `pipelines[0].steps` is `['pipelines', 0, 'steps']`. */
 export type NodePath = readonly (string | number)[];
 
 export type ScalarNode = {
@@ -12,7 +12,7 @@ export type ScalarNode = {
   readonly value: null | boolean | number | string;
   /** The text in the file, before interpolation. Messages show only this form, because variables can hold secrets. */
   readonly written: string;
-  /** Whether it is unquoted: then its type is determined again after interpolation. */
+  /** Whether the value is unquoted in the file: then its type is determined again after interpolation. */
   readonly plain: boolean;
 };
 export type ListNode = { readonly kind: 'list'; readonly place: SourceLocation; readonly items: readonly SourceNode[] };
@@ -32,14 +32,14 @@ export function isEmptyNode(node: SourceNode): boolean {
   return node.kind === 'scalar' && node.value === null;
 }
 
-/** `a map`, `an empty list`, `a single value`, for messages. */
+/** The kind of a node in words, such as `a map`, `an empty list` or `a single value`. */
 export function describeKind(node: SourceNode): string {
   if (node.kind === 'scalar') return 'a single value';
   if (node.kind === 'list') return node.items.length === 0 ? 'an empty list' : 'a list';
   return node.entries.size === 0 ? 'an empty map' : 'a map';
 }
 
-/** The node at a path, or undefined. */
+/** The node at a path; undefined if there is none. */
 export function nodeAt(node: SourceNode | undefined, ...path: NodePath): SourceNode | undefined {
   let here = node;
   for (const key of path) {
@@ -89,7 +89,7 @@ export function textsOf(node: SourceNode | undefined): string[] {
   return itemsOf(node).flatMap(item => textOf(item) ?? []);
 }
 
-/** The value without locations. A tree never has a key named `__proto__`. */
+/** The value of a node, without locations. No key in it is `__proto__`, which `parseTree` refuses. */
 export function plainValue(node: SourceNode): Json {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(plainValue);

@@ -1,4 +1,4 @@
-// The OpenAPI document of all routes that call no plugin or pipeline, from the route table. Pure.
+// Makes the OpenAPI document of all routes but the two that call a plugin or a pipeline, from the route table alone.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { scopesText } from '../auth.ts';
 import { type ProblemCode, problems } from '../problem.ts';
@@ -6,7 +6,7 @@ import type { Route, RouteAccess } from '../route.ts';
 import { answeredWith, byToken, refusedWith, wholeDocument } from './parts.ts';
 import { problemsOf } from './route-problems.ts';
 
-/** The paths that have documents of their own. */
+/** The paths that have OpenAPI documents of their own. */
 const elsewhere = ['/plugin/{plugin}/{command}', '/pipeline/{pipeline}'];
 
 export function controlDocument(title: string, version: string, routes: readonly Route[]): JsonObject {
@@ -37,7 +37,7 @@ function operation(route: Route): JsonObject {
   };
 }
 
-/** `GET /job/{job_id}/tree` is `get_job_by_job_id_tree`. */
+/** Makes the operation id: that of `GET /job/{job_id}/tree` is `get_job_by_job_id_tree`. */
 function operationIdOf(method: string, path: string): string {
   const words = path.replaceAll('{', 'by_').match(/\w+/g) ?? ['root'];
   return [method.toLowerCase(), ...words].join('_');
@@ -76,7 +76,7 @@ function answersOf({ answers }: Route): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** The refusals by status; each description lists its codes. */
+/** The refusals of a route, by status. Each description lists the codes of its status. */
 function refusalsOf(route: Route): JsonObject {
   // Every route refuses unknown query parameters.
   const codes = new Set<ProblemCode>([...problemsOf(route), 'invalid_query']);

@@ -1,4 +1,4 @@
-// The description of a command in documents, with a default if the manifest has none.
+// The description of a command in OpenAPI and skills documents, with a default if the manifest has none.
 import type { Command, PluginInstance } from '../../config/config.ts';
 
 export function commandDescription(plugin: Pick<PluginInstance, 'name'>, command: Command): string {

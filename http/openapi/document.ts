@@ -1,4 +1,4 @@
-// The OpenAPI documents of plugins (docs/contract.md#discovery), with one operation per command. Pure.
+// Makes the OpenAPI documents of plugins (docs/contract.md#discovery), with one operation per command.
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { commandDescription } from './description.ts';
@@ -39,7 +39,10 @@ function operation(plugin: PluginInstance, command: Command, operationId: string
   };
 }
 
-/** The request body of a call: an object with the payload. */
+/**
+ * The request body of a call: an object with the payload. Empty if the payload has no schema. Adds the components of the schema to
+ * `schemas`.
+ */
 export function requestBody(inputSchema: JsonObject | null, operationId: string, schemas: OpenapiSchemas): JsonObject {
   if (inputSchema === null) return {};
   const { schema: payload, components } = embedSchema(inputSchema, operationId);
@@ -48,10 +51,10 @@ export function requestBody(inputSchema: JsonObject | null, operationId: string,
   return { requestBody: { required: false, content: { 'application/json': { schema } } } };
 }
 
-/** Plugin → command → id. */
+/** The operation ids, by plugin and then by command. */
 export type OperationIds = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** `<plugin>__<command>`, followed by a number if two of a configuration would be equal (`a` `b__c`, `a__b` `c`). */
+/** The operation ids `<plugin>__<command>`, each followed by a number if two would be equal (`a` `b__c`, `a__b` `c`). */
 export function operationIdsOf(config: Config): OperationIds {
   const plugins = Object.values(config.plugins);
   const plain = plugins.flatMap(({ name, manifest }) => manifest.commands.map(command => `${name}__${command.name}`));

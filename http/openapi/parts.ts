@@ -1,16 +1,16 @@
-// The common parts of all OpenAPI documents. Pure.
+// The parts that all OpenAPI documents have in common.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { problemDetails } from './schemas.ts';
 
 export type OpenapiSchemas = { [name: string]: JsonObject };
 export type Paths = { readonly [path: string]: JsonObject };
 
-/** `schemas`: the components to which the paths refer. The schema of refusals is added if there are paths. */
+/** Makes a document. `schemas` are the components to which the paths refer; that of refusals is added if there are paths. */
 export function wholeDocument(title: string, version: string, paths: Paths, schemas: OpenapiSchemas): JsonObject {
   return {
     openapi: '3.1.0',
     info: { title, version },
-    // The address from which the document was fetched.
+    // A URL relative to the address from which the document was fetched.
     servers: [{ url: '/' }],
     paths,
     components: {

@@ -1,4 +1,4 @@
-// The OpenAPI documents of pipelines, with one operation per pipeline. Pure.
+// Makes the OpenAPI documents of pipelines, with one operation per pipeline.
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { jobSchema } from '../routes/jobs.ts';

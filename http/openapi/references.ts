@@ -3,7 +3,7 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** The type of each keyword's value: one schema, a list or map of schemas, or plain data. */
+/** What the value of each keyword is: one schema, a list or a map of schemas, or plain data. */
 const single = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items', 'additionalItems']
   .concat(['contains', 'propertyNames', 'not', 'if', 'then', 'else', 'contentSchema'])
   .map(keyword => [keyword, 'schema'] as const);
@@ -20,17 +20,17 @@ const referring = ['$ref', '$dynamicRef'];
 const naming = ['$id', '$anchor', '$dynamicAnchor', '$schema', '$comment'];
 const defining = ['$defs', 'definitions'];
 
-/** The prefix of references to components. A name follows, and possibly a pointer into that component. */
+/** The prefix of references to components. The name of a component follows, and possibly a pointer into it. */
 const components = '#/components/schemas/';
 
 export type Embedded = {
-  /** Replaces the schema: the schema itself, or a reference to its component. */
+  /** What takes the schema's place: the converted schema, or a reference to its component. */
   readonly schema: JsonObject;
-  /** The components that it refers to, by name. */
+  /** The components to which `schema` refers, by name. */
   readonly components: { readonly [name: string]: JsonObject };
 };
 
-/** Converts a schema for a document of dialect 2020-12 in which `name` and `name.…` are free. */
+/** Converts a schema for a document of dialect 2020-12, in which no component may be called `name` or `name.…` yet. */
 export function embedSchema(schema: JsonObject, name: string): Embedded {
   const places = placesOf(schema, name);
   const names = namesOf(places);
@@ -47,7 +47,7 @@ export function embedSchema(schema: JsonObject, name: string): Embedded {
   };
   const isOld = isOldDialect(schema);
   const found: { [name: string]: JsonObject } = {};
-  // The list grows during the loop: a definition may refer to others.
+  // `wanted` grows during the loop, because a definition may refer to others.
   for (const component of wanted) {
     const { value, above } = roots.get(component)!;
     found[component] = rewrite(value, above, { isOld, resolve });
@@ -57,24 +57,24 @@ export function embedSchema(schema: JsonObject, name: string): Embedded {
   return { schema: whole!, components: others };
 }
 
-/** Drafts 6 and 7 ignore keywords beside `$ref` and allow a list in `items`. */
+/** Whether the schema is of draft 6 or 7, which ignore keywords beside `$ref` and allow a list in `items`. */
 function isOldDialect(schema: JsonObject): boolean {
   return typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
 }
 
-/** The base of a schema that has no `$id`. */
+/** The base URI of a schema that has no `$id`. */
 const whole = 'schema://input/';
 
 type Resource = { readonly base: string; readonly pointer: string };
 type SchemaPlace = {
   readonly value: Json;
-  /** The base URI of its parent. */
+  /** The base URI of the schema around this one. */
   readonly above: string;
-  /** The resources that contain it, innermost first, with its pointer in each. */
+  /** The resources that contain the schema, innermost first, with the schema's pointer in each. */
   readonly resources: readonly Resource[];
-  /** Its pointer in the new document. */
+  /** The schema's pointer in the new document. */
   readonly pointer: string;
-  /** Its name, if it becomes a component. */
+  /** The name of the component that the schema becomes; null if it becomes none. */
   readonly component: string | null;
 };
 
@@ -115,7 +115,7 @@ function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
   return found;
 }
 
-/** A valid component name that is not yet used. */
+/** A valid name for a component that is not in `taken`. */
 function unused(name: string, taken: Set<string>): string {
   const fit = name.replace(/[^\w.-]/g, '_');
   let free = fit;
@@ -124,7 +124,7 @@ function unused(name: string, taken: Set<string>): string {
   return free;
 }
 
-/** Maps every URI of a part of the schema to its pointer in the document. */
+/** Every URI by which a part of the schema can be referred to, with the pointer of that part in the new document. */
 function namesOf(places: readonly SchemaPlace[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const add = (reference: string, base: string, to: string): void => {
@@ -138,7 +138,7 @@ function namesOf(places: readonly SchemaPlace[]): ReadonlyMap<string, string> {
     const { $anchor, $dynamicAnchor, $id } = value;
     if (typeof $anchor === 'string') add(`#${$anchor}`, base, to);
     if (typeof $dynamicAnchor === 'string') add(`#${$dynamicAnchor}`, base, to);
-    // In draft 7 this is an anchor.
+    // In draft 7 an `$id` that begins with `#` is an anchor.
     if (typeof $id === 'string' && $id.startsWith('#')) add($id, base, to);
   }
   return names;
@@ -167,7 +167,7 @@ function baseWithin(schema: JsonObject, above: string): string {
   }
 }
 
-/** Translates a list in `items` (draft 7) to `prefixItems` (2020-12). */
+/** The keyword's name in 2020-12. If `items` is a list (draft 7), it becomes `prefixItems`, and `additionalItems` becomes `items`. */
 function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string {
   if (!isOld || !Array.isArray(schema['items'])) return keyword;
   return keyword === 'items' ? 'prefixItems' : keyword === 'additionalItems' ? 'items' : keyword;
@@ -175,7 +175,7 @@ function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string
 
 type Rewriting = { readonly isOld: boolean; resolve(reference: string, base: string): string };
 
-/** A component must be an object, so the schemas true and false are rewritten. */
+/** Rewrites a schema for the new document. The schemas true and false become objects, because a component must be one. */
 function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
   if (!isObject(schema)) return schema === false ? { not: {} } : {};
   const base = baseWithin(schema, above);
@@ -185,7 +185,7 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
     if (referring.includes(keyword) && typeof value === 'string') return [['$ref', how.resolve(value, base)]];
     if (how.isOld && '$ref' in schema) return [];
     if (how.isOld && keyword === 'additionalItems' && !Array.isArray(schema['items'])) return [];
-    // JSON has no infinity, and an infinite bound has no effect.
+    // An infinite bound is left out: JSON cannot express it, and it has no effect.
     if (typeof value === 'number' && !Number.isFinite(value)) return [];
     const name = newKeyword(keyword, schema, how.isOld);
     const kind = contents.get(keyword);

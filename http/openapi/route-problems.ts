@@ -1,8 +1,8 @@
-// The refusals of a route: those that follow from its access, query and body, and those that it declares.
+// The codes with which a route can refuse: those that follow from its access, method and body, and those that it declares.
 import { type ProblemCode, problems } from '../problem.ts';
 import type { Route } from '../route.ts';
 
-/** Possible for any request. */
+/** The codes with which any request can be refused. */
 export const everywhere: readonly ProblemCode[] = [
   'malformed_request',
   'invalid_path',
@@ -25,7 +25,7 @@ const bodyProblems: readonly ProblemCode[] = [
   'invalid_request',
 ];
 
-/** The further codes of a route, by status. */
+/** The other codes with which this route can refuse, sorted by status. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const codes = new Set<ProblemCode>(route.problems ?? []);
   if (route.access.kind === 'scopes') codes.add('forbidden');

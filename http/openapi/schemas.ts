@@ -52,7 +52,7 @@ export const problemDetails = Type.Object({
   ),
 });
 
-/** The counts of a run. */
+/** The member `counts` of a run. */
 export const countsSchema = Type.Optional(
   Type.Object(
     {
@@ -68,7 +68,7 @@ export const countsSchema = Type.Optional(
   ),
 );
 
-/** For a job in a tree, or in a list of a tree's jobs. */
+/** The member `reused` of a job in a tree, or in a list of a tree's jobs. */
 export const reusedSchema = Type.Optional(
   Type.Literal(true, {
     description: 'The job belongs to the original run; this rerun reuses its result.',
@@ -99,7 +99,7 @@ export const runFinished = Type.Object({
 
 export const runUnfinished = Type.Object({
   job_id: uuid,
-  // Any status but `running`: the run has settled, but could not be read at that moment.
+  // If the status is not `running`, the run has settled, but could not be read at that moment.
   status: jobStatus,
   timeout_exceeded: Type.Boolean({
     description: 'false: the service is stopping, or the run has settled but cannot be read now',

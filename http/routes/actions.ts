@@ -26,7 +26,7 @@ import { findCommand, idempotencyNotes } from './execution.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
 const section = 'Control';
-/** The maximum of `limit` and of `per_second`. */
+/** The maximum of `limit`, and that of `per_second`. */
 export const actionLimitMax = 1_000_000_000;
 export const perSecondMax = 100_000;
 const pageMax = 200;
@@ -241,7 +241,7 @@ function fromProblems({ do: deed, from }: StartBody): readonly ProblemItem[] {
 function lackingScope(caller: Caller, { do: deed, where }: StartBody): HttpProblem | null {
   const needed = deed === 'rerun' ? (['plugin:ro', 'plugin:rw'] as const) : (['jobs:rw'] as const);
   if (!may(caller, needed)) return forbidden(needed);
-  // The matches would reveal what this caller may not read.
+  // A search is refused, because its matches would reveal what this caller may not read.
   const isSearch = where.query !== undefined || where.error !== undefined;
   return isSearch && !maySeeResults(caller) ? forbidden(resultScopes) : null;
 }
@@ -260,7 +260,10 @@ async function countOf(
   }
 }
 
-/** The refusal if the caller may not run a command that matches. Commands that are no longer configured run nothing. */
+/**
+ * The refusal of a rerun if the caller may not run one of the commands that match. Commands that are no longer configured are ignored,
+ * because they run nothing.
+ */
 function refusedRerun(config: Config, { commands }: CountedSelection, caller: Caller): HttpProblem | null {
   if (may(caller, ['plugin:rw'])) return null;
   for (const each of commands) {

@@ -116,10 +116,10 @@ async function answered(call: HttpCall, reply: SubmitJobsReply, plugin: string, 
   return { kind: 'json', status: 202, body: await inSlices(acceptedText(reply.ids)) };
 }
 
-/** Ids that are written before the work may yield. */
+/** The number of ids that are written before the work may yield. */
 const idsAtOnce = 256;
 
-/** Bytes: a string of this length, made of so many pieces, would be costly to send. */
+/** Encodes the answer as bytes: a string of this length, made of so many pieces, would be costly to send. */
 function* acceptedText(ids: Uint8Array): Sliced<Uint8Array> {
   const count = ids.length / jobIdBytes;
   const end = `],"accepted":${count}}`;
@@ -130,7 +130,7 @@ function* acceptedText(ids: Uint8Array): Sliced<Uint8Array> {
     let some = '';
     for (let n = first; n < Math.min(first + idsAtOnce, count); n++) {
       const id = ids.subarray(n * jobIdBytes, (n + 1) * jobIdBytes);
-      // Most ids continue the block of the one before.
+      // Most ids are in the same block as the id before, and then have the same prefix.
       if (n === 0 || !isOfBlock(id, ids.subarray((n - 1) * jobIdBytes))) prefix = idPrefix(id);
       some += `${n === 0 ? '' : ','}"${prefix}${indexText(indexOf(id))}"`;
     }

@@ -1,4 +1,4 @@
-// Discovery (docs/contract.md#discovery): the open routes.
+// Discovery (docs/contract.md#discovery): the routes that describe the service and what it can run.
 
 import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
@@ -137,7 +137,7 @@ type DocumentOf<P extends string, F> = {
   readonly access?: RouteAccess;
   readonly problems?: readonly ProblemCode[];
   find?(call: HttpCall<Params<P>>): F | HttpProblem;
-  /** Called once per configuration and path. */
+  /** Makes the document. Called once per configuration and path. */
   make(call: HttpCall<Params<P>, unknown, F>): JsonObject;
 };
 
@@ -181,7 +181,7 @@ const getPipelineDocument = documentRoute({
   make: ({ engine, found }) => pipelinesDocument(found.name, engine.version, [found]),
 });
 
-/** `routes`: all of the API, including this one. */
+/** The route of the document of the other routes. `routes`: all routes of the API, including this one. */
 export function controlDocumentRoute(routes: () => readonly Route[]): Route {
   return documentRoute({
     path: discovery.openapi_control,

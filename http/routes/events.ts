@@ -20,7 +20,7 @@ const eventId: Parameter<number> = {
   read: text => (wholeNumber.test(text) ? Number(text) : undefined),
 };
 
-/** The patterns as the caller wrote them, for messages. */
+/** The patterns of event types, as the caller wrote them, for messages. */
 const patterns: Parameter<readonly string[]> = {
   schema: { type: 'string', examples: ['job.*,pipeline.completed'] },
   rule: 'must be a list of types, such as job.*,pipeline.completed',
@@ -56,7 +56,7 @@ const getEvents = route({
   },
   handle(call) {
     const { types = [], job_id: jobId = null, root, run, last_event_id: queryId } = call.query;
-    // Gaps are sent for every filter. A filter that names only `gap` selects no other event.
+    // `gap` events are sent for every filter. A filter that names only `gap` selects no other event.
     const unknown = types.find(pattern => pattern !== gapType && typesOf(pattern).length === 0);
     if (unknown !== undefined) {
       const meant = didYouMean(unknown, typePatterns);
@@ -99,7 +99,10 @@ function rightsOf(caller: Caller | undefined): StreamRights | null {
   return caller ? { withErrors: maySeeResults(caller), expiresAtMs: caller.expiresAtMs } : null;
 }
 
-/** The Last-Event-ID header of a reconnecting client takes precedence over its first URL. An id of another form counts as unknown. */
+/**
+ * The id in the Last-Event-ID header, which takes precedence over the query: a client that reconnects repeats the URL of its first request.
+ * An id of another form counts as an unknown event.
+ */
 function headerId(call: Pick<HttpCall, 'header'>): number | undefined {
   const text = call.header('last-event-id');
   if (text === undefined || text === '') return undefined;

@@ -47,12 +47,12 @@ export const takingProblems = [
   'overloaded',
 ] as const;
 
-/** The event of a call of this command: only jobs of `handle` get one. */
+/** The event that a call of this command implies. Only jobs of `handle` get one. */
 export function eventOf({ name }: Command): EntryEvent | null {
   return name === 'handle' ? callEvent : null;
 }
 
-/** The scopes of which one is needed to run a command. */
+/** The scopes of which a caller needs one to run a command of this type. */
 const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   read: ['plugin:ro', 'plugin:rw'],
   write: ['plugin:rw'],
@@ -182,7 +182,7 @@ export function findPipeline(config: Config, name: string): PipelineDefinition |
   return pipelinesOf(config).get(name) ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(name)}`);
 }
 
-/** 202, or the job document for a caller that has waited. */
+/** Answers a call: the refusal, 202 with the id or, for a caller that has waited, the job document. */
 function answerSubmitted(
   call: HttpCall,
   reply: SubmitReply | Waited,
@@ -197,7 +197,7 @@ function answerSubmitted(
       return queued(formatId(reply.id), plugin, command);
     case 'waited':
       return answerAsItStands(call, reply.id).then(answer => {
-        // The job is on disk: a refusal would make the caller submit it again.
+        // The job is on disk, so an answer that refuses would make the caller submit it again.
         const isUnread = answer.kind === 'problem' && answer.code !== 'unknown_job';
         return waitedAnswer(isUnread ? queued(formatId(reply.id), plugin, command) : answer, wait!, reply.how);
       });

@@ -23,7 +23,7 @@ import { anyOf, type Route, route } from '../route.ts';
 import { nameCharactersMax, queryCharactersMax, statusAliases } from '../selection.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
-/** The most rows that one answer holds. */
+/** The maximum number of rows in one answer. */
 const limitMax = 200;
 const limitDefault = 50;
 

@@ -29,7 +29,7 @@ import { waitFor } from './waiting.ts';
 
 export const resultScopes: readonly ApiScope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
 
-/** Whether `result`, `last_error` and `stderr` are shown. */
+/** Whether the caller may see results: the input and output of jobs, their errors and `stderr`. */
 export function maySeeResults(caller: Caller): boolean {
   return may(caller, resultScopes);
 }
@@ -150,7 +150,7 @@ const getJob = route({
   },
 });
 
-/** The job document. */
+/** Answers with the job document. */
 function answerJob(call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>, job: JobView, isWhole: boolean, status = 200) {
   const { engine, caller } = call;
   const id = parseId(job.jobId)!;
@@ -159,12 +159,12 @@ function answerJob(call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>, job: Jo
     isLongToShow(job, detail)
       ? answerRead(call, { kind: 'job', id, detail, waits }, status)
       : smallAnswer(jobParts(job, detail, waits), status);
-  // Only the ledger knows what a job waits for.
+  // The ledger is asked for what the job waits for, because no view knows that.
   const isAsked = job.status === 'queued' || (job.status === 'running' && job.plugin === pipelinePlugin);
   return isAsked ? engine.waits(id).then(answer) : answer(null);
 }
 
-/** The job document for a caller that has waited: 200 if the job has settled, else 202. */
+/** Answers with the job document for a caller that has waited: 200 if the job has settled, else 202. */
 export async function answerAsItStands(
   call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>,
   id: JobId,

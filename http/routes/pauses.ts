@@ -10,7 +10,7 @@ import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 
 const section = 'Control';
-/** The maximum length of a pause that ends by itself. */
+/** The maximum length of a pause with an end, in days. */
 export const pauseDaysMax = 3650;
 const pauseUsMax = pauseDaysMax * 86_400_000_000;
 
@@ -120,7 +120,7 @@ function resumeRoute(kind: PauseKind): Route {
       const reply = await engine.pauses.resume(target, caller!.origin);
       if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
       if (reply.pause === null) {
-        // A paused target may be missing from the configuration; a target that is not paused must be in it.
+        // A target that is paused can be resumed even if the configuration lacks it. One that is not paused must be in the configuration.
         const found = known(config, kind, name);
         if (typeof found === 'object') return found;
         const wrong = body.command === undefined ? null : wrongCommand(config, name, body.command);
@@ -161,13 +161,13 @@ function unknownOf(kind: PauseKind) {
   return kind === 'plugin' ? (['unknown_plugin'] as const) : (['unknown_pipeline'] as const);
 }
 
-/** The plugin or pipeline in the path; empty for the system. */
+/** The name of the plugin or pipeline in the path; empty for the whole service. */
 function nameIn({ params }: Pick<HttpCall, 'params'>): string {
   const { plugin, pipeline } = params as { readonly plugin?: string; readonly pipeline?: string };
   return plugin ?? pipeline ?? '';
 }
 
-/** The name, or 404. Disabled plugins, and plugins that only serve as a base of others, are known. */
+/** Returns the name if it is known, else 404. Disabled plugins are known, and so are plugins that only serve others as a base. */
 function known({ plugins, disabledPlugins, pipelines }: Config, kind: PauseKind, name: string): string | HttpProblem {
   if (kind === 'system') return name;
   const quoted = JSON.stringify(name);
@@ -182,7 +182,7 @@ function known({ plugins, disabledPlugins, pipelines }: Config, kind: PauseKind,
   return isKnown ? name : problem('unknown_plugin', `there is no plugin ${quoted}`);
 }
 
-/** Null: the plugin, or one that builds on it, has the command. */
+/** The refusal of an unknown command; null if the plugin, or an instance that builds on it, has the command. */
 function wrongCommand({ plugins }: Config, name: string, command: string): HttpProblem | null {
   const commands = new Set(
     Object.values(plugins)
@@ -195,7 +195,7 @@ function wrongCommand({ plugins }: Config, name: string, command: string): HttpP
   return mismatchProblem('invalid_request', [{ pointer: '/command', message }]);
 }
 
-/** `untilUs`: when the pause ends by itself; null: it does not. */
+/** Reads when the pause ends by itself. `untilUs` null: it does not. */
 function readEnd(
   { until, for: lasting }: PauseBody,
   nowUs: number,

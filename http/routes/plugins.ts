@@ -55,7 +55,7 @@ const getPlugin = route({
 
 export const pluginRoutes: readonly Route[] = [getPlugins, getPlugin];
 
-/** The instance of that name, or 404. */
+/** The plugin instance of this name, or 404. */
 export function findPlugin(config: Config, name: string): PluginInstance | HttpProblem {
   return instanceNamed(config, name) ?? problem('unknown_plugin', `there is no plugin ${JSON.stringify(name)}`);
 }

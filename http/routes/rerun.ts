@@ -31,7 +31,7 @@ const rerunBody = Type.Object(
   },
   { additionalProperties: false },
 );
-/** `target`: the command or pipeline of the job; a problem if the pipeline is no longer configured. */
+/** The job to run again. `target`: its command or pipeline; a problem if the pipeline is no longer configured. */
 type FoundJob = { readonly job: JobView; readonly target: { readonly inputSchema: JsonObject | null } | HttpProblem };
 type RerunBody = { readonly from?: RerunFrom; readonly payload?: object; readonly reason?: string } | undefined;
 
@@ -122,7 +122,7 @@ const failedWithPayload = '/payload: "from": "failed" reuses results of the old 
 
 export const rerunRoutes: readonly Route[] = [rerunJob];
 
-/** What the job runs, if it is configured and the caller may run it. */
+/** The command or pipeline that the job runs, if it is configured and the caller may run it; else a problem. */
 function findTarget(config: Config, { plugin, command }: JobView, caller: Caller) {
   if (plugin !== pipelinePlugin) {
     const found = findCommand(config, plugin, command, caller);

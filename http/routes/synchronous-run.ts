@@ -1,4 +1,4 @@
-// A pipeline call that waits until its run ends, the time-out passes, or the caller disconnects.
+// Answers a pipeline call that waits until its run ends, the timeout passes, or the caller disconnects.
 
 import type { RefusedWork } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/records/job.ts';
@@ -10,7 +10,7 @@ import { type Answer, answerRead, json, smallAnswer } from '../answer.ts';
 import { type Wait, waitedAnswer } from '../wait.ts';
 import { submitAndWait, type Waited, type WaitingCall } from './waiting.ts';
 
-/** Starts the run and waits for it: for the shorter of `timeoutMs` and the wait that the caller wants. */
+/** Starts the run and waits for its end, for at most the shorter of `timeoutMs` and the wait that the caller wants. */
 export async function runAndWait(
   call: WaitingCall,
   submission: RunSubmission,
@@ -37,13 +37,13 @@ function answerRun(call: WaitingCall, { id, how }: Waited, waitMs: number): Answ
   }
 }
 
-/** A small tree is written on this thread, any other on the reads thread. */
+/** Answers with the result and tree of a run that has ended. A small tree is written on this thread, any other on the reads thread. */
 async function settled(call: WaitingCall, id: JobId): Promise<Answer> {
   const { engine } = call;
   const tree = engine.smallTree(id, treeJobsMax + 1);
   if (tree) return smallAnswer(settledParts(tree));
   const answer = await answerRead(call, { kind: 'run', id });
-  // The run has ended: a refusal would make the caller repeat it.
+  // The run has ended, so an answer that refuses would make the caller run it again.
   if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
   return unshown(id, engine.job(id)?.status ?? 'running');
 }

@@ -1,4 +1,4 @@
-// Topology (docs/contract.md#topology): which plugin emits which signals, and which plugins they start.
+// Topology (docs/contract.md#topology): which commands emit which signals, and which commands the signals start.
 
 import { topologyOf } from '../../actors/pipeline/views/topology.ts';
 import { Type } from '../../runtime/schema-type.ts';

@@ -93,7 +93,7 @@ const unavailableDetails = {
   unavailable: 'the vault cannot take calls right now',
 } as const;
 
-/** The fields of all bodies; a route's schema selects some. */
+/** The fields that the bodies of these routes have; each route's schema allows some of them. */
 type VaultBody = {
   readonly name: string;
   readonly kind: string;
@@ -112,7 +112,7 @@ type Declared = {
   readonly body: Schema;
   readonly answer: Schema;
   readonly problems: readonly VaultRefusal[];
-  /** Undefined: `before` is not a valid time. */
+  /** Makes the request to the vault actor; undefined if `before` is not a valid time. */
   readonly request: (body: VaultBody) => VaultRequest | undefined;
 };
 

@@ -1,4 +1,4 @@
-// A connection of node:http: handles its requests in turn, and answers what the parser refuses with a problem document.
+// A connection of node:http: handles its requests one after the other, and answers what the parser refuses with a problem document.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type HttpProblem, problem, problemHeaders, problemStatus, writeProblem } from '../problem.ts';
@@ -7,20 +7,23 @@ import { faultOf, NodeRequest } from './node-request.ts';
 import { type ConnectionContext, NodeResponse } from './node-response.ts';
 import { idleMsMax, type RequestHandler } from './transport.ts';
 
-/** The maximum number of pipelined requests that wait on a connection. Further ones are dropped, and it closes after the waiting ones. */
+/**
+ * The maximum number of pipelined requests that wait on a connection. Further ones are dropped, and the connection is closed after the
+ * waiting ones are answered.
+ */
 export const pipelinedMax = 128;
 /** At least this much of a body must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
-/** How long the caller has to read a refusal of the parser. */
+/** How long the connection stays open so that the caller can read a refusal of the parser. */
 const lingerMsMax = 1_000;
 
 const tooSlow = `at least ${arrivingBytesMin} bytes of a body must arrive every ${idleMsMax / 1000} s`;
-/** Errors are ignored: a response whose connection is lost also emits `close`. */
+/** Ignores the errors of a response: if its connection is lost, it also emits `close`. */
 const ignore = (): void => {};
 
 export class NodeConnection implements ConnectionContext {
   readonly #socket: Socket;
-  /** Null: the address is bound but not yet open. */
+  /** Returns the handler of requests; null while the address is bound but not yet open. */
   readonly #handler: () => RequestHandler | null;
   readonly #arrivals: Set<NodeConnection>;
   readonly #waiting: (() => void)[] = [];
@@ -56,7 +59,7 @@ export class NodeConnection implements ConnectionContext {
     else this.#wait(() => this.#begin(request, response, awaitsContinue));
   }
 
-  /** Answers input that the parser refuses or that took too long, after all earlier requests. */
+  /** Refuses input that the parser rejects or that took too long. The answer follows those to all earlier requests. */
   refuse(refusal: HttpProblem): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -117,7 +120,7 @@ export class NodeConnection implements ConnectionContext {
     this.#socket.pause();
     if (this.#isTakingTurns) return;
     this.#isTakingTurns = true;
-    // Node resumes the socket by itself; it stays paused until the last waiting request begins.
+    // Node resumes the socket by itself. This pauses it again, until the last waiting request begins.
     this.#socket.on('resume', () => {
       if (this.#waiting.length > 0) this.#socket.pause();
     });

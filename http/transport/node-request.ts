@@ -6,7 +6,7 @@ import { type HttpProblem, problem } from '../problem.ts';
 /** The maximum number of header lines; a request with more is refused. */
 export const headerLinesMax = 100;
 
-/** The fault of a request that Node's parser accepts and a strict parser does not; null: none. */
+/** What is wrong with a request that Node's parser accepts and a strict parser refuses; null if nothing is. */
 export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProblem | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return wrongVersion;
   if (rawHeaders.length > 2 * headerLinesMax) {
@@ -68,7 +68,7 @@ function pathOf(url: string): string {
 
 const beyondAscii = /[\x80-\xff]/;
 
-/** The parser decodes Latin-1, but signatures and paths are UTF-8. */
+/** Decodes text as UTF-8, because signatures and paths are UTF-8, and node:http decodes them as Latin-1. */
 function text(bytes: string): string {
   return beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString() : bytes;
 }

@@ -3,11 +3,11 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import { headList, type ResponseHead } from '../response-head.ts';
 import { idleMsMax, type ResponseTarget } from './transport.ts';
 
-/** The connection of a response. */
+/** What a response tells its connection. */
 export type ConnectionContext = {
-  /** A body arrives from now on; the connection checks its speed. */
+  /** A body arrives from now on; the connection checks how fast. */
   arriving(request: IncomingMessage): void;
-  /** Further requests on this connection are ignored. */
+  /** From now on, further requests on this connection are ignored. */
   endBehind(): void;
 };
 
@@ -15,7 +15,7 @@ export class NodeResponse implements ResponseTarget {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #around: ConnectionContext;
-  /** The caller sends its body after `100 Continue`. */
+  /** Whether the caller waits for `100 Continue` before it sends its body. */
   #awaitsContinue: boolean;
   #aborted: (() => void) | null = null;
   #isOver = false;
@@ -36,7 +36,7 @@ export class NodeResponse implements ResponseTarget {
     this.#aborted = aborted;
   }
 
-  /** The response is finished or its connection is closed. */
+  /** Called when the response is finished or its connection is closed. */
   abort(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -61,7 +61,7 @@ export class NodeResponse implements ResponseTarget {
     if (!this.#isOver) arrived(Buffer.alloc(0), true);
   }
 
-  /** Not needed: requests of a connection are handled in turn. */
+  /** Does nothing: NodeConnection handles the requests of a connection one after the other anyway. */
   hold(): void {}
 
   respond(head: ResponseHead, body: string | Uint8Array): void {

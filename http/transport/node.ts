@@ -1,4 +1,4 @@
-// The HTTP server of Node: used where uWebSockets.js cannot be loaded, or a stricter parser is preferred.
+// The HTTP server of Node, for where uWebSockets.js cannot be loaded or a stricter parser is preferred.
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { CertificateFault, idleMsMax, type Listener, type RequestHandler, type T
 
 /** The maximum size of request line and headers; a larger head is refused. */
 export const headBytesMax = 16_384;
-/** The interval of the check for slow heads and bodies. */
+/** The time between two checks for slow heads and bodies. */
 const checkEveryMs = 1_000;
 
 export const nodeTransport: Transport = { name: 'node', bind };
@@ -69,10 +69,10 @@ const options: ServerOptions & { readonly handshakeTimeout: number } = {
   // The parser is strict even if the process was started with --insecure-http-parser.
   insecureHTTPParser: false,
   maxHeaderSize: headBytesMax,
-  // Node's refusal has no body; ours is in node-request.ts.
+  // Node would refuse a request without Host with an empty answer; `faultOf` in node-request.ts refuses it with a problem document.
   requireHostHeader: false,
   headersTimeout: idleMsMax,
-  // Bodies may be large, so their speed is limited instead (node-connection.ts).
+  // No limit: a body may be large, so its speed is limited instead (node-connection.ts).
   requestTimeout: 0,
   keepAliveTimeout: idleMsMax,
   connectionsCheckingInterval: checkEveryMs,
@@ -92,7 +92,10 @@ function checked<T>(use: () => T): T {
   }
 }
 
-/** The HTTP server does not know connections whose TLS handshake is unfinished; they are closed separately. */
+/**
+ * Collects the connections of a TLS server. The HTTP server does not know those whose handshake is unfinished, so these must be closed
+ * here.
+ */
 function trackHandshakes(server: TlsServer, handshakes: Set<Socket>): void {
   server.on('connection', (socket: Socket) => {
     handshakes.add(socket);
@@ -107,7 +110,7 @@ function handle(
   arrivals: Set<NodeConnection>,
   handler: () => RequestHandler | null,
 ): void {
-  // By default further headers are dropped silently; here they are refused, and `maxHeaderSize` bounds them.
+  // By default Node silently drops headers beyond a maximum number. Here `faultOf` refuses them, and `maxHeaderSize` bounds them.
   server.maxHeadersCount = 0;
   const at = (socket: Socket): NodeConnection => connections.get(socket)!;
   server.on(connected, (socket: Socket) => {
@@ -130,7 +133,7 @@ function handle(
 
 type ParserError = Error & { readonly code?: string; readonly reason?: string };
 
-/** Null: the connection is gone. */
+/** The refusal for a parser error; null if the connection is gone. */
 function refusalOf({ code = '', reason }: ParserError): HttpProblem | null {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':

@@ -8,8 +8,8 @@
 const labelsMax = 10;
 
 /**
- * The pattern of a name for the n-th renewal, from 1. Null: all are used. A name of n labels has 2^n patterns, from `*.*` to `a.b`. The
- * first label of a wildcard name is always `*`.
+ * The pattern of a name for the n-th renewal, from 1; null if all patterns of the name are used. A name of n labels has 2^n patterns, from
+ * `*.*` to `a.b`. The first label of a wildcard name is always `*`.
  */
 export function patternOf(name: string, renewal: number): string | null {
   const labels = name.split('.');
@@ -19,7 +19,7 @@ export function patternOf(name: string, renewal: number): string | null {
   return labels.map((label, index) => ((bits >> (labels.length - 1 - index)) & 1 ? label : '*')).join('.');
 }
 
-/** The patterns of a renewal, without duplicates, and the names that have none left. */
+/** The patterns of a renewal, without duplicates, and the names that have no pattern left. */
 export function patternsOf(names: readonly string[], renewal: number) {
   const patterns = new Set<string>();
   const behind: string[] = [];

@@ -1,5 +1,4 @@
-// The interface between the routes and an HTTP server.
-// Two servers implement it: uws.ts and node.ts.
+// The interface between the routes and an HTTP server. Two servers implement it: uws.ts and node.ts.
 
 import type { Certificate } from '../../config/certificate.ts';
 import type { ListenAddress } from '../../config/config.ts';
@@ -7,25 +6,25 @@ import type { Served } from '../../service/doctor/certificates.ts';
 import type { RequestSource } from '../head.ts';
 import type { ResponseHead } from '../response-head.ts';
 
-/** The response side of a request. After the abort or the end no method may be called. */
+/** The response side of a request. After the abort or the end of the answer, no method may be called. */
 export interface ResponseTarget {
   /** Registers a function that is called once if the connection closes before the answer is complete. */
   onAborted(aborted: () => void): void;
   /**
-   * Requests the body. Each chunk is a view of memory that the server reuses. `length`: of the whole body; null: it is chunked.
+   * Asks for the body. Each chunk is a view of memory that the server reuses. `length` is that of the whole body; null if it is chunked.
    */
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
-  /** The request is complete and is answered later; the following requests of its connection wait. */
+  /** Tells the server that the request is complete and will be answered later. The following requests of its connection wait. */
   hold(): void;
   /** Writes the complete answer. */
   respond(head: ResponseHead, body: string | Uint8Array): void;
-  /** Writes a complete answer without a body. `length`: of the omitted body, for HEAD; null: for 304. */
+  /** Writes a complete answer without a body. `length`: for HEAD, that of the omitted body; null for 304. */
   respondBare(head: ResponseHead, length: number | null): void;
   /** Writes the complete answer and closes the connection; further requests on it are ignored. */
   respondLast(head: ResponseHead, body: string): void;
   /** Begins a streamed answer. */
   begin(head: ResponseHead): void;
-  /** False: the text waits in memory. */
+  /** Writes a part of a streamed answer. False: the text waits in memory, because the reader is slow. */
   write(text: string): boolean;
   /** Registers a function that is called whenever there is room to write again. */
   onWritable(writable: () => void): void;
@@ -36,19 +35,19 @@ export interface ResponseTarget {
 
 /** The handler of a server's requests. */
 export type RequestHandler = {
-  /** `request` is invalid once this returns. Never throws. */
+  /** Handles a request. `request` is invalid once this returns. Never throws. */
   begin(response: ResponseTarget, request: RequestSource): void;
   /** The request id of an answer that the server writes by itself. */
   nextRequestId(): string;
 };
 
-/** The server's TLS library rejects a certificate. */
+/** Thrown if the TLS library of the server rejects a certificate. */
 export class CertificateFault extends Error {}
 
 /** A bound address. Requests are answered once `open` has been called. */
 export type Listener = {
   readonly port: number;
-  /** Whether it accepts chunked bodies. If not, every Transfer-Encoding is refused. */
+  /** Whether the server accepts chunked bodies. If not, every Transfer-Encoding is refused. */
   readonly takesChunks: boolean;
   open(handler: RequestHandler): void;
   /** The certificates in use; null: HTTP without TLS. */
@@ -66,9 +65,9 @@ export type TransportName = (typeof transportNames)[number];
 
 export type Transport = {
   readonly name: TransportName;
-  /** With a certificate it serves HTTPS. Null: it cannot listen on the address. Throws a CertificateFault. */
+  /** Binds an address, with a certificate for HTTPS. Null: the server cannot listen on the address. Throws a CertificateFault. */
   bind(address: ListenAddress, certificate: Certificate | null): Promise<Listener | null>;
 };
 
-/** How long a connection may idle, a head may take to arrive, and a reader may pause. In uWebSockets.js it is built in. */
+/** How long a connection may idle, a head may take to arrive, and a reader may pause. uWebSockets.js has this value built in. */
 export const idleMsMax = 10_000;

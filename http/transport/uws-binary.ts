@@ -5,13 +5,13 @@ import { dirname } from 'node:path';
 
 export type Binary = {
   readonly file: string;
-  /** In the notation of `process.platform`, `process.arch` and `process.versions.modules`. */
+  /** These three are in the notation of `process.platform`, `process.arch` and `process.versions.modules`. */
   readonly platform: string;
   readonly arch: string;
   readonly abi: string;
 };
 
-/** The directory of the installed package; undefined: it is not installed. */
+/** The directory of the package uWebSockets.js; undefined if it is not installed. */
 export function uwsDirectory(): string | undefined {
   try {
     return dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
@@ -31,15 +31,15 @@ export function binariesIn(directory: string): Binary[] {
     });
 }
 
-/** Whether this process can load it. */
+/** Whether this process can load the binary. */
 export function fitsHere({ platform, arch, abi }: Binary): boolean {
   return platform === process.platform && arch === process.arch && abi === process.versions.modules;
 }
 
-/** The package with the binaries for this platform alone, on which a release depends. */
+/** The name of the package that has only the binaries for this platform. A release depends on it. */
 export const platformPackage = `headgate-uws-${process.platform}-${process.arch}`;
 
-/** What the installed package lacks, and how to mend it; undefined: the binary for this process is there. */
+/** Why the installed package has no binary for this process, and how to mend that; undefined if it has one. */
 export function missingBinary(): string | undefined {
   const directory = uwsDirectory();
   if (directory === undefined) return 'the optional package uWebSockets.js is not installed';

@@ -15,13 +15,13 @@ import {
 import { withUnnamedFiles } from './unnamed-files.ts';
 import { missingBinary, platformPackage, uwsDirectory } from './uws-binary.ts';
 
-/** Rejects if its binary cannot be loaded. `scratch`: a directory for temporary certificate files. */
+/** Loads uWebSockets.js. Rejects if its binary cannot be loaded. `scratch`: a directory for temporary certificate files. */
 export async function loadUws(scratch: string): Promise<Transport> {
   const uws = await load();
-  // Disables a header with the server's name. The typings lack this option.
+  // Switches off the header with the server's name. The typings lack this option.
   (uws as unknown as { _cfg(option: string): void })._cfg('silent');
 
-  // This happens in one turn of the loop, so a second listener can be bound before the first request arrives.
+  // Binding takes no second round of the event loop, so another listener can be bound before the first request arrives.
   async function bind(
     { host, port }: { readonly host: string; readonly port: number },
     certificate: Certificate | null,
@@ -37,7 +37,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
     const app = certificate === null ? uws.App() : secureApp(certificate);
     app.any('/*', handle);
     const names = certificate === null ? null : new ServerNames(app, certificate, handle);
-    // Exclusive: by default a second process on the port would share it silently. The typings lack this form.
+    // `exclusivePort`: by default a second process could silently share the port. The typings lack this form.
     const listenOn = app.listen.bind(app) as unknown as ListenOn;
     listenOn(host, port, exclusivePort, socket => {
       listening = socket;
@@ -53,7 +53,8 @@ export async function loadUws(scratch: string): Promise<Transport> {
       },
       served: () => names?.served ?? null,
       renew(next) {
-        // Adding a name with an invalid pair would end the process; creating an app with it throws instead.
+        // Tries the certificate and key on an app first, which throws if they are invalid: adding a server name with them would end the
+        // process.
         secureApp(next).close();
         names!.renew(next, withPair);
       },
@@ -91,7 +92,10 @@ export async function loadUws(scratch: string): Promise<Transport> {
 
 type Uws = typeof import('uWebSockets.js');
 
-/** A release depends on one package per platform. A source checkout depends on the package with the binaries of all platforms. */
+/**
+ * Loads the native binary. A release depends on one package per platform; a source checkout depends on the package with the binaries of all
+ * platforms.
+ */
 async function load(): Promise<Uws> {
   if (uwsDirectory() === undefined) return (await import(platformPackage)).default;
   const missing = missingBinary();
@@ -99,10 +103,10 @@ async function load(): Promise<Uws> {
   return (await import('uWebSockets.js')).default as unknown as Uws;
 }
 
-/** Calls the function with paths of temporary files that contain the pair. */
+/** Calls the function with paths of temporary files that contain the certificate and its key. */
 type WithPair = <T>(certificate: Certificate, use: (files: AppOptions) => T) => T;
 
-/** Certificates by server name. The app keeps its first one permanently, for callers that send no name. */
+/** The certificates by server name. The app keeps its first certificate permanently, for callers that send no name. */
 class ServerNames {
   readonly #app: TemplatedApp;
   readonly #handle: (res: HttpResponse, req: HttpRequest) => void;
@@ -130,7 +134,7 @@ class ServerNames {
 type ListenOn = (host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void) => void;
 const exclusivePort = 1;
 
-/** Bytes of answers that the server collects per packet before it sends them. */
+/** How many bytes of answers uWebSockets.js collects for one network packet before it sends them. */
 const corkedBytesMax = 16_384;
 
 class UwsResponse implements ResponseTarget {
@@ -157,8 +161,8 @@ class UwsResponse implements ResponseTarget {
     });
   }
 
-  // Requests that follow in the same packet are still handled. Then the server closes the connection and aborts them, before the packet
-  // is done. So submissions that wait for the end of the packet can still be withdrawn.
+  // Requests that follow in the same network packet are still handled. Then uWebSockets.js closes the connection and aborts them before it
+  // is done with the packet, so submissions that wait for the end of the packet can still be withdrawn.
   hold(): void {
     this.#res.pause();
     this.#isHeld = true;
@@ -182,13 +186,13 @@ class UwsResponse implements ResponseTarget {
     });
   }
 
-  // The server would handle further requests of the same packet before it closes. It closes at once only after an answer that exceeds
-  // its send buffer, so the answer is padded.
+  // uWebSockets.js would handle further requests in the same network packet before it closes the connection. It closes at once only after
+  // an answer that exceeds its send buffer, so the answer is padded.
   respondLast(head: ResponseHead, body: string): void {
     this.respond({ ...head, isClosing: true }, body + ' '.repeat(corkedBytesMax));
   }
 
-  /** The first write sends the head. */
+  /** Keeps the head until the first write sends it. */
   begin(head: ResponseHead): void {
     this.#begun = head;
   }
@@ -205,7 +209,7 @@ class UwsResponse implements ResponseTarget {
   onWritable(writable: () => void): void {
     this.#res.onWritable(() => {
       writable();
-      // Buffered data is sent only by a write or at the end of a cork.
+      // uWebSockets.js sends buffered data only in a write or at the end of a cork.
       if (!this.#isOver) this.#res.cork(() => {});
       return true;
     });
@@ -230,7 +234,10 @@ class UwsResponse implements ResponseTarget {
     this.#begun = null;
   }
 
-  /** Called before the end, because the response cannot be used after it. The next request is read in a later turn of the loop. */
+  /**
+   * Lets the connection's next request be read, in a later round of the event loop. Called before the answer ends, because the response
+   * cannot be used after that.
+   */
   #release(): void {
     if (this.#isHeld) this.#res.resume();
   }

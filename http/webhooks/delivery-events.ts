@@ -2,7 +2,10 @@
 import type { Observations, PlainObservation } from '../../actors/hub/protocol.ts';
 import { type HttpProblem, type ProblemCode, problemStatus } from '../problem.ts';
 
-/** Refusals of one endpoint and code cause one event per interval, so that callers without the key cannot fill the ring. */
+/**
+ * The minimum interval between two events about refusals with the same endpoint and code, so that callers without the key cannot fill the
+ * ring of observations.
+ */
 export const rejectedEventEveryMs = 1_000;
 
 export type DeliveryEventsOptions = {
@@ -15,7 +18,7 @@ export type DeliveryEventsOptions = {
 
 export class DeliveryEvents {
   readonly #options: DeliveryEventsOptions;
-  /** Endpoint and code -> refusals since the last event. */
+  /** The number of refusals since the last event, by endpoint and code. */
   readonly #unreported = new Map<string, number>();
 
   constructor(options: DeliveryEventsOptions) {
@@ -26,7 +29,7 @@ export class DeliveryEvents {
     this.#publish('webhook.accepted', { endpoint, job_id: jobId });
   }
 
-  /** The first refusal is published at once. Further ones within the interval are counted and published together. */
+  /** Reports a refusal. The first is published at once. Further ones within the interval are counted and published together. */
   rejected(endpoint: string, refusal: HttpProblem): void {
     this.#options.onRejected(endpoint, problemStatus(refusal), refusal.code);
     const key = `${endpoint} ${refusal.code}`;

@@ -1,4 +1,5 @@
-// A webhook endpoint as a route: signature over the raw body, then the body, then one job (docs/contract.md#webhooks).
+// A webhook endpoint as a route: verifies the signature over the raw body, then reads the body, then submits one job
+// (docs/contract.md#webhooks).
 import type { Refusal, RefusedWork } from '../../actors/job/protocol.ts';
 import type { Config, WebhookEndpoint } from '../../config/config.ts';
 import { formatId } from '../../runtime/ids.ts';
@@ -17,18 +18,18 @@ import { makeVerify } from './signature.ts';
 
 export const deliveryIdCharsMax = 255;
 
-/** The command of the endpoint's plugin. */
+/** The command of the endpoint's plugin that receives deliveries. */
 const command = 'handle';
 const accepted = Type.Object({ job_id: Type.String({ format: 'uuid' }), status: Type.Literal('queued') });
 
-/** `endpoint` is one of `config`. */
+/** The route of an endpoint, which must be one of the endpoints of `config`. */
 export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliveryEvents: DeliveryEvents): Route {
   const { name, path, bodyBytesMax } = endpoint;
   const verify = makeVerify(endpoint, config.tokens[endpoint.secretRef]!);
   const inputSchema = inputSchemaOf(endpoint, config);
   const submittedBy = `webhook:${name}`;
 
-  /** Uses the bytes before the first await. */
+  /** Submits the job of a delivery whose signature is valid. Uses `bytes` only before the first await. */
   async function take(call: HttpCall, bytes: Uint8Array): Promise<Answer> {
     const body = readObject(call.header('content-type'), bytes, endpoint.bigIntegers ?? 'refuse');
     if (body.kind === 'problem') return body;
@@ -92,7 +93,7 @@ function readObject(
     : problem('invalid_request', 'the body must be a JSON object');
 }
 
-/** Null: the endpoint has no id header. */
+/** The id of a delivery. `text` is null if the endpoint has no id header. */
 function deliveryIdOf(
   { idHeader }: WebhookEndpoint,
   call: HttpCall,
@@ -113,7 +114,10 @@ const passedOn = [
   'overloaded',
 ] as const satisfies readonly Refusal[];
 
-/** Every refusal of the ledger is temporary for the sender: if a reload has just removed the plugin, it removes the endpoint too. */
+/**
+ * The answer to a refusal of the ledger. For the sender each is temporary, and those not in `passedOn` become `unavailable`: if a reload
+ * has just removed the plugin, it has removed the endpoint too.
+ */
 function refuse(refused: RefusedWork, nowMs: number): HttpProblem {
   const refusal = passedOn.find(known => known === refused.refusal) ?? 'unavailable';
   return refusalProblem({ ...refused, refusal }, refusalDetails[refusal], nowMs);

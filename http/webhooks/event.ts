@@ -1,4 +1,4 @@
-// The event of a webhook delivery: its type, and the headers that the endpoint names.
+// The event of a webhook delivery: its type, and the headers that the endpoint copies into it.
 import type { EntryEvent } from '../../actors/job/protocol.ts';
 import { follow, formatPath } from '../../actors/pipeline/lookup.ts';
 import type { WebhookEndpoint } from '../../config/config.ts';

@@ -16,7 +16,7 @@ export function serveWebhooks(listener: Listener, { deliveryEvents, ...options }
   return serve(listener, { ...options, table: webhookTables(deliveryEvents), authenticate: () => anybody });
 }
 
-/** This listener has no tokens: every caller may learn which routes exist. */
+/** The caller of every request. This listener has no tokens: every caller may learn which routes exist. */
 const anybody: Caller = {
   name: null,
   origin: 'webhook',
@@ -25,7 +25,7 @@ const anybody: Caller = {
   expiresAtMs: null,
 };
 
-/** The routes of the configuration in force, created once per configuration. */
+/** Returns the routes of the configuration in force, which are created once per configuration. */
 function webhookTables(deliveryEvents: DeliveryEvents): (config: Config) => RouteTable {
   let known: Config | null = null;
   let table = makeRouteTable([]);
@@ -39,7 +39,7 @@ function webhookTables(deliveryEvents: DeliveryEvents): (config: Config) => Rout
   };
 }
 
-/** A health check for external callers, without paths and figures. */
+/** A health check for external callers. It shows less than that of the API: no paths, plugins or queue. */
 const getHealth: Route = route({
   method: 'GET',
   path: '/healthz',

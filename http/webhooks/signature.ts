@@ -1,17 +1,17 @@
-// Verifies the signatures of webhook deliveries (docs/contract.md#webhooks). Pure.
+// Verifies the signatures of webhook deliveries (docs/contract.md#webhooks).
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import type { WebhookEndpoint } from '../../config/config.ts';
 import { standardKeyBytes } from '../../config/section/webhook-key.ts';
 
-/** A header by its lower-case name. */
+/** Returns the header with this lower-case name. */
 export type HeaderOf = (name: string) => string | undefined;
 
 /** Whether the sender has signed these bytes with the endpoint's key, recently enough. */
 export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => boolean;
 
 /**
- * The signed text is the values of the endpoint's signed headers, each followed by a dot, and the body. Digests are compared in
- * constant time. A header without a digest is refused without a comparison, which reveals nothing.
+ * Makes the check of an endpoint's signatures. The signed text consists of the values of the signed headers, each followed by a dot, and
+ * the body. Digests are compared in constant time. A header without a digest is refused without a comparison, which reveals nothing.
  */
 export function makeVerify(endpoint: WebhookEndpoint, key: string): Verify {
   const { scheme, timestamp } = endpoint;
@@ -46,7 +46,10 @@ function hexDigests(header: string): Buffer[] {
 
 const base64Shape = /^v1,([A-Za-z0-9+/]{43}=)$/;
 
-/** The header of Standard Webhooks has several signatures, separated by spaces, while keys are rotated. Versions other than `v1` are ignored. */
+/**
+ * The digests in a header of Standard Webhooks. While keys are rotated it has several signatures, separated by spaces. Versions other than
+ * `v1` are ignored.
+ */
 function base64Digests(header: string): Buffer[] {
   return header.split(' ').flatMap(signature => {
     const digits = base64Shape.exec(signature)?.[1];
@@ -56,7 +59,7 @@ function base64Digests(header: string): Buffer[] {
 
 const secondsShape = /^\d{1,12}$/;
 
-/** `seconds`: Unix time. */
+/** Whether a Unix time in seconds is at most `toleranceMs` from now, in either direction. */
 function isFresh(seconds: string, toleranceMs: number, nowMs: number): boolean {
   return secondsShape.test(seconds) && Math.abs(nowMs - Number(seconds) * 1000) <= toleranceMs;
 }
