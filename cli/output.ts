@@ -34,7 +34,7 @@ export class Output {
       .join('');
   }
 
-  /** Prints one object of a streamed answer. */
+  /** Prints one element of a streamed answer: with `--json` the document, else the line. */
   item(document: unknown, line: () => TerminalLine): Promise<void> {
     if (this.json) return this.piece(`${printableJson(JSON.stringify(document))}\n`);
     return this.piece(`${writeLine(line(), this.#hasColours(this.#io.stdout))}\n`);

@@ -6,7 +6,7 @@ import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { version } from './version.ts';
 
-/** A description of each group of commands, and an example. */
+/** The description of each group of commands, and an example for its help. */
 const groups: { readonly [words: string]: readonly [description: string, example: string] } = {
   config: ['check, show and seal the configuration, without starting anything', 'headgate config check'],
   plugin: ['list, run, create and test plugins', 'headgate plugin run greet handle --payload \'{"name":"Ada"}\''],

@@ -8,7 +8,7 @@ import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { makeProgram } from './program.ts';
 
-/** `words`: the arguments after `headgate`. Resolves with the exit status; bugs are thrown. */
+/** Runs the command line whose arguments after `headgate` are `words`. Resolves with the exit status; bugs are thrown. */
 export async function run(words: readonly string[], io: Io): Promise<number> {
   let status: number = exitStatus.ok;
   const program = makeProgram(commands, io, ended => {

@@ -14,7 +14,7 @@ export type Certificate = {
   readonly chain: Buffer;
   /** The private key, as PEM. */
   readonly key: Buffer;
-  /** The host names that it is valid for, in lower case; a name can begin with `*.`. */
+  /** The host names for which the certificate is valid, in lower case; a name can begin with `*.`. */
   readonly names: readonly string[];
   readonly endsAtMs: number;
 };
@@ -23,7 +23,7 @@ export type TlsFile = keyof TlsFiles;
 export type CertificateProblem = { readonly file: TlsFile; readonly message: string };
 
 export type CertificateReading = {
-  /** Null if there are problems. */
+  /** The certificate; null if there are problems. */
   readonly certificate: Certificate | null;
   readonly problems: readonly CertificateProblem[];
   /** What is wrong with a certificate that can be served all the same. */

@@ -14,7 +14,7 @@ export type TlsFiles = { readonly cert: string; readonly key: string };
 
 /** How the traffic of a listener is protected. */
 export type Protection = {
-  /** The files of the certificate; absent: the listener uses plain HTTP. */
+  /** The files of the certificate and its key; absent: the listener uses plain HTTP. */
   readonly tls?: TlsFiles;
   /** Whether the operator declares that a proxy with TLS is in front. */
   readonly behindProxy?: true;
@@ -95,8 +95,8 @@ export type Manifest = {
   readonly commands: readonly Command[];
   readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /**
-   * In strict mode: relative path -> SHA-256 in hex, for every sealed file of the directory, with links resolved. Only files with
-   * these hashes are loaded or started. Files in node_modules are not sealed.
+   * In strict mode: the SHA-256 in hex of every sealed file in the directory, by its relative path with links resolved. Only files with
+   * these hashes are loaded or started. Files in node_modules are not sealed, except an entrypoint.
    */
   readonly digests?: { readonly [path: string]: string };
   /** The least strict sandbox that a process plugin accepts; absent: none. */
@@ -176,7 +176,7 @@ export type Config = {
   };
   readonly api: Protection & {
     readonly enabled: boolean;
-    /** The HTTP server of both listeners. */
+    /** Which HTTP server serves both listeners. */
     readonly server: (typeof servers)[number];
     readonly listen: ListenAddress;
     readonly bodyBytesMax: number;
@@ -191,7 +191,7 @@ export type Config = {
   /** The keys for webhook signatures, by the name that `secret_ref` of an endpoint refers to. */
   readonly tokens: { readonly [name: string]: string };
   readonly pluginRoots: readonly string[];
-  /** Enabled instances by name, sorted. */
+  /** The enabled instances by name, sorted. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
   /** Instances with `enabled: false`. They cannot run; only the view of the configuration uses them. */
   readonly disabledPlugins: { readonly [instance: string]: { readonly config: JsonObject } };

@@ -9,12 +9,12 @@ export const durationPattern = '^[0-9]{1,9}(ms|s|m|h|d)$';
 export const sizePattern = '^[1-9]([0-9]{0,11}(KB|MB)?|[0-9]{0,8}GB)$';
 export const listenPattern = '^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.%]+\\]):[0-9]{1,5}$';
 
-/** Milliseconds, or undefined if the text is not a duration. */
+/** Parses a duration to milliseconds; undefined if the text is not a duration. */
 export function parseDuration(text: string | undefined): number | undefined {
   return measured(text, durationPattern, unitMs);
 }
 
-/** Bytes, or undefined if the text is not a size. Units are powers of 1024. */
+/** Parses a size to bytes; undefined if the text is not a size. Units are powers of 1024. */
 export function parseSize(text: string | number | undefined): number | undefined {
   if (typeof text === 'number') return Number.isSafeInteger(text) && text > 0 ? text : undefined;
   return measured(text, sizePattern, unitBytes);

@@ -7,7 +7,7 @@ import { defaultKeyFile } from './section/service.ts';
 export type ReloadComparison = {
   /** The keys of settings that changed and need a restart. */
   readonly kept: readonly string[];
-  /** The new configuration, with the old values of these keys. */
+  /** The new configuration, with the old values of the settings in `kept`. */
   readonly config: Config;
 };
 

@@ -1,4 +1,4 @@
-// The log of an HTTP server: request lines and faults.
+// The log of an HTTP server: request lines, refused callers and unexpected errors.
 
 /** One request. Its status is null if the caller disconnected before it was answered. */
 export type RequestLine = {

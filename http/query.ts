@@ -24,7 +24,7 @@ export const flag: Parameter<boolean> = {
   read: text => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
-/** A string with a maximum length. */
+/** A parameter that is a string with a maximum length. */
 export function text(charactersMax: number): Parameter<string> {
   return {
     schema: { type: 'string', maxLength: charactersMax },
@@ -33,7 +33,7 @@ export function text(charactersMax: number): Parameter<string> {
   };
 }
 
-/** A whole number within bounds, in digits. */
+/** A parameter that is a whole number within bounds, in decimal digits. */
 export function integer(minimum: number, maximum: number, fallback: number): Parameter<number> {
   return {
     schema: { type: 'integer', minimum, maximum, default: fallback },
@@ -67,7 +67,7 @@ export function cursor(list: string, bytes: number): Parameter<Buffer> {
   };
 }
 
-/** One of several values; an alias stands for one of them. */
+/** A parameter that has one of several values; an alias stands for one of them. */
 export function oneOf<const T extends string>(
   values: readonly T[],
   aliases: { readonly [alias: string]: T } = {},

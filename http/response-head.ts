@@ -8,7 +8,7 @@ export const noHeaders: Headers = [];
 
 const statusLines: { [status: number]: string } = {};
 
-/** Such as `202 Accepted`. */
+/** The text of a status line, such as `202 Accepted`. */
 function statusLine(status: number): string {
   statusLines[status] ??= `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;
   return statusLines[status];

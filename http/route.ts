@@ -50,7 +50,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   readonly body: unknown;
   /** Null on open and signed routes. */
   readonly caller: Caller | null;
-  /** The result of `find`. */
+  /** What `find` of the route returned. */
   readonly found: F;
   readonly requestId: string;
   /** Whether the caller has disconnected or has been answered. */

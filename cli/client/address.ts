@@ -14,7 +14,7 @@ import { runningAddress, type ServiceAddress } from '../start/running.ts';
 export type AddressOptions = { readonly url?: string; readonly config?: string };
 
 export type Address = {
-  /** Without a trailing slash. */
+  /** The URL of the service, without a trailing slash. */
   readonly url: string;
   /** The host name for which the service's certificate must be valid, if it differs from the host in the URL. */
   readonly serverName?: string;
@@ -26,7 +26,7 @@ export type Address = {
   readonly tokenHint: string | null;
 };
 
-/** The maximum number of tokens of a configuration, the local token included. Each is sent at most once per call. */
+/** The maximum number of tokens that are taken from a configuration, the local token included. Each is sent at most once per call. */
 const tokensMax = 8;
 
 /**

@@ -23,7 +23,7 @@ export class Client {
   readonly #serverName: string | undefined;
 
   constructor({ url, serverName, tokens, tokenHint }: Pick<Address, 'url' | 'serverName' | 'tokens' | 'tokenHint'>) {
-    // fetch would quote an invalid token in its error message.
+    // Such a token is refused here, because `fetch` would quote it in its error message.
     if (tokens.some(token => !/^[\x21-\x7e]+$/.test(token)))
       throw usageFailure('the token contains a character that a token cannot have');
     this.url = url;
@@ -111,7 +111,7 @@ export function segment(name: string): string {
   return name === '.' || name === '..' ? name.replaceAll('.', '%252E') : encodeURIComponent(name);
 }
 
-/** `?a=b`, or the empty string; undefined values are omitted. */
+/** The query as text such as `?a=b`, or the empty text. Undefined values are omitted. */
 export function queryText(query: ClientQuery): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));

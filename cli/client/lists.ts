@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { countUpTo } from '../quantity.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
-/** Other names of statuses, which the API accepts too. */
+/** Other names of statuses, which the API and this option accept too. */
 const aliases = ['pending', 'ok', 'error'];
 
 export type Filters = {

@@ -14,7 +14,7 @@ export function fetchNamed(url: string, init: RequestInit, serverName: string): 
       agent: false,
       ...(signal && { signal }),
     });
-    // Errors have the reason as their cause, as the errors of `fetch` do.
+    // The error has the reason as its cause, as the errors of `fetch` do.
     request.on('error', cause => reject(signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause })));
     request.on('response', answer => {
       const { statusCode = 0, statusMessage = '' } = answer;

@@ -17,7 +17,7 @@ export function fetchPauses(client: Client): Promise<PauseList> {
   return client.get<PauseList>('/pauses', { pauses: ['target', 'by', 'since'] });
 }
 
-/** Such as `the plugin mailer`, `the command mailer.send`, `the pipeline import` or `the service`. */
+/** The paused target in words, such as `the plugin mailer`, `the command mailer.send`, `the pipeline import` or `the service`. */
 export function targetName({ kind, name, command }: PauseDocument['target']): string {
   if (kind === 'system') return 'the service';
   return command === undefined ? `the ${kind} ${name}` : `the command ${name}.${command}`;

@@ -1,4 +1,4 @@
-// `headgate action list` and `headgate action show`.
+// The commands `headgate action list` and `headgate action show`.
 import { type ActionDocument, actionLines, progressText } from '../client/actions.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

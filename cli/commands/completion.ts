@@ -1,4 +1,4 @@
-// `headgate completion …`: prints the completion script of a shell, and the candidates that the script asks for.
+// The commands `headgate completion …`, which print the completion script of a shell, or the candidates that this script asks for.
 import { type CommandDeclaration, command } from '../command.ts';
 import type { Shell } from '../completion.ts';
 

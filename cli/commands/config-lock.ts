@@ -1,4 +1,4 @@
-// `headgate config lock`: seals the configuration as it is on disk now.
+// The command `headgate config lock`, which seals the configuration and the plugins as they are on disk now.
 import { command, configOption } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';

@@ -1,4 +1,4 @@
-// `headgate pause` and `headgate resume`, of a plugin, a pipeline or the whole service.
+// The commands `headgate pause` and `headgate resume`, for a plugin, a pipeline or the whole service.
 import { Option } from 'commander';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// `headgate reload`: reloads; with `--refuse-held` only if no job would be held; with `--dry-run` only reports.
+// The command `headgate reload`. With `--refuse-held` it reloads only if no job would be held; with `--dry-run` it only reports.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { dryRunReload } from '../client/reload-dry-run.ts';

@@ -1,4 +1,4 @@
-// `headgate start`: the service itself.
+// The command `headgate start`, which runs the service itself.
 import { Option } from 'commander';
 import { takeVaultKey } from '../../runtime/host/client/environment.ts';
 import { prepareThreads } from '../../service/threads.ts';

@@ -6,7 +6,7 @@ const examplePlugin = 'greet';
 export const examplePipeline = 'greet-all';
 export const examplePayload = '{"people":["Ada","Grace"]}';
 
-/** `listen`: an address in the format of `api.listen`. */
+/** The files of a new configuration. `listen` is an address in the format of `api.listen`. */
 export function newGateway(listen: string): NewFile[] {
   const main = `# The main file. headgate loads it and the files under include.
 include: [plugins.yaml, pipelines.yaml]

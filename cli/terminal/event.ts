@@ -39,7 +39,7 @@ export function eventLine({ type, fields }: StreamEvent): TerminalLine {
   ];
 }
 
-/** The object for `--json`: id and type before the fields of the event. */
+/** The object that `--json` prints: id and type before the fields of the event. */
 export function eventDocument({ id, type, fields }: StreamEvent): object {
   return { ...(id !== '' && { id }), type, ...fields };
 }

@@ -7,7 +7,7 @@ export type Piece = string | { readonly text: string; readonly style: Style };
 /** One line on the terminal. Line breaks in its pieces are escaped when it is written. */
 export type TerminalLine = string | readonly Piece[];
 
-/** Control characters including DEL and C1, line separators, and bidirectional controls. */
+/** Matches control characters, including DEL and C1, line separators, and bidirectional controls. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /** Escapes every control character: as `\n`, `\t` or `\r`, or as a code such as `\u001b`. */
@@ -22,7 +22,7 @@ export function printableBlock(text: string): string {
   );
 }
 
-/** Equivalent JSON text without control characters, except `\n` between values. */
+/** Returns equivalent JSON text without control characters, except `\n` between values. */
 export function printableJson(json: string): string {
   return json.replace(unprintable, character => (character === '\n' ? character : hex(character)));
 }
@@ -52,7 +52,7 @@ export function textOf(piece: Piece): string {
   return typeof piece === 'string' ? piece : piece.text;
 }
 
-/** The width in columns, one per character. */
+/** The width of a piece in columns, one per character. */
 export function widthOf(piece: Piece): number {
   return [...printable(textOf(piece))].length;
 }

@@ -1,6 +1,6 @@
 // Times and durations for people.
 
-/** Such as `850 µs`, `12.3 ms`, `1.25 s`, `2m 05s`, `3h 10m` or `2d 03h`. */
+/** Formats a duration as `850 µs`, `12.3 ms`, `1.25 s`, `2m 05s`, `3h 10m` or `2d 03h`. */
 export function formatMs(ms: number): string {
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
   if (ms < 999.95) return `${ms < 99.95 ? ms.toFixed(1) : Math.round(ms)} ms`;

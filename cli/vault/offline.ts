@@ -11,7 +11,7 @@ import type { Batch, Store } from '../../runtime/store/store.ts';
 /** The state directory of a vault, and the source of its unlock key. */
 export type VaultPlace = { readonly statePath: string; readonly keys: KeySource };
 
-/** The command cannot be carried out; the message says why. */
+/** Thrown if the command cannot be carried out; the message says why. */
 export class VaultRefused extends Error {}
 
 export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultPlace {
@@ -54,7 +54,7 @@ export const noVault = 'there is no vault: create one with "headgate vault init"
 
 export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array };
 
-/** The vault of the store. Throws VaultRefused if there is none, or if the vault or one of its records does not open. */
+/** Opens the vault of the store. Throws VaultRefused if there is none, or if the vault or one of its records does not open. */
 export function heldVault(store: Store, keys: KeySource): HeldVault {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);

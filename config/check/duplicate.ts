@@ -1,4 +1,4 @@
-// Reports entries of a list that share a value which must be unique.
+// Reports entries of a list that have the same value where each must have its own.
 import { itemsOf, type NodePath, nodeAt, type SourceLocation, type SourceNode, textOf } from '../source/tree.ts';
 import { formatPlace, type ReportAt } from './problem.ts';
 

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { NodePath } from '../source/tree.ts';
 
 export type Mismatch = {
-  /** The position of the value in the tree. */
+  /** The path to the value that does not fit. */
   readonly path: NodePath;
   readonly keyword: string;
   /** The schema that holds the keyword. */
@@ -58,7 +58,7 @@ export function definitionsOf(schema: JsonObject): Definitions {
   return (schema['definitions'] ?? {}) as Definitions;
 }
 
-/** The schema, or the definition that it refers to. */
+/** The schema itself or, if it is a `$ref`, the definition that it names. */
 export function resolved(schema: JsonObject, definitions: Definitions): JsonObject {
   const { $ref: reference } = schema;
   return typeof reference === 'string' ? definitions[reference.slice('#/definitions/'.length)]! : schema;

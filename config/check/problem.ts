@@ -10,7 +10,7 @@ export type ConfigProblem = {
   readonly isCause?: true;
 };
 export type Report = (problem: ConfigProblem) => void;
-/** Reports what is wrong with the value at a path of a tree, or with its key. */
+/** Reports what is wrong with the value at a path of a source tree, or with its key. */
 export type ReportAt = (path: NodePath, message: string, at?: 'key' | 'value') => void;
 
 export function reportIn(root: SourceNode, report: Report): ReportAt {

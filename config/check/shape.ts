@@ -179,7 +179,7 @@ function keysOf(schema: JsonObject): string {
     .join('; ');
 }
 
-/** Key -> the other keys that it requires. */
+/** For each key, the other keys that it requires. */
 function needsOf({ dependencies = {} }: JsonObject): { readonly [key: string]: readonly string[] } {
   return dependencies as { readonly [key: string]: readonly string[] };
 }

@@ -1,4 +1,4 @@
-// The types of a parsed pipeline: a tree of steps with parsed conditions, templates and paths, as plain data.
+// The types of a parsed pipeline: nested steps with parsed conditions, templates and paths, as plain data.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** The names with which a path can begin. Only the event type of a webhook can use `headers`. */

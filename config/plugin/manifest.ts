@@ -27,7 +27,7 @@ export type ReadManifest = {
   /** The name in the manifest, else that of the directory. */
   readonly name: string;
   readonly namePlace: SourceLocation;
-  /** Null if there are problems. */
+  /** The manifest; null if there are problems. */
   readonly manifest: Manifest | null;
   readonly problems: readonly ConfigProblem[];
 };

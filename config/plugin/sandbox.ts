@@ -6,7 +6,7 @@ import { parseDuration, parseSize } from '../quantity.ts';
 import { nodeAt, numberOf, type SourceNode, textOf } from '../source/tree.ts';
 import { sandboxOf, workerMessage } from './manifest.ts';
 
-/** The sandbox, or undefined for none. `node`: the value of `plugins.<name>`. */
+/** The sandbox of the instance; undefined if it has none. `node`: the value of `plugins.<name>`. */
 export function readSandbox(manifest: Manifest, node: SourceNode | undefined): Sandbox | undefined {
   const kind = kindOf(manifest, node);
   if (kind === 'none') return undefined;

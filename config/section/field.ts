@@ -15,7 +15,7 @@ export function text(expected: string, description: string, more: Schema = {}) {
   return Type.String({ minLength: 1, ...more, expected, description });
 }
 
-/** Secret text: messages do not show it. */
+/** The schema of a secret text, which messages do not show. */
 export function secretText(expected: string, description: string, more: Schema = {}) {
   return text(expected, description, { ...more, writeOnly: true });
 }
@@ -44,7 +44,7 @@ export function duration(description: string) {
   return Type.String({ pattern: durationPattern, expected, description });
 }
 
-/** A duration, or 0 for no limit. */
+/** The schema of a duration, or of 0 for no limit. */
 export function durationOrZero(description: string) {
   const zero = Type.Integer({ minimum: 0, maximum: 0 });
   const expected = 'a duration such as 12h or 90d, or 0';
@@ -57,7 +57,7 @@ export function size(description: string) {
   return Type.Union([number, Type.String({ pattern: sizePattern })], { expected, description });
 }
 
-/** A value of one of these forms. */
+/** The schema of a value that has one of these forms. */
 export function either(forms: readonly Schema[], options: FieldOptions): Schema {
   return Type.Union(forms, options);
 }
@@ -71,7 +71,7 @@ export function freeMap(description: string, expected = 'a map') {
   return Type.Object({}, { additionalProperties: true, expected, description });
 }
 
-/** A map with known keys only. The keys in `required` must be present. */
+/** The schema of a map with known keys only. The keys in `required` must be present. */
 export function closedMap<P extends Properties>(
   properties: P,
   description: string,
@@ -81,12 +81,12 @@ export function closedMap<P extends Properties>(
   return { ...map, ...(required.length > 0 && { required }), properties };
 }
 
-/** The value of `oneOf` for a map with exactly one of these keys. */
+/** The value of the keyword `oneOf` for a map with exactly one of these keys. */
 export function eitherOf(keys: readonly string[]) {
   return keys.map(key => ({ required: [key] }));
 }
 
-/** A map from names to values of one kind. */
+/** The schema of a map from names to values of one kind. `keys`: the rule for the names. */
 export function mapOf(value: Schema, description: string, keys?: typeof nameRule): Schema {
   const propertyNames = keys === undefined ? {} : { propertyNames: keys };
   return Type.Object({}, { additionalProperties: value, expected: 'a map', description, ...propertyNames });

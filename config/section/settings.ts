@@ -92,7 +92,7 @@ const apiToken = field.closedMap(
       'the text of the token, in visible ASCII characters',
       'The value that clients send after `Authorization: Bearer`. `headgate token new` generates one.',
       {
-        // The characters that can follow `Bearer`.
+        // Allows only the characters that can follow `Bearer` in a header.
         pattern: '^[!-~]+$',
       },
     ),

@@ -43,7 +43,7 @@ export const diskFiles: Files = {
   mode: path => statSync(path).mode & 0o7777,
 };
 
-/** The same files; `read` also stores the bytes in `bytes`, by path. */
+/** The same file system, whose `read` also stores the bytes in `bytes`, by path. */
 export function keepingBytes(disk: Files, bytes: Map<string, Uint8Array>): Files {
   return {
     ...disk,

@@ -120,7 +120,7 @@ function yamlFiles(reading: ClosureReading, directory: string, site: IncludeSite
   }
 }
 
-/** Whether the file is new. Reports a file that includes itself or is included twice. */
+/** Whether the file has not been read yet. Reports a file that includes itself or is included twice. */
 function admit(reading: ClosureReading, real: string, file: string, site: IncludeSite): boolean {
   const before = reading.named.get(real);
   reading.named.set(real, before ?? site.place);

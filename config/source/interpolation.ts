@@ -67,7 +67,7 @@ const rounded = 'has more digits than a number can hold; put it in quotes';
  */
 const allDigits = /^[-+]?(\d+|0x[\da-f]+|0o[0-7]+)$/i;
 
-/** Whether reading the text as a number changed its digits. */
+/** Whether the text is an integer that a number may not hold exactly. */
 function isRounded(value: ScalarNode['value'], text: string): boolean {
   return typeof value === 'number' && !Number.isSafeInteger(value) && allDigits.test(text);
 }

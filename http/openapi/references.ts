@@ -144,7 +144,7 @@ function namesOf(places: readonly SchemaPlace[]): ReadonlyMap<string, string> {
   return names;
 }
 
-/** The absolute form of a reference, with its fragment unescaped. */
+/** The absolute form of a reference, with its fragment unescaped; null if it is not a valid reference. */
 function canonical(reference: string, base: string): string | null {
   try {
     const url = new URL(reference, base);

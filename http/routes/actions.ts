@@ -181,7 +181,7 @@ const startAction = route({
     });
     const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }) });
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
-    // A repeated call gets the answer of the first one.
+    // A call that repeats another (same idempotency key) gets the answer of the first one.
     const job = idempotency && engine.job(reply.id);
     const given = job?.input.payload ? answerIn(requestOf(job)) : answer;
     return json(202, JSON.stringify({ action_id: formatId(reply.id), ...given }));

@@ -1,4 +1,4 @@
-// The lists of jobs and of their logs (docs/contract.md#job-list): filters, cursors, totals.
+// The lists of jobs and of their logs (docs/contract.md#job-list), with filters, cursors and totals.
 
 import { type Status, statuses, terminalStatuses } from '../../actors/job/records/job.ts';
 import { countedMax, type JobScopeFilter } from '../../actors/job/views/job-page.ts';
@@ -109,7 +109,7 @@ const getJobs = route({
   problems: ['too_many_reads'],
   handle(call) {
     const { query } = call;
-    // The matches would reveal what this caller may not read.
+    // A search is refused, because its matches would reveal what this caller may not read.
     if (query.error !== undefined && !maySeeResults(call.caller!)) return forbidden(resultScopes);
     const filter = {
       plugin: query.plugin ?? null,
@@ -163,7 +163,7 @@ const getLogs = route({
   handle(call) {
     const { query } = call;
     const withResult = maySeeResults(call.caller!);
-    // The matches would reveal what this caller may not read.
+    // A search is refused, because its matches would reveal what this caller may not read.
     if (query.query !== undefined && !withResult) return forbidden(resultScopes);
     const wanted = {
       jobId: query.job_id ?? null,

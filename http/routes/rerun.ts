@@ -74,7 +74,7 @@ const rerunJob = route({
     if (job.plugin === headgatePlugin)
       return problem('invalid_request', 'an action cannot be run again: start a new one with POST /actions');
     const target = findTarget(config, job, caller!);
-    // With `from: failed` a run keeps its old definition, even if the pipeline is no longer configured.
+    // A pipeline that is no longer configured is refused only in `handle`: with `from: failed` a run keeps its old definition.
     const isGone = isProblem(target) && target.code === 'unknown_pipeline';
     if (isProblem(target) && !isGone) return target;
     return { job, target };

@@ -12,7 +12,7 @@ import { idleMsMax, type RequestHandler } from './transport.ts';
  * waiting ones are answered.
  */
 export const pipelinedMax = 128;
-/** At least this much of a body must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
+/** The minimum number of bytes of a body that must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
 /** How long the connection stays open so that the caller can read a refusal of the parser. */
 const lingerMsMax = 1_000;

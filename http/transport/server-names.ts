@@ -1,8 +1,8 @@
 // The patterns under which renewed certificates are entered in the server-name table of uWebSockets.js.
 //
-// The certificate of a name cannot be replaced: the name would have to be removed first, which frees routes that its open connections
-// still use. So each renewal adds a pattern that takes precedence over those of earlier renewals: the table prefers a label to `*`,
-// and begins with the first label.
+// The certificate of a name cannot be replaced: the name would have to be removed first, which frees routes that open connections of that
+// name still use. So each renewal adds a pattern that takes precedence over those of earlier renewals: the table prefers a label to `*`,
+// and compares the first label first.
 
 /** The maximum number of labels in a name that the table can look up. */
 const labelsMax = 10;

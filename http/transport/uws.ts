@@ -139,7 +139,7 @@ const corkedBytesMax = 16_384;
 
 class UwsResponse implements ResponseTarget {
   readonly #res: HttpResponse;
-  /** Within a callback of the server, writes are sent together; elsewhere only within `cork`. */
+  /** Whether writes are sent together, as they are in a callback of uWebSockets.js. Elsewhere they must be inside `cork`. */
   isCorked = true;
   #isHeld = false;
   #isOver = false;

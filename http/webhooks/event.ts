@@ -11,7 +11,7 @@ import type { HeaderOf } from './signature.ts';
 
 type Rendered = { readonly kind: 'type'; readonly type: string } | HttpProblem;
 
-/** The event of a delivery with a valid signature. */
+/** Makes the event of a delivery whose signature is valid. */
 export function eventOf(
   endpoint: WebhookEndpoint,
   header: HeaderOf,
