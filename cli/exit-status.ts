@@ -6,7 +6,7 @@ export const exitStatus = {
   failed: 1,
   /** The command line is invalid, or the service refused the request as invalid (400, 405, 413, 415, 422). */
   usage: 2,
-  /** A token is missing, unknown (401), or lacks the scope (403). */
+  /** The API token is missing, unknown (401), or lacks the scope (403). */
   denied: 3,
   notFound: 4,
   timedOut: 5,

@@ -1,4 +1,4 @@
-// The settings that clients of the service need: address, state directory and tokens, from those files and keys that can be read.
+// The settings that clients of the service need (address, state directory and API tokens), from those files and keys that can be read.
 //
 // The service requires a valid configuration; its clients do not. An unset variable, a broken plugin or a wrong key elsewhere does not
 // matter here. For a setting that cannot be read, the default is returned together with the problems.
@@ -30,7 +30,7 @@ export type ClientAccess = {
   /** Whether the API uses HTTPS. */
   readonly hasTls: boolean;
   readonly statePath: Setting<string>;
-  /** The tokens whose text can be read; the doubts name the others. */
+  /** The API tokens whose text can be read; the doubts name the others. */
   readonly tokens: Setting<readonly ApiToken[]>;
 };
 

@@ -193,7 +193,7 @@ export type Config = {
   readonly pluginRoots: readonly string[];
   /** The enabled instances by name, sorted. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
-  /** Instances with `enabled: false`. They cannot run; only the view of the configuration uses them. */
+  /** Instances with `enabled: false`. They cannot run, but they are shown (`config/view.ts`) and can be paused. */
   readonly disabledPlugins: { readonly [instance: string]: { readonly config: JsonObject } };
   readonly pipelines: readonly PipelineDefinition[];
   readonly vault: {

@@ -1,17 +1,17 @@
-// Authentication and authorization: bearer tokens and their scopes (docs/contract.md#access).
+// Authentication and authorization of callers by API tokens and their scopes (docs/contract.md#access).
 import crypto from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
 
 export type Caller = {
-  /** The name of the caller's token; null if the token has no name. */
+  /** The name of the caller's API token; null if the token has no name. */
   readonly name: string | null;
   /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** The SHA-256 of the caller's token, which identifies tokens without a name. */
+  /** The SHA-256 of the caller's API token, which identifies tokens without a name. */
   readonly tokenDigest: string;
-  /** When the token expires; null: never. */
+  /** When the API token expires; null: never. */
   readonly expiresAtMs: number | null;
 };
 
@@ -35,14 +35,14 @@ const implied: { readonly [scope: string]: ApiScope } = {
   'system:rw': 'system:ro',
 };
 
-/** The caller with this Authorization header; undefined if the token is missing, unknown or expired. */
+/** The caller with this Authorization header; undefined if the API token is missing, unknown or expired. */
 export type Authenticate = (config: Config, authorization: string | undefined) => Caller | undefined;
 
 type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };
 
 /**
- * Tokens are looked up by the SHA-256 of the presented token. A caller cannot choose a digest byte by byte, so the time of the lookup
- * reveals nothing about any token. The comparison that decides takes constant time.
+ * Makes the function that authenticates callers. API tokens are looked up by the SHA-256 of the presented token. A caller cannot choose a
+ * digest byte by byte, so the time of the lookup reveals nothing about any token. The comparison that decides takes constant time.
  */
 export function makeAuthenticate(nowMs: () => number, adminDigest: () => string | null): Authenticate {
   let known: Config | undefined;

@@ -53,7 +53,7 @@ export class RequestBody {
     return 'taken';
   }
 
-  /** A view of the bytes that have arrived. */
+  /** The bytes that have arrived, without copying them. */
   bytes(): Buffer {
     return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
   }

@@ -1,4 +1,5 @@
-// Idempotency keys (docs/contract.md#idempotency): the `Idempotency-Key` of a token, and the id of a webhook delivery.
+// Idempotency keys (docs/contract.md#idempotency): the `Idempotency-Key` of a call, which holds for one API token, and the id of a webhook
+// delivery.
 
 import { createHash } from 'node:crypto';
 import type { IdempotencyKey } from '../actors/job/protocol.ts';

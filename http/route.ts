@@ -15,9 +15,9 @@ export { type Answer, type Headers, json } from './answer.ts';
 export type Method = 'GET' | 'POST';
 
 /**
- * Who may call a route. `open`: anybody; credentials are ignored. `token`: any valid token, whatever its scopes. `scopes`: a token with one
- * of these scopes. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin token, which gives
- * access to no other route.
+ * Who may call a route. `open`: anybody; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
+ * with one of these scopes. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin token, which
+ * gives access to no other route.
  */
 export type RouteAccess =
   | { readonly kind: 'open' }
@@ -61,7 +61,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   /** All headers of this (lower-case) name as one list; empty: there is none. */
   headerList(name: string): string;
   /**
-   * The caller as authenticated again under the configuration that is in force now, for long answers. Undefined if the token no longer
+   * The caller as authenticated again under the configuration that is in force now, for long answers. Undefined if the API token no longer
    * gives access.
    */
   callerNow(): Caller | undefined;

@@ -1,4 +1,4 @@
-// Finds the routes of a path, segment by segment. A literal segment takes precedence over a parameter.
+// Finds the routes of a path by its parts between slashes. A literal part takes precedence over a parameter.
 import type { Method, Route } from './route.ts';
 
 /** The routes of one path, by method. */
@@ -54,7 +54,7 @@ function add(root: PathNode, route: Route): void {
 
 function search(root: PathNode, path: string): Match {
   const values: string[] = [];
-  // A path segment that matches a literal is never tried as a parameter: no two routes need that.
+  // A part of the path that matches a literal is never tried as a parameter: no two routes need that.
   let node: PathNode | null = root;
   for (let from = 1, slash = 0; slash >= 0; from = slash + 1) {
     slash = path.indexOf('/', from);

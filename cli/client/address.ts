@@ -1,4 +1,4 @@
-// The address of the service and the tokens to call it with: from options, environment, or configuration.
+// Finds the address of the service and the API tokens to call it with, in options, environment or configuration.
 import { statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -18,20 +18,20 @@ export type Address = {
   readonly url: string;
   /** The host name for which the service's certificate must be valid, if it differs from the host in the URL. */
   readonly serverName?: string;
-  /** The tokens to try, in this order. If there are none, calls carry no token. */
+  /** The API tokens to try, in this order. If there are none, calls carry no token. */
   readonly tokens: readonly string[];
   /** Messages that name values which could not be read, and what is used instead. */
   readonly notes: readonly string[];
-  /** Why tokens are missing; shown if the service refuses the call. Null if none is missing. */
+  /** Why API tokens are missing; shown if the service refuses the call. Null if none is missing. */
   readonly tokenHint: string | null;
 };
 
-/** The maximum number of tokens that are taken from a configuration, the local token included. Each is sent at most once per call. */
+/** The maximum number of API tokens that are taken from a configuration, the local token included. Each is sent at most once per call. */
 const tokensMax = 8;
 
 /**
- * The address is `--url`, else `HEADGATE_URL`, else that of the service in the configuration. The token is `HEADGATE_TOKEN`, else each of
- * those in the configuration, which are sent only to the address from the same configuration.
+ * The address is `--url`, else `HEADGATE_URL`, else that of the service in the configuration. The API token is `HEADGATE_TOKEN`, else each
+ * of those in the configuration, which are sent only to the address from the same configuration.
  */
 export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);
@@ -91,7 +91,7 @@ function locate({
 
 /**
  * The URL of a listener on this machine, with loopback in place of a wildcard address. Any other address is refused: a configuration in the
- * working directory may come from another user, and must not make the command send tokens to another machine.
+ * working directory may come from another user, and must not make the command send API tokens to another machine.
  */
 function ownUrl(listen: ServiceAddress, source: string): string {
   if (!isOwn(listen.host))
@@ -112,7 +112,7 @@ function isOwn(host: string): boolean {
 }
 
 /**
- * The tokens in the configuration, those with scope `*` first; then the local token, which `init` or the first start created. If the
+ * The API tokens in the configuration, those with scope `*` first; then the local token, which `init` or the first start created. If the
  * configuration is another user's, no tokens.
  */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
@@ -143,7 +143,7 @@ function summary(doubts: readonly string[]): string {
 
 /**
  * Whether the configuration was found in the working directory and belongs to another user. Such a file could name any environment variable
- * of the caller as a token, or a state directory with a token in it, and its owner's listener would receive that token.
+ * of the caller as an API token, or a state directory with a token in it, and its owner's listener would receive that token.
  */
 function isForeign(mainFile: string, { cwd, env }: Io): boolean {
   const own = process.geteuid?.();

@@ -4,7 +4,7 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
 import type { Address } from './address.ts';
 
-/** The longest wait for the head of an answer. The service itself may hold an answer back for 60 s (`?wait`). */
+/** The longest wait for the head of an answer. The service itself may delay an answer by 60 s (`?wait`). */
 const answerMsMax = 75_000;
 
 export type ClientQuery = { readonly [name: string]: string | number | boolean | undefined };
@@ -17,7 +17,9 @@ export type AnswerShape<Answer> = { readonly [Member in keyof Answer]?: true | r
 
 export class Client {
   readonly url: string;
-  /** The tokens, in the order in which they are tried; the one that was accepted last comes first. Null means a call without a token. */
+  /**
+   * The API tokens, in the order in which they are tried; the one that was accepted last comes first. Null means a call without a token.
+   */
   #tokens: readonly (string | null)[];
   readonly #tokenHint: string | null;
   readonly #serverName: string | undefined;
@@ -105,7 +107,7 @@ type OpenOptions = {
 
 class TooLate extends Error {}
 
-/** Encodes a name as a segment of a path. */
+/** Encodes a name as one part of a path, between slashes. */
 export function segment(name: string): string {
   // The URL parser would resolve `.` and `..` as relative paths, even written as %2E.
   return name === '.' || name === '..' ? name.replaceAll('.', '%252E') : encodeURIComponent(name);

@@ -34,14 +34,14 @@ export type JobDocument = {
     readonly since: string;
     readonly until?: string;
   };
-  /** Absent if the token may not read results; null until the job has ended. */
+  /** Absent if the API token may not read results; null until the job has ended. */
   readonly result?: {
     readonly result: unknown;
     readonly error?: string;
     readonly logs?: readonly LogLineDocument[];
   } | null;
   readonly last_error?: string;
-  /** This and the following members are absent if the token may not read results. */
+  /** This and the following members are absent if the API token may not read results. */
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;

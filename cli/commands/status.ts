@@ -60,7 +60,7 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
   },
 });
 
-/** Resolves with the answer; null if the token has no access to this path. */
+/** Resolves with the answer; null if the API token has no access to this path. */
 function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {
   return unlessDenied(() => client.get<Answer>(path, form));
 }

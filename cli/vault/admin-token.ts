@@ -9,7 +9,7 @@ export function mintAdminToken(): MintedToken {
   return { token, digest: createHash('sha256').update(token).digest() };
 }
 
-/** Replaces a lost token by a new one once `show` has resolved. Until then the old one is valid. */
+/** Replaces a lost admin token by a new one once `show` has resolved. Until then the old one is valid. */
 export function resetAdminToken(place: VaultPlace, show: (token: string) => Promise<void>): Promise<void> {
   return withHeldStore(place, async store => {
     const { vault } = heldVault(store, place.keys);

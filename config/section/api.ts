@@ -1,4 +1,4 @@
-// Reads the `api` section: the address, the server and the tokens of the API.
+// Reads the `api` section: the address, the server and the API tokens.
 import { reportDuplicates } from '../check/duplicate.ts';
 import type { ReportAt } from '../check/problem.ts';
 import { type ApiToken, type Config, servers } from '../config.ts';

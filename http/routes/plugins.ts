@@ -1,4 +1,4 @@
-// Plugins: the open list, and one plugin with its commands for tokens that may call plugins.
+// Plugins: the list, which is open, and one plugin with its commands, for API tokens that may call plugins.
 
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';

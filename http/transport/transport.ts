@@ -11,7 +11,8 @@ export interface ResponseTarget {
   /** Registers a function that is called once if the connection closes before the answer is complete. */
   onAborted(aborted: () => void): void;
   /**
-   * Asks for the body. Each chunk is a view of memory that the server reuses. `length` is that of the whole body; null if it is chunked.
+   * Asks for the body. The memory of each chunk is reused by the server afterwards. `length` is that of the whole body; null if it is
+   * chunked.
    */
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
   /** Tells the server that the request is complete and will be answered later. The following requests of its connection wait. */
