@@ -132,7 +132,7 @@ export type PluginInstance = {
    * How many jobs of the instance may run at once; null: as many as workers allow. It is 1 if the manifest has `concurrency_safe: false`.
    */
   readonly parallelism: number | null;
-  /** By command: how many of its jobs one thread or persistent process may run at once; 1 for commands that are absent. */
+  /** By command: how many of its jobs one thread or persistent process may run at once. A command that is absent has 1. */
   readonly concurrency?: { readonly [command: string]: number };
   /** By command: the deadline of one attempt. Every command of the manifest has one. */
   readonly deadlineMs: { readonly [command: string]: number };

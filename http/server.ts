@@ -16,7 +16,7 @@ export type ServeOptions = Omit<Shared, 'room' | 'batchRoom' | 'takesChunks' | '
 
 export type Server = Pick<Listener, 'port' | 'served' | 'renew' | 'stopListening' | 'close'>;
 
-/** Thrown if the service cannot listen on an address. `setting` is the setting of the address, such as `api.listen`. */
+/** Thrown if the service cannot listen on an address. `setting` is the key of that address in the configuration, such as `api.listen`. */
 export class ListenFault extends Error {
   readonly code = 'listen_failed';
   constructor(setting: string, { host, port }: ListenAddress) {

@@ -1,4 +1,4 @@
-// The command `headgate config check`.
+// The command `headgate config check`, which reports every error and warning in the configuration.
 import { Option } from 'commander';
 import type { Config } from '../../config/config.ts';
 import type { AddressOptions } from '../client/address.ts';

@@ -1,4 +1,4 @@
-// The command `headgate config schema`.
+// The command `headgate config schema`, which prints the JSON Schema of configuration files or manifests.
 import { Option } from 'commander';
 import { command } from '../command.ts';
 

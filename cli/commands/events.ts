@@ -1,4 +1,4 @@
-// The command `headgate events`.
+// The command `headgate events`, which prints the events of the service as they happen.
 import { Option } from 'commander';
 import { queryText } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

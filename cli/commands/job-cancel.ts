@@ -1,4 +1,4 @@
-// The command `headgate job cancel`.
+// The command `headgate job cancel`, which cancels jobs by id, or all jobs that match filters.
 import { Option } from 'commander';
 import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { type Client, segment } from '../client/client.ts';

@@ -1,4 +1,4 @@
-// The command `headgate job list`.
+// The command `headgate job list`, which prints a page of the list of jobs.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';

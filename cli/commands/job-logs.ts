@@ -1,4 +1,4 @@
-// The command `headgate job logs`.
+// The command `headgate job logs`, which prints the errors, stderr and log lines of attempts.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';

@@ -1,4 +1,4 @@
-// The command `headgate job show`.
+// The command `headgate job show`, which prints a job with its input and result.
 import { Option } from 'commander';
 import { resultText } from '../client/call.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// The command `headgate job tree`.
+// The command `headgate job tree`, which draws a job and all its descendants.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import type { TreeJob } from '../client/jobs.ts';

@@ -1,4 +1,4 @@
-// The command `headgate job watch`.
+// The command `headgate job watch`, which follows a job until it ends.
 import { queryText } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 import type { StreamEvent } from '../client/event-stream.ts';

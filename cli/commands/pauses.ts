@@ -1,4 +1,4 @@
-// The command `headgate pauses`.
+// The command `headgate pauses`, which lists what is paused.
 import { clientCommand } from '../client/connect.ts';
 import { fetchPauses, pauseLines } from '../client/pauses.ts';
 

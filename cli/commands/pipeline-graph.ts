@@ -1,4 +1,4 @@
-// The command `headgate pipeline graph`.
+// The command `headgate pipeline graph`, which prints pipelines of the configuration as Mermaid flowcharts.
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';

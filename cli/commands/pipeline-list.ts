@@ -1,4 +1,4 @@
-// The command `headgate pipeline list`.
+// The command `headgate pipeline list`, which lists the pipelines of the service.
 import { clientCommand } from '../client/connect.ts';
 import { table } from '../terminal/table.ts';
 

@@ -1,4 +1,4 @@
-// The command `headgate pipeline run`.
+// The command `headgate pipeline run`, which starts a run of a pipeline and prints its result.
 import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

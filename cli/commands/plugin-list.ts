@@ -1,4 +1,4 @@
-// The command `headgate plugin list`.
+// The command `headgate plugin list`, which lists the plugins of the service.
 import { clientCommand } from '../client/connect.ts';
 import { table } from '../terminal/table.ts';
 

@@ -1,4 +1,4 @@
-// The command `headgate plugin new`.
+// The command `headgate plugin new`, which creates a plugin from a template.
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
 import { command } from '../command.ts';

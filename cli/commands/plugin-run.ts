@@ -1,4 +1,4 @@
-// The command `headgate plugin run`.
+// The command `headgate plugin run`, which runs a command of a plugin and prints its result.
 import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// The command `headgate service print`.
+// The command `headgate service print`, which prints a systemd unit.
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Option } from 'commander';

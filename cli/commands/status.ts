@@ -1,4 +1,4 @@
-// The command `headgate status`.
+// The command `headgate status`, which prints whether the service is up, and what is queued and running.
 import { Option } from 'commander';
 import type { AnswerShape, Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// The command `headgate stopwatch`.
+// The command `headgate stopwatch`, which plots how long the commands and steps of a plugin waited and ran.
 import { Option } from 'commander';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// The command `headgate token new`.
+// The command `headgate token new`, which makes an API token and its entry for the configuration.
 import { InvalidArgumentError, Option } from 'commander';
 import { type ApiScope, scopes } from '../../config/section/scope.ts';
 import { command } from '../command.ts';

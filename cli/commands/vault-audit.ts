@@ -1,4 +1,4 @@
-// The command `headgate vault audit`.
+// The command `headgate vault audit`, which prints, verifies, exports and prunes the audit trail.
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions } from '../client/connect.ts';

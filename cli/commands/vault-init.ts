@@ -1,4 +1,4 @@
-// The command `headgate vault init`.
+// The command `headgate vault init`, which creates a vault and prints its admin token.
 import { command, configOption } from '../command.ts';
 import { showToken, withVault } from '../vault/work.ts';
 

@@ -1,4 +1,4 @@
-// The command `headgate vault list`.
+// The command `headgate vault list`, which lists principals and secrets.
 import { vaultCommand } from '../client/vault.ts';
 import { table } from '../terminal/table.ts';
 import { formatAt } from '../terminal/time.ts';

@@ -1,4 +1,4 @@
-// The command `headgate vault reset-admin-token`.
+// The command `headgate vault reset-admin-token`, which replaces a lost admin token.
 import { command, configOption } from '../command.ts';
 import { showToken, withVault } from '../vault/work.ts';
 

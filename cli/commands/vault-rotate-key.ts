@@ -1,4 +1,4 @@
-// The command `headgate vault rotate-key`.
+// The command `headgate vault rotate-key`, which gives the vault a new unlock key and a new data key.
 import { randomBytes } from 'node:crypto';
 import { command, configOption } from '../command.ts';
 import { withVault } from '../vault/work.ts';

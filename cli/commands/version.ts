@@ -1,4 +1,4 @@
-// The command `headgate version`.
+// The command `headgate version`, which prints the version.
 import { command } from '../command.ts';
 import { version } from '../version.ts';
 
