@@ -4,7 +4,7 @@ import { exitStatus } from './exit-status.ts';
 import { failure } from './failure.ts';
 import type { Io } from './io.ts';
 
-/** Throws a `CommandFailure` with exit status 78 that lists all problems. */
+/** Returns the configuration. If it is invalid, throws a `CommandFailure` with exit status 78 that lists all problems. */
 export async function readConfiguration(path: string | undefined, io: Io): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts');
   const loaded = loadConfig({ path, env: io.env, cwd: io.cwd });

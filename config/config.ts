@@ -38,8 +38,8 @@ export type WebhookEndpoint = {
   readonly signatureHeader: string;
   readonly bodyBytesMax: number;
   /**
-   * Present if the endpoint follows Standard Webhooks. The scheme determines the headers, requires a `whsec_` key, and requires time and
-   * id.
+   * Present if the endpoint follows Standard Webhooks. This scheme determines the names of the headers; each delivery must have a time and
+   * an id, and the key must begin with `whsec_`.
    */
   readonly scheme?: 'standard-webhooks';
   /** The header with the signed time in Unix seconds, and how far that time may be off in either direction. */

@@ -43,7 +43,7 @@ export class RequestBody {
     this.#onGivenWay = onGivenWay;
   }
 
-  /** Copies the chunk, because the server reuses its memory. A chunk beyond the limit is not copied. */
+  /** Copies the chunk, because the server reuses the memory of the chunk. A chunk beyond the limit is not copied. */
   append(chunk: Uint8Array): 'taken' | 'too_large' {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return 'too_large';

@@ -27,7 +27,10 @@ export type JobDocument = {
   readonly cancel?: { readonly by: string; readonly at: string; readonly reason?: string };
   /** True while the cancelled job is being stopped; for a run: how many of its jobs have not ended. */
   readonly cancelling?: true | number;
-  /** Why an unsettled job is not running; for a run, why it has not ended. Absent while the job's code is running. */
+  /**
+   * Why an unsettled job is not running; for a run, why it has not ended. Absent while the job's code is running, and if the ledger does
+   * not answer in time.
+   */
   readonly waits_for?: {
     readonly reason: string;
     readonly detail: string;
@@ -53,7 +56,7 @@ export type JobDocument = {
   } | null;
   readonly payload?: unknown;
   readonly context?: { readonly [name: string]: unknown };
-  /** `payload` and `context`, where they are too large to be included without being asked for. */
+  /** The names of `payload` and `context` if they are left out because they are too large. */
   readonly omitted?: readonly string[];
 };
 export type LogLineDocument = { readonly level: string; readonly message: string };

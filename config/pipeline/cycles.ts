@@ -12,7 +12,10 @@ function callsOf(steps: readonly Step[]): string[] {
   return found;
 }
 
-/** Cycles of calls, each as the names along it, with the first name again at the end. Finds at least one if there is any. */
+/**
+ * Finds cycles of pipelines that call each other. Each is the list of their names, with the first name again at the end. If there are
+ * cycles, at least one is found.
+ */
 export function findCycles(pipelines: readonly PipelineDefinition[]): string[][] {
   const calls = new Map(pipelines.map(pipeline => [pipeline.name, [...new Set(callsOf(pipeline.steps))]]));
   const cycles: string[][] = [];

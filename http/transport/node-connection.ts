@@ -18,7 +18,7 @@ export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
 const lingerMsMax = 1_000;
 
 const tooSlow = `at least ${arrivingBytesMin} bytes of a body must arrive every ${idleMsMax / 1000} s`;
-/** Ignores the errors of a response: if its connection is lost, it also emits `close`. */
+/** Ignores the errors of a response. If its connection is lost, the response also emits `close`, which is handled. */
 const ignore = (): void => {};
 
 export class NodeConnection implements ConnectionContext {

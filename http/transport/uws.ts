@@ -209,7 +209,7 @@ class UwsResponse implements ResponseTarget {
   onWritable(writable: () => void): void {
     this.#res.onWritable(() => {
       writable();
-      // uWebSockets.js sends buffered data only in a write or at the end of a cork.
+      // uWebSockets.js sends buffered data only in a write or at the end of a call of `cork`.
       if (!this.#isOver) this.#res.cork(() => {});
       return true;
     });
