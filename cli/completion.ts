@@ -8,10 +8,7 @@ export type Shell = 'bash' | 'zsh' | 'fish';
 /** Printed instead of candidates where a path is expected, because the shell completes paths itself. */
 const pathMark = '<path>';
 
-/**
- * The result of `offersFor` if the candidates are names that only the service knows: those of plugins or pipelines that begin with
- * `current`.
- */
+/** What `offersFor` returns if only the service knows the candidates: the plugins or pipelines whose names begin with `current`. */
 export type WantedNames = {
   readonly names: 'plugin' | 'pipeline';
   readonly current: string;
@@ -109,7 +106,7 @@ export async function offerLines(
   });
 }
 
-/** Puts words together again that bash has split: it makes each colon and each equals sign a word of its own. */
+/** Joins words that bash has split: it makes each colon and each equals sign a word of its own. */
 function joinedWords(words: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of words) {

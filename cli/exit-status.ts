@@ -2,7 +2,7 @@
 
 export const exitStatus = {
   ok: 0,
-  /** The job did not succeed, a check found problems, or the service answered with a status that has no exit status below. */
+  /** The job did not succeed, a check found problems, or the service answered with an error status that is not listed below. */
   failed: 1,
   /** The command line is invalid, or the service refused the request as invalid (400, 405, 413, 415, 422). */
   usage: 2,

@@ -72,7 +72,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   };
 }
 
-/** The tree without the values that contain an unset variable. */
+/** The source tree without the values that contain an unset variable. */
 function withoutUnresolved(node: SourceNode, isUnresolved: (node: SourceNode) => boolean): SourceNode {
   if (node.kind === 'scalar') return node;
   const inner = (value: SourceNode): SourceNode => withoutUnresolved(value, isUnresolved);

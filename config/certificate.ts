@@ -96,7 +96,7 @@ function exposureOf(file: TlsFile, path: string, disk: Files): string | null {
     const how = (mode & 0o002) === 0 ? 'read' : 'written';
     return `${path} can be ${how} by everyone; remove that permission (chmod o-${file === 'key' ? 'rw' : 'w'})`;
   } catch {
-    // The file cannot be found; `read` reports why.
+    // The mode of the file cannot be read; `read` reports why.
     return null;
   }
 }

@@ -43,7 +43,7 @@ export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
   return [...(strict ? [] : findings), ...cautions];
 }
 
-/** The warning that the accepted lock is not noted beside the seal key, for this reason. */
+/** The warning that the accepted lock is not noted beside the seal key, with the reason. */
 export function sealGap(reason: string): string {
   return `the note of the accepted lock exists only in state.path, so a changed configuration could evade the check by naming another state.path (${reason})`;
 }

@@ -133,7 +133,7 @@ export async function act(deed: Deed, { options, client, out }: ClientCall<ActOp
   noteChildren();
   out.note(`"headgate action show ${started.action_id}" shows its progress`);
 
-  /** Notes that jobs inside runs do not match, unless the caller has decided that with `--children` or asks for the runs of a pipeline. */
+  /** Tells the user that jobs inside runs do not match, unless `--children` or `--pipeline` is given. */
   function noteChildren(): void {
     if (!options.children && !options.pipeline)
       out.note('only runs and direct jobs match; add --children for jobs inside runs');

@@ -4,7 +4,7 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
 import type { Address } from './address.ts';
 
-/** The longest wait for the head of an answer. The service itself may delay an answer by 60 s (`?wait`). */
+/** The longest wait for the head of an answer. The service itself may delay an answer by up to 60 s (`?wait`). */
 const answerMsMax = 75_000;
 
 export type ClientQuery = { readonly [name: string]: string | number | boolean | undefined };

@@ -15,7 +15,10 @@ export type JobDocument = {
   readonly created_at: string;
   readonly started_at: string | null;
   readonly completed_at: string | null;
-  /** For a run: the numbers of jobs inside it by final status, and of those that have not ended (`unsettled`). */
+  /**
+   * For a run: the number of jobs inside it for each final status, of those that have not ended (`unsettled`), and of those that a rerun
+   * reuses (`reused`).
+   */
   readonly counts?: Counts;
   readonly rerun_of?: string;
   readonly rerun_from?: string;

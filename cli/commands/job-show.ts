@@ -106,7 +106,7 @@ function field(name: string, value: string): TerminalLine {
   return [...label(name), value];
 }
 
-/** The lines of a named text: one line if the text has one, else the text below its name. */
+/** The lines for a text and its name: on one line if the text has only one, else with the text below the name. */
 function block(name: string, text: string): TerminalLine[] {
   const [first = '', ...rest] = text.split('\n');
   return rest.length === 0 ? [field(name, first)] : [label(name), ...text.split('\n').map(line => `  ${line}`)];

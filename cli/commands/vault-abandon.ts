@@ -1,4 +1,4 @@
-// The command `headgate vault abandon`, which sets a vault aside whose key or records are lost.
+// The command `headgate vault abandon`, which gives up a vault if its key or records are lost.
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { usageFailure } from '../failure.ts';

@@ -10,7 +10,7 @@ import { CertificateFault } from '../../http/transport/transport.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type ListenerCertificate, leftBehind } from '../../service/doctor/certificates.ts';
 
-/** The time between two checks whether certificate or key files have changed. */
+/** The time between two checks of the certificate and key files for changes. */
 export const certificateCheckMs = 60_000;
 
 export type TlsListener = Pick<Server, 'served' | 'renew'>;

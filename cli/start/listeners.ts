@@ -66,9 +66,7 @@ export class HttpListeners implements Listeners {
     this.#certificates.renew(certificates);
   }
 
-  /**
-   * Makes this part of the service fail with an error that code on the main thread threw, because the thread's memory may be inconsistent.
-   */
+  /** Ends this part of the service after code on the main thread has thrown this error: the thread's memory may be inconsistent. */
   fault(error: Error): void {
     this.#options.service().refuse();
     this.#onFault(error);

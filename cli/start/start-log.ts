@@ -51,7 +51,7 @@ export async function refuse(error: unknown, startLog: StartLog, out: Output): P
     throw error;
   }
   const log = startLog.log();
-  // Lowers the level if need be: the reason is logged whatever level is configured.
+  // Sets the level, so that the reason is logged whatever level is configured.
   log.level = 'info';
   if (!(error instanceof CommandFailure)) {
     log.fatal({ err: error }, 'internal error');

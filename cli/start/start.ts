@@ -1,5 +1,5 @@
-// Starts the service, for `headgate start` and for programs: loads the configuration, and runs the service and its HTTP servers until a
-// signal stops them.
+// Starts the service, for `headgate start` and for programs that run it in their own process: loads the configuration, and runs the service
+// and its HTTP servers until a signal stops them.
 import { availableParallelism } from 'node:os';
 import type { Certificate } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';

@@ -20,7 +20,7 @@ const styles: { readonly [type: string]: Style } = {
 };
 const typeWidth = 20;
 
-/** Time, type, plugin and command, the other fields by name, the job's id, then failures. */
+/** Time, type, plugin and command, the other fields by name, the job's id, then what failed. */
 export function eventLine({ type, fields }: StreamEvent): TerminalLine {
   // The ids of the root and the run are left out: they are for programs.
   const { at, plugin, command, job_id: id, error, root_id: _root, run_id: _run, counts, ...more } = fields;

@@ -5,7 +5,7 @@ const gap = '  ';
 
 /**
  * A heading in bold, then the rows. A column that contains only numbers is aligned to the right. `widths` has the minimum widths of the
- * columns; the call raises them as needed, so that the parts of a long table can share them.
+ * columns. The call raises them as needed, so that a long table that is printed in parts keeps its columns.
  */
 export function table(
   heading: readonly string[],

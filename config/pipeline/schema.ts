@@ -1,4 +1,5 @@
-// The JSON Schema of pipelines. It describes their shape; the other files here check references, paths, templates and conditions.
+// The JSON Schema of pipelines. It describes their shape; the other files of this directory check references, paths, templates and
+// conditions.
 import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
 import { hooks, operators } from './definition.ts';

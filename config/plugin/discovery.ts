@@ -7,8 +7,8 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// The maximum number of directories below the roots. More of them are probably a mistake (`/`, a home directory): it is reported at once,
-// instead of a search that takes minutes.
+// The maximum number of directories that are searched. If there are more, a root is probably a mistake (such as `/` or a home directory),
+// which is reported at once, instead of a search that takes minutes.
 const directoriesMax = 20_000;
 
 export type PluginRoot = {

@@ -114,7 +114,7 @@ class Surveyor {
     }
   }
 
-  /** Adds a file. If it was parsed, those bytes are hashed, and the file is not read again. */
+  /** Adds a file. If the file was parsed, the parsed bytes are hashed, and it is not read again. */
   #takeFile(path: string): void {
     try {
       this.#checkModes(path, path);
