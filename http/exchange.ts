@@ -226,8 +226,8 @@ export class Exchange implements HttpCall, AnswerSink {
   }
 
   /**
-   * Puts the refusal of a vault call into the audit trail before it is answered. Calls without the admin token are only counted, and calls
-   * that get 503 are not recorded.
+   * Puts the refusal of a vault call into the audit trail before it is answered. Calls without the admin token are answered at once, and
+   * the trail counts them (`service/vault-client.ts`). Calls that get 503 are not recorded.
    */
   #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
@@ -250,7 +250,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return problem('length_required', detail);
   }
 
-  /** Answers and closes the connection, because a proxy in front of us may take the bytes that follow for part of this body. */
+  /** Answers and closes the connection, because a proxy in front of this server may take the bytes that follow for part of this body. */
   #refuseFraming(refusal: HttpProblem): void {
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));

@@ -51,7 +51,10 @@ export const jobIdText: Parameter<JobId> = {
   read: parseId,
 };
 
-/** A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5, so that rounding gives either of them. */
+/**
+ * A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5, so that `Math.floor` and `Math.ceil` give the
+ * two.
+ */
 export const instant: Parameter<number> = {
   schema: { type: 'string', format: 'date-time' },
   rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',

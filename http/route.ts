@@ -91,7 +91,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
    * `releaseBody`.
    */
   readonly batch?: (config: Config) => BodyLimit;
-  /** Refusals for the documents, besides those that follow from access, query and body. */
+  /** The codes of refusals that the documents list, besides those that follow from access, query and body. */
   readonly problems?: readonly ProblemCode[];
   /** The answers of the route by status, without refusals. `type`: the media type if it is not JSON. */
   readonly answers: {

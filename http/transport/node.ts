@@ -110,7 +110,8 @@ function handle(
   arrivals: Set<NodeConnection>,
   handler: () => RequestHandler | null,
 ): void {
-  // By default Node silently drops headers beyond a maximum number. Here `faultOf` refuses them, and `maxHeaderSize` bounds them.
+  // By default Node silently drops headers beyond a maximum number. Here `faultOf` refuses a request with too many, and `maxHeaderSize`
+  // bounds their size.
   server.maxHeadersCount = 0;
   const at = (socket: Socket): NodeConnection => connections.get(socket)!;
   server.on(connected, (socket: Socket) => {

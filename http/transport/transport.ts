@@ -66,7 +66,10 @@ export type TransportName = (typeof transportNames)[number];
 
 export type Transport = {
   readonly name: TransportName;
-  /** Binds an address, with a certificate for HTTPS. Null: the server cannot listen on the address. Throws a CertificateFault. */
+  /**
+   * Binds an address, with a certificate for HTTPS. Null: the server cannot listen on the address. Rejects with a CertificateFault if the
+   * certificate cannot be used.
+   */
   bind(address: ListenAddress, certificate: Certificate | null): Promise<Listener | null>;
 };
 

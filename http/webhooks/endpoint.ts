@@ -18,7 +18,7 @@ import { makeVerify } from './signature.ts';
 
 export const deliveryIdCharsMax = 255;
 
-/** The command of the endpoint's plugin that receives deliveries. */
+/** The command that receives deliveries, in the endpoint's plugin. */
 const command = 'handle';
 const accepted = Type.Object({ job_id: Type.String({ format: 'uuid' }), status: Type.Literal('queued') });
 
