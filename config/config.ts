@@ -164,7 +164,7 @@ export type Config = {
   readonly log: {
     /** Null: `text` if stderr is a terminal, else `json`. */
     readonly format: LogFormat | null;
-    /** The jobs whose end is logged. */
+    /** Which jobs are logged when they end. */
     readonly jobs: (typeof loggedJobs)[number];
     /** The maximum number of lines per minute, separately for jobs, refused deliveries and refused calls. */
     readonly perMinute: number;

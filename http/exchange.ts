@@ -317,7 +317,7 @@ export class Exchange implements HttpCall, AnswerSink {
     answer.open(this);
   }
 
-  // Streaming.
+  // The methods that write a streamed answer (`AnswerSink`).
 
   write(text: string): boolean {
     if (this.#state !== 'streaming') return false;
@@ -347,7 +347,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  // Ending.
+  // The end of the exchange: answered, aborted by the caller, or cut off after an error.
 
   #finish(status: number | null): void {
     this.#state = 'over';

@@ -48,7 +48,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    * handler awaits; for a `batch` route, the bytes, which are valid until `releaseBody`.
    */
   readonly body: unknown;
-  /** Null on open and signed routes. */
+  /** The caller; null on open and signed routes. */
   readonly caller: Caller | null;
   /** What `find` of the route returned. */
   readonly found: F;

@@ -1,4 +1,4 @@
-// Generates a small payload that fits an input schema.
+// Generates a small payload for an input schema.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 

@@ -18,7 +18,7 @@ export type PluginRoot = {
   readonly path: NodePath;
   /** Whether this is the default root, which may be missing. */
   readonly isDefault: boolean;
-  /** Whether this is the root of the plugins that come with headgate: each is off until `plugins` names it. */
+  /** Whether this is the root of the plugins that come with headgate. Each of them is off until `plugins` names it. */
   readonly isBundled: boolean;
 };
 

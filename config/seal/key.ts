@@ -8,7 +8,7 @@ import type { Environment } from '../source/interpolation.ts';
 
 const keyBytes = 32;
 
-/** `isMissing`: the file does not exist. */
+/** The seal key and its file, or why the key cannot be used. `isMissing`: the file does not exist. */
 export type SealKey =
   | { readonly ok: true; readonly key: Uint8Array; readonly file: string }
   | { readonly ok: false; readonly message: string; readonly file: string | null; readonly isMissing: boolean };

@@ -12,7 +12,7 @@ const format = 'headgate-lock/1';
 export type LockedFile = { readonly path: string; readonly size: number; readonly sha256: string };
 
 export type Lock = {
-  /** Counts from 1; each new lock of a directory has a higher number. */
+  /** The number of the lock, from 1. Each new lock of a directory has a higher number. */
   readonly number: number;
   /** Whether the configuration was strict when it was locked. */
   readonly strict: boolean;

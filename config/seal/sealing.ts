@@ -19,7 +19,7 @@ export type Locked =
       readonly isNewKey: boolean;
       readonly warnings: readonly string[];
     }
-  /** Nothing was locked; one line for each reason. */
+  /** Nothing was locked; `problems` has one line for each reason. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
 const lockMode = 0o644;

@@ -16,7 +16,7 @@ const filesMax = 50_000;
 export type LockFinding = { readonly path: string; readonly message: string };
 
 export type FileSurvey = {
-  /** Sorted by path. */
+  /** The sealed files, sorted by path. */
   readonly files: readonly LockedFile[];
   /** The SHA-256 in hex of each file, by real path. */
   readonly digests: ReadonlyMap<string, string>;

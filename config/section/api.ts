@@ -29,7 +29,7 @@ export function readApi(root: SourceNode, reportAt: ReportAt): Config['api'] {
 function readToken(node: SourceNode, path: NodePath, reportAt: ReportAt): ApiToken {
   const text = textOf(nodeAt(node, 'expires_at'));
   const expiresAtMs = text === undefined ? null : Date.parse(text);
-  // The schema reports text that does not look like a time.
+  // Checks only text that looks like a time; the schema reports any other.
   if (expiresAtMs !== null && /^\d{4}-\d\d-\d\d[Tt]/.test(text!) && !isRealTime(text!, expiresAtMs)) {
     const message = `is ${JSON.stringify(text)}, a time that does not exist; it must be a time such as 2027-01-01T00:00:00Z`;
     reportAt([...path, 'expires_at'], message);

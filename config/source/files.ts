@@ -6,7 +6,7 @@ export type EntryKind = 'file' | 'directory' | 'missing' | 'other';
 
 /** All functions except `kind` and `isExecutable` throw the system's error. */
 export type Files = {
-  /** All bytes of a file. A load reads each file exactly once. */
+  /** Reads all bytes of a file. When the configuration is loaded, each file is read exactly once. */
   readonly read: (path: string) => Uint8Array;
   /** The names in a directory, sorted. */
   readonly list: (directory: string) => readonly string[];

@@ -19,7 +19,7 @@ import {
 } from './tree.ts';
 
 export type Closure = {
-  /** Absolute paths, in the order of reading. */
+  /** The absolute paths of the files, in the order of reading. */
   readonly files: readonly string[];
   /** The content of all files, merged, with variables replaced and without `include`. */
   readonly merged: SourceNode;

@@ -199,7 +199,7 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
 
 /** A key as a part of a JSON Pointer. */
 function escaped(key: string): string {
-  // An unpaired surrogate cannot be escaped in a fragment.
+  // An unpaired surrogate is replaced, because it cannot be escaped in a fragment.
   return key
     .replaceAll('~', '~0')
     .replaceAll('/', '~1')

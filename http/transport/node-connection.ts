@@ -159,7 +159,7 @@ export class NodeConnection implements ConnectionContext {
       isClosing: true,
     });
     socket.end(`HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
-    // Destroying the socket at once would reset the connection if unread input is left, and lose the answer.
+    // The socket is destroyed later: at once, this would reset the connection if unread input is left, and the answer would be lost.
     const linger = setTimeout(() => socket.destroy(), lingerMsMax);
     linger.unref();
     socket.on('close', () => clearTimeout(linger));

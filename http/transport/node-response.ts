@@ -108,7 +108,8 @@ export class NodeResponse implements ResponseTarget {
   #begin(head: ResponseHead, length: number | null): void {
     const list = headList(head);
     if (length !== null) list.push('Content-Length', String(length));
-    // A caller that got no `100 Continue` may or may not send its body, so the start of its next request is unknown.
+    // Also closes the connection of a caller that got no `100 Continue`: it may or may not send its body, so nobody knows where its next
+    // request starts.
     if (head.isClosing || this.#awaitsContinue) list.push('Connection', 'close');
     if (this.#awaitsContinue) this.#around.endBehind();
     this.#response.writeHead(head.status, STATUS_CODES[head.status], list);

@@ -66,7 +66,7 @@ async function bind({ host, port }: ListenAddress, certificate: Certificate | nu
 }
 
 const options: ServerOptions & { readonly handshakeTimeout: number } = {
-  // The parser is strict even if the process was started with --insecure-http-parser.
+  // Keeps the parser strict, even if the process was started with --insecure-http-parser.
   insecureHTTPParser: false,
   maxHeaderSize: headBytesMax,
   // Node would refuse a request without Host with an empty answer; `faultOf` in node-request.ts refuses it with a problem document.
@@ -120,7 +120,7 @@ function handle(
   });
   server.on('request', (request, response) => at(request.socket).take(request, response, false));
   server.on('checkContinue', (request, response) => at(request.socket).take(request, response, true));
-  // Expectations other than 100-continue may be ignored (RFC 9110, 10.1.1).
+  // Expectations other than 100-continue are ignored, which RFC 9110, 10.1.1 allows.
   server.on('checkExpectation', (request, response) => at(request.socket).take(request, response, false));
   const headers = [['Allow', 'GET, HEAD, POST']] as const;
   const tunnel = problem('method_not_allowed', 'this is not a proxy: CONNECT is not supported', { headers });

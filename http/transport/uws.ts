@@ -124,7 +124,7 @@ class ServerNames {
     const { patterns, behind } = patternsOf(certificate.names, this.#renewals);
     for (const pattern of patterns) {
       withPair(certificate, files => this.#app.addServerName(pattern, files));
-      // Each server name has its own routes.
+      // Each server name has its own routes, so the handler is registered for each.
       this.#app.domain(pattern).any('/*', this.#handle);
     }
     this.served = { ...this.served, newest: certificate, namesBehind: behind };
@@ -180,7 +180,7 @@ class UwsResponse implements ResponseTarget {
     this.#write(() => {
       this.#release();
       this.#res.writeStatus(headText(head));
-      // If the length were an argument of endWithoutBody, the server would wait for that many bytes.
+      // The length is written as a header. As an argument of endWithoutBody, it would make the server wait for that many bytes.
       if (length !== null) this.#res.writeHeader('Content-Length', String(length));
       this.#res.endWithoutBody();
     });
