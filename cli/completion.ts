@@ -76,7 +76,7 @@ function takesValue(option: Option): boolean {
   return option.required || option.optional;
 }
 
-/** Candidates for options that also accept other values, by the placeholder of the value: `--from <point>`. */
+/** Candidates for the value of an option that also accepts other values, by the placeholder in its usage (`--from <point>`). */
 const offered: { readonly [name: string]: readonly string[] | undefined } = { point: ['start', 'failed'] };
 
 function valueName({ flags }: Option): string {

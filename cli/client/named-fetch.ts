@@ -22,7 +22,7 @@ export function fetchNamed(url: string, init: RequestInit, serverName: string): 
       const fields = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as [string, string]);
       const stream = hasBody ? (Readable.toWeb(answer) as ReadableStream) : null;
       const response = new Response(stream, { status: statusCode, statusText: statusMessage, headers: fields });
-      // A `Response` made by a constructor has an empty URL.
+      // Sets the URL, which the constructor of `Response` leaves empty.
       resolve(Object.defineProperty(response, 'url', { value: url }));
     });
     request.end(body as string | undefined);

@@ -1,4 +1,4 @@
-// Reports entries of a list that have the same value where each must have its own.
+// Reports values that must be unique in a list, but occur twice.
 import { itemsOf, type NodePath, nodeAt, type SourceLocation, type SourceNode, textOf } from '../source/tree.ts';
 import { formatPlace, type ReportAt } from './problem.ts';
 

@@ -59,7 +59,7 @@ export class NodeConnection implements ConnectionContext {
     else this.#wait(() => this.#begin(request, response, awaitsContinue));
   }
 
-  /** Refuses input that the parser rejects or that took too long. The answer follows those to all earlier requests. */
+  /** Refuses input that the parser rejects or that took too long. It is answered after all earlier requests. */
   refuse(refusal: HttpProblem): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
