@@ -115,8 +115,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return caller !== undefined && may(caller, access.anyOf) ? caller : undefined;
   }
 
-  // The steps of a request, in order: admission, lookup of the names in the path, body, query, handler. A step returns undefined if the
-  // body has to arrive first.
+  // In order: admission, lookup of the names in the path, body, query, handler. Undefined means that the body must arrive first.
 
   #admit(): Reply {
     const head = this.#head;
@@ -162,10 +161,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return undefined;
   }
 
-  /**
-   * Takes a chunk of the body. A body that arrives in one chunk is parsed in place; other bodies, and those of batches, are collected
-   * first.
-   */
+  /** Takes a chunk. A body in one chunk is parsed in place; other bodies, and those of batches, are collected first. */
   #arrived(route: Route, bytes: Uint8Array, isLast: boolean, limit: BodyLimit): Reply {
     if (isLast && this.#arriving === null && !route.batch) {
       return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);
@@ -225,10 +221,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /**
-   * Puts the refusal of a vault call into the audit trail before it is answered. Calls without the admin token are answered at once, and
-   * the trail counts them (`service/vault-client.ts`). Calls that get 503 are not recorded.
-   */
+  /** Answers a refused vault call after the audit trail has the refusal. 503 is not recorded; calls without the admin token are counted. */
   #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
     if (problemStatus(refusal) === 503) return refusal;
@@ -250,7 +243,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return problem('length_required', detail);
   }
 
-  /** Answers and closes the connection, because a proxy in front of this server may take the bytes that follow for part of this body. */
+  /** Closes the connection after the answer: a proxy in front of this server may take the following bytes for part of this body. */
   #refuseFraming(refusal: HttpProblem): void {
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
