@@ -43,8 +43,8 @@ export const tables = [
   'idempotency_ends', // written by earlier versions; not used any more
   'dedupe', // hash of target and dedupe key -> until when another event with this key starts nothing
   'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each record
-  'vault_principals', // name -> a principal, sealed
-  'vault_secrets', // name -> a secret, sealed
+  'vault_principals', // name -> a principal, encrypted
+  'vault_secrets', // name -> a secret, encrypted
   'vault_audit', // sequence (8) -> a record of the audit trail, with its code
 ] as const;
 export type Table = (typeof tables)[number];

@@ -45,7 +45,7 @@ export class Outbox {
     }
   }
 
-  /** Writes as much of the message as the pipe has room for. Returns whether that was all that was left of it. */
+  /** Writes as much of the message as the pipe has room for. Returns whether the whole message has been written. */
   #isWritten(sending: Outgoing): boolean {
     const { head, more } = sending.message;
     const told = (error?: Error | null): void => {

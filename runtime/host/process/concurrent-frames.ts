@@ -60,7 +60,7 @@ export class ConcurrentFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Does nothing: the dispatcher sends a runner only as many tasks as it has places, so they begin at once. */
+  /** Does nothing: no task waits here, because the dispatcher sends a runner only as many tasks as it has places. */
   returnUnstarted(): void {}
 
   cancel(frameId: number, task: number, reason: string): void {
