@@ -1,4 +1,5 @@
-// An error that names the record which made a turn fail. Only that record is dealt with; everything else continues.
+// An error that names the record that made a turn fail. The ledger fails that run or sets that record aside, and everything else continues
+// (service/ledger/actor-lifecycle.ts).
 import { formatId, type JobId } from '../runtime/ids.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import { StoreFull } from '../runtime/store/store.ts';
@@ -6,9 +7,9 @@ import { StoreFull } from '../runtime/store/store.ts';
 export type FailedRecord =
   /** An unfinished run. */
   | { readonly kind: 'run'; readonly id: JobId }
-  /** A block of jobs, or the record of which of them are open. */
+  /** A block of jobs, or its open record. */
   | { readonly kind: 'block'; readonly key: Uint8Array }
-  /** Waiting events of a job. */
+  /** Events of a job that wait to start runs, or a hook that waits for a job (pipeline/deferred-events.ts). */
   | { readonly kind: 'emission'; readonly key: Uint8Array };
 
 export class FailedRecordError extends Error {
@@ -20,7 +21,7 @@ export class FailedRecordError extends Error {
   }
 }
 
-/** Adds the record that caused the error. The innermost record counts; an error of the store itself has none. */
+/** Returns an error that names the record. If the error already names a record, or if the store itself failed, returns it unchanged. */
 export function blame(record: FailedRecord, error: unknown): unknown {
   if (error instanceof FailedRecordError || error instanceof StoreFull || isStoreFault(error)) return error;
   return new FailedRecordError(record, error);

@@ -1,4 +1,4 @@
-// Keys of requests and of events, each remembered for a day, so that a repetition is recognized.
+// Keys of requests and of events. Each is remembered for a day, in which a repetition is recognized.
 //
 //   key: hash (16)
 //   value: until when it is remembered (8, µs) | the data of the key
@@ -11,17 +11,17 @@ import { keyText } from './job/records/open.ts';
 export const rememberedUs = 24 * 3_600_000_000;
 export const keyHashBytes = 16;
 const untilBytes = 8;
-/** One turn examines at most this many records for expired ones. */
+/** The maximum number of records that one turn checks for expiry. */
 const sweptPerTurn = 64;
 
 export class RememberedKeys {
   readonly #reader: Reader;
   readonly #table: 'idempotency' | 'dedupe';
-  /** Records of this turn: no read shows them before its commit. */
+  /** The records that this turn has written: no read shows them before the commit. */
   readonly #fresh = new Map<string, Uint8Array>();
   #turn: Turn | null = null;
   #isSweepDue = false;
-  /** Where the next sweep begins. */
+  /** The key at which the next sweep begins. Undefined: the beginning of the table. */
   #from: Uint8Array | undefined;
 
   constructor(reader: Reader, table: 'idempotency' | 'dedupe') {
@@ -29,13 +29,13 @@ export class RememberedKeys {
     this.#table = table;
   }
 
-  /** The value that was remembered with the key. Null: the key is new. */
+  /** The value that was remembered with the key. Null: the key is new or has expired. */
   find(key: Uint8Array, turn: Turn): Uint8Array | null {
     const value = this.#freshIn(turn).get(keyText(key)) ?? this.#reader.get(this.#table, key);
     return value && readUs(value) > turn.nowUs ? value.subarray(untilBytes) : null;
   }
 
-  /** Remembers the key; written by the commit of this turn. */
+  /** Remembers the key from the commit of this turn on. */
   remember(key: Uint8Array, value: Uint8Array, turn: Turn): void {
     const record = Buffer.concat([usKey(turn.nowUs + rememberedUs), value]);
     this.#freshIn(turn).set(keyText(key), record);
@@ -43,12 +43,15 @@ export class RememberedKeys {
     this.#isSweepDue = true;
   }
 
-  /** The next sweep looks for expired keys even if none was added. */
+  /** Makes the next sweep look for expired keys even if no key was added. */
   sweepSoon(): void {
     this.#isSweepDue = true;
   }
 
-  /** Must be called at the end of a turn: removes some expired keys. Keys are not sorted by time. True: there may be more. */
+  /**
+   * Must be called at the end of a turn: removes the expired keys among the next records. The table is sorted by hash, not by time, so it
+   * must be searched. True: some keys were removed, so the sweep must continue in the next turn.
+   */
   sweep(turn: Turn): boolean {
     if (!this.#isSweepDue) return false;
     const fresh = this.#freshIn(turn);

@@ -1,4 +1,4 @@
-// Filters of the event stream: by type, job, tree and run.
+// A filter of the event stream: it selects observations by type, job, tree and run.
 import { formatId, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { GroupOrigins } from './origins.ts';
 import { type Observations, type ObservationType, observationTypes } from './protocol.ts';
@@ -8,20 +8,20 @@ export type Filter = {
   readonly types: ReadonlySet<ObservationType> | null;
   /** Null: every job. */
   readonly jobId: JobId | null;
-  /** This job and its descendants; null: every tree. */
+  /** The id of a root: observations about it and about its descendants are selected. Null: every tree. */
   readonly root: string | null;
-  /** This run and the jobs inside it, including those of called runs; null: every run. */
+  /** The id of a run: observations about it and about the jobs inside it are selected, including those of called runs. Null: every run. */
   readonly run: string | null;
 };
 export const everything: Filter = { types: null, jobId: null, root: null, run: null };
 
-/** The types that a pattern matches: a type, or a prefix and a star. Empty: none. */
+/** The types that the pattern matches, which is a type, or a prefix followed by a star. The list is empty if no type matches. */
 export function typesOf(pattern: string): readonly ObservationType[] {
   if (!pattern.endsWith('*')) return observationTypes.filter(type => type === pattern);
   return observationTypes.filter(type => type.startsWith(pattern.slice(0, -1)));
 }
 
-/** Equal for equivalent filters. */
+/** A text that is equal for filters that select the same. */
 export function filterKey({ types, jobId, root, run }: Filter): string {
   const wanted = types === null ? '*' : observationTypes.filter(type => types.has(type)).join();
   return `${wanted} ${jobId === null ? '' : formatId(jobId)} ${root ?? ''} ${run ?? ''}`;
@@ -32,12 +32,12 @@ export function wantsType({ types }: Filter, group: Observations): boolean {
   return types === null || types.has(group.type);
 }
 
-/** Whether the filter selects by type alone. */
+/** Whether the filter selects by type alone: it accepts every job, tree and run. */
 export function wantsAll({ jobId, root, run }: Filter): boolean {
   return jobId === null && root === null && run === null;
 }
 
-/** The index of the next observation of the group, from `place` on, that is about the selected job; -1: none. */
+/** The index of the next observation of the group, from `place` on, that is about the selected job. -1: there is none. */
 export function nextOfJob({ jobId }: Filter, group: Observations, place: number): number {
   if (jobId === null) return place;
   if (group.kind === 'plain') return group.fields['job_id'] === formatId(jobId) ? place : -1;
@@ -52,14 +52,14 @@ export function nextOfJob({ jobId }: Filter, group: Observations, place: number)
 export function isInTree({ root, run }: Filter, { group, origins }: Watched, place: number): boolean {
   if (root === null && run === null) return true;
   const origin = origins?.at(place);
-  // Events of no job, and of jobs that are no longer stored, belong to no tree or run.
+  // A job without an origin is no longer stored: only its own id can match. An observation without a job matches no tree or run.
   if (root !== null && (origin ? origin.root : idAt(group, place)) !== root) return false;
   return run === null || origin?.runs.includes(run) === true || idAt(group, place) === run;
 }
 
 type Watched = { readonly group: Observations; readonly origins: GroupOrigins | null };
 
-/** The id of the job at an index of a group; null: the group is not about jobs. */
+/** The id of the job that the observation at this index is about. Null: it is about no job. */
 function idAt(group: Observations, place: number): string | null {
   if (group.kind === 'jobs') return formatId(group.ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
   const named = group.fields['job_id'];

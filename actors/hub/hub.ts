@@ -7,16 +7,16 @@ import { Ring, type RingEntry } from './ring.ts';
 
 /** Why observations are missing: the subscriber was too slow for the ring, the service has restarted, or the id is unknown. */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
-/** Observations up to `id` are gone. `lost`: how many; null: unknown. */
+/** The subscriber cannot get the observations up to `id`. `lost` is their number. Null: it is unknown. */
 export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
 
-/** Consecutive observations of one group, from index `from` to `to`; `id` is that of the first. */
+/** Consecutive observations of one group: those at the indexes `from` to `to` - 1. `id` is the id of the first of them. */
 export type ObservationSlice = {
   readonly id: number;
   readonly group: Observations;
   readonly from: number;
   readonly to: number;
-  /** The trees and runs of its jobs; null: the group is not about jobs. */
+  /** The trees and runs of the group's jobs. Null: the group is not about jobs. */
   readonly origins: GroupOrigins | null;
 };
 
@@ -38,7 +38,7 @@ export class Hub {
     this.#origins = origins;
   }
 
-  /** Appends groups, in order, after their commit. */
+  /** Appends groups in order. Must be called after the commit of what they report. */
   observe(groups: readonly Observations[]): void {
     for (const group of groups) this.#ring.push(group);
     for (const listener of this.#listeners) listener();
@@ -54,12 +54,12 @@ export class Hub {
     return this.#ring.oldest;
   }
 
-  /** A running count of lookups, see `Origins`. */
+  /** The number of lookups of origins so far, as `Origins` counts them. */
   get work(): number {
     return this.#origins.work;
   }
 
-  /** Whether the lookups since `work` had this value are enough for one read. */
+  /** Whether `readingWorkMax` lookups were made since `work` had this value, so that the read must stop. */
   isSpent(work: number): boolean {
     return this.work - work >= readingWorkMax;
   }
@@ -71,7 +71,7 @@ export class Hub {
     return () => this.#listeners.delete(own);
   }
 
-  /** At most `max` selected observations after this id; fewer if their origins take long to look up. */
+  /** At most `max` of the selected observations after the id `after`. There are fewer if it takes long to look up their origins. */
   read(filter: Filter, after: number, max: number): ObservationRead {
     const gap = gapAfter(this.#ring, after);
     const slices: ObservationSlice[] = [];
@@ -87,7 +87,10 @@ export class Hub {
   }
 }
 
-/** The first id of a service that starts now. It is above all ids of earlier starts, since no service sustains a million observations a second. */
+/**
+ * The first id of a service that starts now. It is above all ids of earlier starts, because no service sustains a million observations a
+ * second.
+ */
 export function firstIdAt(nowUs: number): number {
   return nowUs;
 }
@@ -96,7 +99,9 @@ function lastOf({ first, count }: RingEntry): number {
   return first + count - 1;
 }
 
-/** `after` 0: from the first observation of this start. */
+/**
+ * What is missing directly after the id `wanted`. Null: nothing. `wanted` 0: all observations since the start of the service are wanted.
+ */
 function gapAfter(ring: Ring, wanted: number): Gap | null {
   const after = wanted === 0 ? ring.first - 1 : wanted;
   const id = ring.oldest - 1;
@@ -119,7 +124,7 @@ type PendingRead = {
   readonly isSpent: () => boolean;
 };
 
-/** Adds the selected observations of one group. */
+/** Adds the selected observations of one group to `taken`. */
 function take(filter: Filter, held: RingEntry, taken: PendingRead): void {
   const { first, count, group, origins } = held;
   let place = Math.max(0, taken.upTo + 1 - first);
@@ -150,7 +155,7 @@ function take(filter: Filter, held: RingEntry, taken: PendingRead): void {
   taken.upTo = first + place - 1;
 }
 
-/** The id of the job at an index of a group. */
+/** The id of the job at this index of a group's ids. */
 export function idAt(ids: Uint8Array, place: number): string {
   return formatId(ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
 }

@@ -1,10 +1,10 @@
-// The trees and runs of the jobs of events: looked up once each, when a subscriber first needs them.
+// The origins of jobs: the trees and runs that they belong to. Each origin is looked up once, when a subscriber first needs it.
 
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
 import type { JobObservations, JobOrigin, ObservationType, Origins, RunEnding } from './protocol.ts';
 
-/** Lookups of one read, about a millisecond. The next read continues. */
+/** The maximum number of lookups of one read, which take about a millisecond. The next read continues. */
 export const readingWorkMax = 256;
 
 const ends = new Set<ObservationType>([
@@ -40,7 +40,7 @@ export class GroupOrigins {
     return found;
   }
 
-  /** For events of runs that have ended. */
+  /** How the jobs inside the run at this index ended. Null: the group does not report ends of runs, or the run is no longer stored. */
   endedAt(place: number): RunEnding | null {
     const { type, plugin } = this.#group;
     if (plugin !== pipelinePlugin || !ends.has(type)) return null;

@@ -1,4 +1,5 @@
-// Observations: events of the service, published after their commit. Observations of one kind are sent as one group.
+// Observations: messages about committed changes. A group has the observations of one type about jobs of one command, or a single other
+// one.
 import type { JobId } from '../../runtime/ids.ts';
 import type { NotStarted } from '../job/records/cancel.ts';
 import type { Tally } from '../job/records/job.ts';
@@ -37,10 +38,10 @@ export const observationTypes = [
 ] as const;
 export type ObservationType = (typeof observationTypes)[number];
 
-/** Characters of an error message; the ledger truncates longer ones. */
+/** The maximum number of characters of an error message. The ledger truncates longer ones. */
 export const errorCharsMax = 2_048;
 
-/** An event of several jobs of one plugin and command; `ids` has 16 bytes per job. */
+/** Observations of one type about several jobs of one plugin and command. `ids` has 16 bytes per job. */
 export type JobObservations = {
   readonly kind: 'jobs';
   readonly type: ObservationType;
@@ -48,11 +49,11 @@ export type JobObservations = {
   readonly plugin: string;
   readonly command: string;
   readonly ids: Uint8Array;
-  /** The errors of jobs that did not succeed, in the order of `ids`; at most `errorCharsMax` each. */
+  /** The error of each job, in the order of `ids`, with at most `errorCharsMax` characters. Null: the job has none. */
   readonly errors?: readonly (string | null)[];
 };
 
-/** Any other event. */
+/** Any other observation; `fields` has its data. */
 export type PlainObservation = {
   readonly kind: 'plain';
   readonly type: ObservationType;
@@ -62,23 +63,29 @@ export type PlainObservation = {
 
 export type Observations = JobObservations | PlainObservation;
 
-/** Sent to the hub once a turn. */
+/** The message to the hub, which leaves after the commit of what it reports. */
 export type Observed = { readonly kind: 'observed'; readonly groups: readonly Observations[] };
 
-/** The tree and runs of an event's job, as ids. `runs`: the run that the job is a step of, then the run that called that one, and so on. */
+/**
+ * The tree and the runs that a job belongs to. `root`: the id of the root. `runs`: the id of the run that the job is a step of, then that
+ * of the run that called it, and so on.
+ */
 export type JobOrigin = { readonly root: string; readonly runs: readonly string[] };
 
-/** How the jobs inside an ended run ended. `notStarted`: only of a run that was itself cancelled. */
+/**
+ * How the jobs inside an ended run ended. `counts` is null if an earlier version stored none, `notStarted` if the run itself was not
+ * cancelled.
+ */
 export type RunEnding = { readonly counts: Tally | null; readonly notStarted: NotStarted | null };
 
 /** Reads origins from the committed store. */
 export interface Origins {
   /** Null: the job is no longer stored. */
   find(id: JobId): JobOrigin | null;
-  /** An ended run. Null: it is no longer stored. */
+  /** How the jobs inside this ended run ended. Null: the run is no longer stored. */
   ended(id: JobId): RunEnding | null;
   /** Makes the newest commits visible. */
   refresh(): void;
-  /** A running count of lookups: one for each record read, and one for each 16 KiB of it. */
+  /** The number of lookups so far. Each record that is read counts as one lookup, and each 16 KiB of a block as another. */
   readonly work: number;
 }

@@ -1,10 +1,13 @@
-// A ring of the newest observations, numbered. Groups are stored as they came, and split only when they are read.
+// A ring of the newest observations, which are numbered. Groups are stored as they came, and divided only when they are read.
 import type { GroupOrigins } from './origins.ts';
 import type { Observations } from './protocol.ts';
 
-/** Observations in the ring; older ones are dropped. */
+/** The number of newest observations that can be read. A group of older ones is dropped. */
 export const ringSize = 4096;
-/** The approximate maximum size of the ring; beyond it the oldest groups are dropped. A ring of the longest error messages would take twice as much. */
+/**
+ * The approximate maximum size of the ring. Beyond it, the oldest groups are dropped. A full ring of the longest error messages would take
+ * twice as much.
+ */
 export const ringBytesMax = 8 * 2 ** 20;
 /** The approximate size of a group without ids and messages. */
 const groupBytes = 256;
@@ -14,7 +17,7 @@ export type RingEntry = {
   readonly count: number;
   readonly bytes: number;
   readonly group: Observations;
-  /** The origins of its jobs; null: not looked up yet. */
+  /** The origins of the group's jobs. Null: nobody has needed them yet, or the group is not about jobs. */
   origins: GroupOrigins | null;
 };
 
@@ -55,7 +58,7 @@ export class Ring {
     return first + count <= this.next - ringSize || this.#bytes > ringBytesMax;
   }
 
-  /** The groups with numbers from `from` on, oldest first, each with the number of its first observation. */
+  /** The groups with observations numbered `from` or higher, oldest first. */
   *since(from: number): Iterable<RingEntry> {
     let low = 0;
     let high = this.#held.length;

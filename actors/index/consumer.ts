@@ -3,11 +3,11 @@ import type { Batch, IndexTable, Reader, Store } from '../../runtime/store/store
 import type { JournalEntry } from '../job/records/journal.ts';
 
 export interface JournalConsumer {
-  /** Its position is stored under this name: under another name it would process the whole journal again. */
+  /** The name under which its position is stored. Under another name it would process the whole journal again. */
   readonly name: string;
   /**
-   * Processes entries, oldest first, and adds the derived data to the batch, which is committed together with the position.
-   * Returns how many it processed, at least one; the others are passed again. Entries are views: none of them may be retained.
+   * Processes entries, oldest first, and adds the derived data to the batch, which is committed together with the position. Returns how
+   * many entries it has processed, at least one; the others are passed again. Entries are views, which it must not keep.
    */
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number;
   /**

@@ -1,13 +1,13 @@
-// When pauses and holds ended, as the stopwatch needs it: from when a job could first run.
+// The times at which pauses and holds ended. They tell the stopwatch from when on a held job could run.
 import type { Reader } from '../../runtime/store/store.ts';
 import { countsKey } from '../job/records/counts.ts';
 import { readHoldEnds } from '../job/records/hold-ends.ts';
 
 export class HoldEnds {
   readonly #reader: Reader;
-  /** By plugin and command: times in µs, oldest first. */
+  /** The times in µs at which holds ended, oldest first, by plugin and command. */
   readonly #times = new Map<string, number[]>();
-  /** The newest and the number of the records that were read. */
+  /** Identifies the records that were read: the newest key, and their number. */
   #read = '';
 
   constructor(reader: Reader) {
@@ -31,7 +31,9 @@ export class HoldEnds {
     }
   }
 
-  /** The last end of a hold of this command between the two times. Null: there was none. */
+  /**
+   * When a hold that applied to this command last ended, if that was after `fromUs` and not after `toUs`. Null: none ended in that time.
+   */
   last(plugin: string, command: string, fromUs: number, toUs: number): number | null {
     if (this.#times.size === 0) return null;
     const keys = [countsKey(plugin, command), countsKey(plugin, ''), countsKey('', '')];

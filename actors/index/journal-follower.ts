@@ -1,4 +1,4 @@
-// Passes the journal to its consumers. The position of each is committed together with the data that it derived.
+// Passes the entries of the journal to consumers. The position of a consumer is committed together with the data that it has derived.
 import {
   entriesOf,
   type JournalEntry,
@@ -10,7 +10,7 @@ import {
 import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { positionOf, positionRecord } from './records/position.ts';
 
-/** Entries of one step, unless a single commit has more. */
+/** When one call of `take` has read this many entries, it reads no further commit. */
 const entriesPerStep = 8192;
 
 /** The entries between two positions. */
@@ -30,12 +30,12 @@ export class JournalFollower {
     this.#positions = new Map(consumers.map(consumer => [consumer, positionOf(stores.index, consumer.name)]));
   }
 
-  /** How far the slowest consumer is behind this time. */
+  /** How many µs the slowest consumer is behind this time. */
   behindUs(upToUs: number): number {
     return upToUs - Math.min(...[...this.#positions.values()].map(({ atUs }) => atUs));
   }
 
-  /** Processes some of the attempts that ended up to this time. True: there are more. */
+  /** Processes some of the attempts that ended up to this time. True: there may be more. */
   take(upToUs: number): boolean {
     const { ledger, index } = this.#stores;
     if ([...this.#positions.values()].every(({ atUs }) => atUs > upToUs)) return false;
@@ -50,7 +50,7 @@ export class JournalFollower {
       const { entries }: JournalSlice = slice;
       const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
       const next = entries[taken];
-      // The other consumers stop here too: positions stay equal, and entries are read once for all.
+      // The other consumers stop at the same entry. So all positions stay equal, and entries are read only once.
       if (next) slice = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
       moved.set(consumer, slice.end);
       batch.put('positions', Buffer.from(consumer.name), positionRecord(slice.end));
@@ -60,7 +60,7 @@ export class JournalFollower {
     return true;
   }
 
-  /** Removes some derived data of attempts pruned since the last call. True: there is more. */
+  /** Removes some derived data of attempts that retention has pruned. True: there is more to remove. */
   prune(): boolean {
     const { ledger, index } = this.#stores;
     ledger.refresh();

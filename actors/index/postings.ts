@@ -1,15 +1,15 @@
-// Collects the words of logs, and writes them as postings of their chunk.
+// Collects the words of logs, and writes the postings of a chunk: for each word, the logs that contain it.
 import type { Batch, IndexTable, Reader } from '../../runtime/store/store.ts';
 import { extended } from './records/log-set.ts';
 import { postingKey } from './records/search-layout.ts';
 
 export class Postings {
   readonly #index: Reader<IndexTable>;
-  /** The keys of the chunk that is being filled. */
+  /** Recognizes keys that the chunk that is being filled does not have yet. */
   #known: KnownKeys;
   /** Word -> the log or logs that contain it, numbered within the chunk. Most words are in one log. */
   #gathered = new Map<string, number | number[]>();
-  /** Words collected and not yet written. */
+  /** The number of pairs of a word and a log that were collected and not yet written. */
   count = 0;
 
   /** `isNew`: the chunk that is being filled has no logs yet. */
@@ -18,7 +18,7 @@ export class Postings {
     this.#known = new KnownKeys(isNew);
   }
 
-  /** Logs are added in the order of their numbers. */
+  /** Must be called in the order of the logs' numbers. */
   add(word: string, log: number): void {
     const logs = this.#gathered.get(word);
     if (logs === undefined) this.#gathered.set(word, log);
@@ -48,7 +48,7 @@ export class Postings {
   }
 }
 
-/** A Bloom filter of stored keys: reading a key from the index costs as much as a write. */
+/** A Bloom filter that recognizes new keys without a read, which would take as long as a write. */
 class KnownKeys {
   readonly #bits = new Uint32Array(2 ** 16);
 
@@ -56,7 +56,7 @@ class KnownKeys {
     if (!isNew) this.#bits.fill(~0);
   }
 
-  /** False: the key is certainly new. */
+  /** Adds the key. False: the key is certainly new. True: it may have been added before. */
   add(key: Uint8Array): boolean {
     // FNV-1a; its upper 21 bits select a bit.
     let hash = 0x811c9dc5;

@@ -18,9 +18,9 @@ import {
 import { textsOf } from './records/texts.ts';
 import { wordsOf } from './records/words.ts';
 
-/** Words collected before they are written. */
+/** When this many pairs of a word and a log have been collected, they are written. */
 const gatheredMax = 100_000;
-/** Postings removed per commit. */
+/** The maximum number of postings that one commit removes. */
 const removedMax = 20_000;
 
 export class SearchIndex implements JournalConsumer {
@@ -32,9 +32,9 @@ export class SearchIndex implements JournalConsumer {
   readonly #postings: Postings;
   /** The number of the next log. */
   #next: number;
-  /** The page that is being filled. */
+  /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** The position of the sweep through the chunks. */
+  /** The chunk with which `prune` continues, unless that has been removed. */
   #swept = 0;
 
   constructor(stores: IndexStores) {
@@ -63,7 +63,7 @@ export class SearchIndex implements JournalConsumer {
 
   #takeOne(entry: JournalEntry, batch: Batch<IndexTable>): void {
     const body = this.#attempts.findBody(entry);
-    // The attempt has been pruned since.
+    // The attempt has been pruned in the meantime.
     if (!body) return;
     const number = this.#next % chunkLogs;
     for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);
@@ -77,7 +77,7 @@ export class SearchIndex implements JournalConsumer {
     }
   }
 
-  /** The page of the last log. */
+  /** Writes the page of the last log. */
   #writePage(batch: Batch<IndexTable>): void {
     const last = this.#next - 1;
     const page = this.#page.subarray(0, ((last % pageLogs) + 1) * recordBytes);
@@ -89,8 +89,8 @@ export class SearchIndex implements JournalConsumer {
   }
 
   /**
-   * Marks the pruned logs of one chunk. If all are pruned, its postings are removed. Its records are removed once it is the oldest
-   * chunk, so that the numbers of stored logs have no gap.
+   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, removes its postings. Removes its records only when it is
+   * the oldest chunk: the numbers of the stored logs must have no gap.
    */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     this.#records.refresh();
@@ -132,7 +132,7 @@ export class SearchIndex implements JournalConsumer {
     return gone;
   }
 
-  /** Removes some postings; true: none are left. */
+  /** Removes some postings of the chunk. True: none are left. */
   #removePostings(chunk: number, batch: Batch<IndexTable>): boolean {
     let removed = 0;
     for (const { key } of this.#stores.index.scan('postings', { ...postingRange(chunk, ''), limit: removedMax })) {

@@ -1,4 +1,4 @@
-// The stopwatch: adds the waiting and running time of each attempt to the histograms of its minute.
+// The stopwatch: adds the waiting and running time of each attempt to the histograms of the minute in which the attempt ended.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { blockOf } from '../../runtime/ids.ts';
@@ -21,11 +21,11 @@ import {
   stopwatchName,
 } from './records/stopwatch.ts';
 
-/** Old pages removed per commit. */
+/** The maximum number of old pages that one commit removes. */
 const pagesPerPrune = 1_000;
 
 type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: MinutePage; isDirty: boolean };
-/** The names of a command's steps. */
+/** The names that the histograms of a command have in a page. */
 type StepNames = { readonly run: string; readonly queue: string; readonly waited: string; readonly total: string };
 
 export class Stopwatch implements JournalConsumer {
@@ -34,12 +34,12 @@ export class Stopwatch implements JournalConsumer {
   readonly #attempts: AttemptReader;
   readonly #names: NameTable;
   readonly #holdEnds: HoldEnds;
-  /** The names of pipeline steps. Null: the job belongs to none. */
+  /** Finds the name that the histogram of a job's pipeline step has in a page. Null: the job belongs to no step. */
   readonly #steps: GroupReader<string | null>;
-  /** The newest page of each plugin. */
+  /** By plugin: the page to which the last attempt was added. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
-  /** The names of steps, by command number. */
+  /** By command number: the names of the command's histograms. */
   readonly #stepNames: StepNames[] = [];
 
   constructor(stores: IndexStores) {
@@ -59,7 +59,7 @@ export class Stopwatch implements JournalConsumer {
     this.#holdEnds.refresh();
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
-      // A run is measured by its jobs, and a job that never ran has no times.
+      // A run is measured through its jobs, and a job that never ran has no times.
       if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
     }
     for (const open of this.#pages.values()) writePage(open, batch);
@@ -73,7 +73,7 @@ export class Stopwatch implements JournalConsumer {
     const { queuedUs, ranUs } = entry;
     page.add(run, ranUs);
     if (entry.attempt === 1) {
-      // A job that was paused or held is queued from the end of that on.
+      // If the job was held, its time in the queue begins at the end of the hold. The time before that is counted as `waited`.
       const startedUs = entry.atUs - ranUs;
       const freeUs = this.#holdEnds.last(name.plugin, name.command, startedUs - queuedUs, startedUs);
       if (freeUs !== null) page.add(waited, freeUs - (startedUs - queuedUs));
@@ -121,7 +121,7 @@ export class Stopwatch implements JournalConsumer {
     return open.page;
   }
 
-  /** Begins a minute: writes the pages of earlier ones, and removes those that are too old. */
+  /** Begins a minute: forgets the pages of earlier minutes, which are written, and removes some stored pages that are too old. */
   #turnTo(minute: number, batch: Batch<IndexTable>): void {
     if (minute <= this.#newest) return;
     this.#newest = minute;
@@ -138,7 +138,7 @@ function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
   open.isDirty = false;
 }
 
-/** Whether the attempt has run. An attempt that was cancelled before it was due has not. */
+/** Whether the attempt has run. If it was cancelled before it started, it has not. */
 function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
   return attempt > 0 && (ranUs > 0 || status !== 'cancelled');
 }

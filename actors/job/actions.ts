@@ -1,5 +1,5 @@
-// Actions over many jobs. An action is itself a job, which is never dispatched: the main thread sends it the ids of the next jobs. Acting
-// on them and moving the cursor are one commit, so no job is handled twice.
+// Actions over many jobs. An action is itself a job that is never dispatched. The main thread sends the ids of the jobs on which the action
+// acts next. Acting on them and moving the action's cursor are one commit, so no job is handled twice.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -80,7 +80,7 @@ export class Actions {
     return id;
   }
 
-  /** Acts on the next jobs. `closed`: why nothing can be done now. */
+  /** Acts on the next jobs. `closed`: why nothing can be done now; null: it can. */
   step(turn: Turn, message: ActionStep, closed: Refusal | null): void {
     const reply = this.#step(turn, message, closed);
     turn.reply(message.replyTo, { kind: 'action_step', ...reply } satisfies ActionStepReply);
@@ -91,7 +91,7 @@ export class Actions {
     if (!action) return { cursor: null, isOver: true, waits: null };
     const { plan, progress } = action;
     if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
-    // The message was sent twice, or the step before it was never committed.
+    // The message was sent twice, or the step before it was not committed.
     if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
     const asked = idsIn(ids).slice(0, left);
@@ -174,7 +174,7 @@ function idsIn(bytes: Uint8Array): JobId[] {
   return ids;
 }
 
-/** The progress after these outcomes, which belong to the first of the ids. */
+/** The progress after these outcomes. `outcomes[k]` is the outcome for `ids[k]`; the last ids may have none. */
 function count(progress: ActionProgress, ids: readonly JobId[], outcomes: readonly DeedOutcome[]): ActionProgress {
   let { done, failed } = progress;
   const skipped = { ...progress.skipped };

@@ -58,8 +58,8 @@ export type InnerMessage =
       readonly alone?: boolean;
     }
   /**
-   * `sentUpTo`: the newest frame that was sent to the host. After a failed turn newer frames may be sent before this message is handled
-   * again.
+   * `sentUpTo`: the id of the newest frame that was sent to this host. If the turn that handles this message fails, the message is handled
+   * again, and by then the restarted host may have newer frames.
    */
   | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
   /** The host is stopping the task or no longer has it: the task's code cannot start any more. */
@@ -84,7 +84,7 @@ export type JobActorOptions = JobStateOptions &
     readonly nowMs: number;
     /** Sends a message to the actor itself, for a later turn. */
     readonly self: (message: InnerMessage) => void;
-    /** Requests the message `alarm` at this time; a later request replaces an earlier one. */
+    /** Requests the message `alarm` at this time; null: at no time. A later request replaces an earlier one. */
     readonly alarm: (atUs: number | null) => void;
   };
 
@@ -189,7 +189,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         actions.start(turn, message, acceptor.closed);
         break;
       case 'action_step':
-        // Until all jobs have been read, it is unknown what they wait for.
+        // Until recovery has read all jobs, it is unknown what they wait for.
         actions.step(turn, message, acceptor.closed ?? (isLoaded ? null : 'unavailable'));
         areHoldsDue = true;
         break;
@@ -242,7 +242,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         idempotency.keys.sweepSoon();
         isPruneDue = true;
         break;
-      // Requests a turn, nothing else.
+      // This message only requests a turn.
       case 'wake':
         break;
       case 'admit':
@@ -279,7 +279,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     return { kind: 'set_aside', all: size, listed };
   }
 
-  /** Moves the runs of settled jobs on. A run may create jobs that end at once, which moves it on again. */
+  /** Moves the runs of settled jobs on. A run may create jobs that end at once, which moves it on again. True: jobs had settled. */
   function moveRuns(turn: Turn): boolean {
     let settled = state.takeSettled();
     const haveMoved = settled.length > 0;

@@ -1,5 +1,5 @@
-// After a failed turn the actors are re-created from the store, and adopt the frames that hosts still have. For each job, the store says
-// whether a host has it, and which attempt.
+// After a failed turn the actors are created anew from the store, and adopt the frames that hosts still have. The store says of each job
+// whether a host has it, and with which attempt.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { HostSlot, HostSlotName } from './host-slot.ts';
@@ -11,12 +11,12 @@ import type { OutstandingFrames } from './outstanding-frames.ts';
 import { attemptOf, type KeyText, OpenBlock } from './records/open.ts';
 import { isInFlight } from './records/retry.ts';
 
-/** An open block, and which of its jobs are in adopted frames. */
+/** A block with unsettled jobs. `held`: the indexes of those that are in adopted frames. */
 export type AdoptedBlock = { readonly open: OpenBlock; readonly held: ReadonlySet<number> };
 
 type Adopting = { readonly open: OpenBlock; readonly held: Set<number> };
 
-/** Puts the frames into their slots. Recovery handles the other open jobs of their blocks. */
+/** Puts the frames into their slots. Recovery (recovery.ts) handles the other unsettled jobs of the blocks. */
 export function adoptFrames(
   state: JobState,
   outstanding: OutstandingFrames,
@@ -56,7 +56,7 @@ function adoptFrame(state: JobState, frame: JobFrame, blockOf: (key: KeyText) =>
   return { ...frame, lane, command, jobs, reported, unreportedCount };
 }
 
-/** Whether a host has this attempt, according to the records. */
+/** Whether a host has this attempt, according to the store. */
 function isSent(state: JobState, open: OpenBlock, { index, attempt }: OpenAttempt): boolean {
   if (open.isSettled(index)) return false;
   const known = state.setAside.read('retries', jobId(open.keyBytes, index), () => attemptOf(state.reader, open, index));

@@ -43,7 +43,7 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
   };
 }
 
-/** Selects the jobs (16 bytes each) that no host has. */
+/** Those of the jobs `ids` (16 bytes each) that no host has. */
 export function idleOf(dispatcher: Dispatcher, ids: Uint8Array): Uint8Array {
   const held = new Set<string>();
   for (const {

@@ -1,4 +1,4 @@
-// A map from jobs to values about their attempts, so that the value of one among very many jobs is found without a search.
+// A map from jobs to values about their attempts. Even among very many jobs, the value of one is found without a search.
 import type { OpenBlock } from './records/open.ts';
 
 export class AttemptIndex<T> {

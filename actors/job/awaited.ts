@@ -24,18 +24,18 @@ export class Awaited implements AwaitedJobs {
 
   addKnown(id: JobId, turn: Turn): void {
     this.add(id);
-    // A job that this turn ends is visible only after the commit.
+    // If the job ends in this turn, that can be read only after the commit.
     turn.after(() => {
       if (this.#hasSettled(id)) this.ended(id, turn);
     });
   }
 
-  /** Nobody waits for the job any more. */
+  /** Called when nobody waits for the job any more. */
   remove(id: JobId): void {
     this.#ids.delete(formatId(id));
   }
 
-  /** The job settles in this turn. */
+  /** Must be called in the turn in which the job settles. */
   ended(id: JobId, turn: Turn): void {
     if (this.#ids.delete(formatId(id))) turn.tell('edge', { kind: 'job_settled', id } satisfies JobSettled);
   }

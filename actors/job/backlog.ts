@@ -17,7 +17,9 @@ export class Backlog {
     this.waiting += open.untouched;
   }
 
-  /** The block of the next job, unless an attempt comes first. Skips cancelled jobs. */
+  /**
+   * The first block with a job that was never dispatched; its jobs come after all `attempts`. Jobs that have been cancelled are skipped.
+   */
   get nextBlock(): OpenBlock | undefined {
     for (;;) {
       const open = this.blocks.peek();
@@ -68,7 +70,7 @@ export class Backlog {
     return job;
   }
 
-  /** Moves the next job or block to the other backlog. */
+  /** Moves the next attempt, or else the next block, to the other backlog. */
   moveNextTo(other: Backlog): void {
     const job = this.attempts.shift();
     if (job) {

@@ -20,7 +20,7 @@ export class Breaker {
     this.limits = limits;
   }
 
-  /** Records the end of an attempt. True: too many have failed, and the counter is reset. */
+  /** Records the end of an attempt. True: too many of the last attempts have failed; the counts are then reset. */
   isTripped(hasFailed: boolean): boolean {
     const { failures, of } = this.limits;
     this.#ended.push(hasFailed ? 1 : 0);

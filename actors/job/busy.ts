@@ -25,7 +25,7 @@ export class BusyMeter {
 
   #advance(nowUs: number): void {
     if (nowUs - this.#atUs > busyWindowUs) {
-      // The whole window has passed, and the busy workers were busy throughout.
+      // The last call was before the window. The workers that were busy then were busy for the whole window.
       this.#atUs = nowUs - busyWindowUs;
       this.#bucketUs.fill(0);
     }

@@ -1,4 +1,4 @@
-// Ends cancelled jobs: waiting ones, those at the head of their lane, and attempts that were stopped.
+// Ends cancelled jobs: those that wait, those at the head of their lane, and those whose attempt was stopped.
 import { type Body, emptyBody, encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -8,15 +8,18 @@ import { firstAttempt, hasRecord, type OpenAttempt } from './open-attempt.ts';
 import { cancelText } from './records/cancel.ts';
 import type { OpenBlock } from './records/open.ts';
 
-/** Jobs of one block, by index. */
+/** Jobs by block, given by their indexes in the block. */
 export type Wanted = Map<OpenBlock, Set<number>>;
 
-/** Ends a job whose attempt was stopped or failed. `startedUs` null: its start was not observed. */
+/** Ends a job whose attempt was stopped or has failed. `startedUs` null: the start of the attempt was not observed. */
 export function endStopped(state: JobState, turn: Turn, job: OpenAttempt, startedUs: number | null, body: Body): void {
   state.end(turn, job, 'cancelled', startedUs, body);
 }
 
-/** Ends a job whose attempt never started. If it was the first attempt and its run was cancelled, no event or hook reports it. */
+/**
+ * Ends a job whose attempt never started. No observation or hook reports the end if the attempt was the job's first one, and the job itself
+ * was not cancelled, but a run that contains it.
+ */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;
   const own = state.cancels.of(jobId(open.keyBytes, index));

@@ -20,30 +20,30 @@ import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import { openOf } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 
-/** The maximum number of jobs of cancelled runs that end per turn, and that are examined per turn. */
+/** The maximum number of jobs of cancelled runs that one turn ends, and the maximum number that it examines. */
 export const cancelledPerTurnMax = 256;
 const lookedAtPerTurnMax = 16_384;
-/** Blocks of a tree that one scan reads. */
+/** The number of blocks of a tree that one scan reads. */
 const blocksPerScan = 16;
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
 
-/** A position in a tree. It starts at the block of the first run that was cancelled in the tree. */
+/** A walk through a tree that ends the jobs of cancelled runs, and its position. It begins at the block of the oldest cancelled run. */
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
 export class Cancelling {
-  /** Ends an action over many jobs. */
+  /** Cancels an action over many jobs. Set by the actor. */
   cancelAction: ((turn: Turn, id: JobId, cancel: Cancel) => void) | null = null;
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
   /** The walks through trees, by root. The first one is in progress. */
   readonly #walks = new Map<string, Walk>();
-  /** Callers to answer once none of the code of these jobs can start any more. */
+  /** Callers, each with the jobs that hosts must stop for it. A caller is answered when no code of its jobs can start any more. */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
   /** The callers of `#asked`, as of the last commit. */
   readonly #callers: Set<WaitingCancel>;
-  /** The last turn that began or continued a walk. Its writes cannot be read before the commit. */
+  /** The last turn that began or continued a walk. The writes of this turn cannot be read before its commit. */
   #turn: Turn | null = null;
 
   constructor(state: JobState, dispatcher: Dispatcher, pipeline: PipelineCalls, callers: Set<WaitingCancel>) {
@@ -71,8 +71,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels the jobs of an action; no caller waits for an answer. The outcomes belong to the first ids; once the turn's time is up, the
-   * others are left for the next turn.
+   * Cancels these jobs for an action; no caller waits for an answer. `outcomes[k]` is the outcome for `ids[k]`. The ids for which the turn
+   * has no time get no outcome, and are left for the next turn.
    */
   cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): DeedOutcome[] {
     const { open, reader } = this.#state;
@@ -97,7 +97,7 @@ export class Cancelling {
     return outcomes;
   }
 
-  /** Stops those of the cancelled jobs, and of the jobs of cancelled runs, that hosts have. */
+  /** Tells hosts to stop the cancelled jobs, and the jobs of cancelled runs. */
   #stopAll(turn: Turn, cancelled: ReadonlySet<string>, reason: string): void {
     this.#stop(turn, ({ open, index }) => {
       const run = this.#state.cancelledRun(open, index);
@@ -108,7 +108,7 @@ export class Cancelling {
 
   #cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached = false): DeedOutcome {
     const { cancels, setAside } = this.#state;
-    // If the run's record is unusable, its jobs can still be ended.
+    // If the run's record is unusable, the run is not open, but its jobs can still be ended.
     if (!this.#pipeline.isOpen(id) && !setAside.has('runs', id)) return 'already_settled';
     const marked = cancels.around(id);
     const detaches = isDetached && cancels.detached.of(id) === undefined;
@@ -121,7 +121,7 @@ export class Cancelling {
     return 'done';
   }
 
-  /** Tells hosts to stop the job or the jobs of the run. The caller is answered when they have done so. */
+  /** Tells hosts to stop the job, or the jobs of the run. The caller is answered when the hosts have confirmed it. */
   #await(turn: Turn, caller: WaitingCancel, reason: string): void {
     const { id } = caller;
     const { cancels } = this.#state;
@@ -134,7 +134,7 @@ export class Cancelling {
     this.#asked.push({ caller, left: new Set(left) });
   }
 
-  /** Repeats the requests after a failed turn: hosts may still have cancelled jobs, and callers wait for answers. */
+  /** After a failed turn, tells hosts again to stop the cancelled jobs that they still have, and makes callers wait again for these. */
   goOn(turn: Turn): void {
     const state = this.#state;
     if (!state.cancels.isEmpty) this.#stop(turn, job => (state.isCancelled(job) ? 'cancelled' : null));
@@ -147,7 +147,7 @@ export class Cancelling {
     if (job) for (const { left } of this.#asked) left.delete(job);
   }
 
-  /** Tells hosts to stop the jobs for which there is a reason. Returns these jobs. */
+  /** Tells hosts to stop the jobs for which `reasonFor` gives a reason, and returns these jobs. */
   #stop(turn: Turn, reasonFor: (job: OpenAttempt) => string | null): OpenAttempt[] {
     const stopped: OpenAttempt[] = [];
     for (const { job, slot, frame, task } of this.#dispatcher.active()) {
@@ -183,7 +183,7 @@ export class Cancelling {
     }
   }
 
-  /** Adds a job that no host has to `waiting`, whose jobs the caller ends in this turn. */
+  /** Cancels a job. If no host has it, adds it to `waiting`; the caller must end the jobs in `waiting` in this turn. */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: Wanted): DeedOutcome {
     const state = this.#state;
     const open = state.open.get(keyText(blockOf(id)));
@@ -197,7 +197,7 @@ export class Cancelling {
     return isEnding ? 'ending' : 'done';
   }
 
-  /** Whether recovery has not read the job yet. */
+  /** Whether a job whose block is not in memory is unsettled: recovery has not read the block yet. */
   #isUnread(id: JobId): boolean {
     const status = this.#statusOf(id);
     return status === 'queued' || status === 'running';
@@ -210,7 +210,7 @@ export class Cancelling {
     return open === undefined ? null : (findJob(reader, id)?.status ?? null);
   }
 
-  /** The answer is the job's status after the commit. */
+  /** Answers the caller, with the job's status after the commit. */
   #answer(turn: Turn, caller: WaitingCancel): void {
     const { replyTo, id } = caller;
     turn.after(() => {
@@ -224,7 +224,7 @@ export class Cancelling {
     const root = block ? (groupOf(block, indexOf(run)).group.root ?? run) : run;
     const from = Buffer.concat([root, blockOf(run)]);
     const walk = this.#walks.get(keyText(root));
-    // The walk goes back to the new run.
+    // A walk that has passed the new run goes back to it.
     if (!walk) this.#walks.set(keyText(root), { root, from, index: 0 });
     else if (Buffer.compare(from, walk.from) <= 0) Object.assign(walk, { from, index: 0 });
   }
@@ -253,7 +253,9 @@ export class Cancelling {
     return this.#walks.size > 0;
   }
 
-  /** True: the walk is complete. False: this turn has done enough. */
+  /**
+   * Continues the walk, and adds the jobs that must end to `wanted`. True: the walk is complete. False: the budget of this turn is used up.
+   */
   #walk(walk: Walk, wanted: Wanted, budget: { jobs: number; looks: number }): boolean {
     const { reader } = this.#state;
     const to = Buffer.concat([walk.root, afterBlocks]);
@@ -272,7 +274,7 @@ export class Cancelling {
     return entries.length < blocksPerScan;
   }
 
-  /** The unsettled jobs of a tree's entry, from the position of the walk on. */
+  /** The unsettled jobs of one block of the tree (`ranges`), from the position of the walk on. */
   *#left({ index: first }: Walk, key: Buffer, ranges: readonly number[]): Iterable<number> {
     const open = this.#state.open.get(keyText(key));
     if (!open && !this.#state.reader.get('open', key)) return;
@@ -283,7 +285,10 @@ export class Cancelling {
     }
   }
 
-  /** Ends or stops the job if it belongs to a cancelled run. True: the job will end in this turn, or it is a run that is now cancelled. */
+  /**
+   * Does what is needed if the job belongs to a cancelled run: a waiting job is added to `wanted`, and a called run is cancelled. True: it
+   * was added, or newly cancelled.
+   */
   #drop(key: Buffer, index: number, wanted: Wanted): boolean {
     const state = this.#state;
     const open = state.open.get(keyText(key));
@@ -293,7 +298,7 @@ export class Cancelling {
     }
     const run = state.cancelledRun(open, index);
     if (!run) return false;
-    // The host received the cancel when the run was cancelled.
+    // The host was told to stop the job when the run was cancelled.
     if (this.#has(open, index)) return false;
     addTo(wanted, open, index);
     return true;

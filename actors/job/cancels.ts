@@ -10,7 +10,7 @@ import { type Cancel, decodeCancel, putMark, putNote, readMarks } from './record
 import { pipelinePlugin } from './records/job.ts';
 import { keyText } from './records/open.ts';
 
-/** Looks up open runs. */
+/** Looks up open runs, as `PipelineCalls` (protocol.ts) describes. */
 export type RunLookups = {
   readonly isOpen: (run: JobId) => boolean;
   readonly callerOf: (run: JobId) => JobId | null;
@@ -54,7 +54,7 @@ export class Cancels {
     return this.#marks.size === 0 && this.detached.size === 0;
   }
 
-  /** Whether a run is marked. */
+  /** Whether any run is marked, or has a detached cancel. */
   get haveRuns(): boolean {
     return this.#runsIn.size > 0 || this.detached.size > 0;
   }
@@ -111,7 +111,10 @@ export class Cancels {
     if (mark.root) this.#known.clear();
   }
 
-  /** The run itself if it is marked, otherwise the marked run that contains it. Null: neither. */
+  /**
+   * The run itself if it is marked, otherwise the marked run that contains it, or the run whose detached cancel covers it. Null: there is
+   * none.
+   */
   around(run: JobId): JobId | null {
     if (!this.haveRuns) return null;
     const name = keyText(run);
@@ -124,10 +127,13 @@ export class Cancels {
     return found;
   }
 
-  /** If a detached cancel covers this run and it is open, gives the run its own mark in this turn. Returns the run whose cancel applies. */
+  /**
+   * The run whose detached cancel covers this run. If this run is open, it gets a mark of its own in this turn, and is returned itself.
+   * Null: no detached cancel covers it.
+   */
   #follow(run: JobId): JobId | null {
     const above = this.detached.above(run);
-    // The run has ended, and only jobs of it may be left.
+    // If the run has ended, only some of its jobs may be left.
     if (above === null || !this.#openRuns.isOpen(run)) return above;
     const cancel = { ...this.detached.of(above)!, notStarted: { jobs: 0, elements: 0 } };
     const mark = { id: run, root: this.#openRuns.begun(run)?.root ?? this.#rootOf(run) ?? run, cancel };
@@ -136,14 +142,14 @@ export class Cancels {
     return run;
   }
 
-  /** Whether this run is `outer`, or is inside it, or is covered by its detached cancel. */
+  /** Whether this run is `outer` or is inside it, or the detached cancel of `outer` covers it. */
   isUnder(run: JobId, outer: JobId): boolean {
     const name = keyText(outer);
     for (let at: JobId | null = run; at; at = this.#openRuns.callerOf(at)) if (keyText(at) === name) return true;
     return this.detached.covers(outer, run);
   }
 
-  /** Counts jobs and elements of a marked run that never started. */
+  /** Counts jobs and elements of fan-outs that never started because this run was cancelled. */
   countNotStarted(run: JobId, jobs: number, elements: number): void {
     const mark = this.#marks.get(keyText(run));
     if (!mark) return;

@@ -1,4 +1,5 @@
-// Writes everything of the job actor except blocks: attempts, the journal entry of a commit, counters and plugin states.
+// Writes what the end of an attempt changes besides its job: the attempt itself, the journal, the counters, and the plugin's state. It also
+// counts jobs that are accepted, sent to hosts, or pruned.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
@@ -42,7 +43,7 @@ export class CompletionWriter {
   readonly #names: NameTableWriter;
   readonly #accounts = new Map<string, CommandCounters>();
   #last: { readonly plugin: string; readonly command: string; readonly account: CommandCounters } | null = null;
-  /** Settled jobs that are still stored, which `retention.max_jobs` limits. */
+  /** The number of settled jobs that are still stored, which `retention.max_jobs` limits. */
   settledKept = 0;
   readonly #dirty = new Set<CommandCounters>();
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
@@ -66,7 +67,7 @@ export class CompletionWriter {
     return Array.from(this.#accounts.values(), account => account.counts);
   }
 
-  /** Jobs that have not settled, by plugin and command. */
+  /** How many jobs have not settled, by plugin and command. */
   *unsettled(): Iterable<{ readonly plugin: string; readonly command: string; readonly jobs: number }> {
     for (const { plugin, command, counts } of this.#accounts.values()) {
       const jobs = counts.accepted - settledOf(counts);
@@ -74,19 +75,19 @@ export class CompletionWriter {
     }
   }
 
-  /** Counts an accepted block. */
+  /** Counts the jobs of an accepted block, and adds the block to the index of its command. */
   accepted(batch: Batch, key: Uint8Array, plugin: string, command: string, jobs: number): void {
     const account = this.#change(plugin, command);
     account.counts.accepted += jobs;
     batch.put('by_command', byCommandKey(account.number, key), nothing);
   }
 
-  /** `jobs` jobs were sent to a host or, if negative, have ended or returned. */
+  /** Changes the number of running jobs: `jobs` jobs were sent to a host or, if negative, have ended or were returned. */
   running(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** After a start no job is running: the stored counters are those of the previous process. */
+  /** Called when the actors start: no job counts as running. The counters that were read are those of the time before. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;
@@ -94,7 +95,7 @@ export class CompletionWriter {
     }
   }
 
-  /** The time of this commit in the journal, which is later than that of every commit before. */
+  /** The time of this commit in the journal. It is later than that of every earlier commit. */
   commitUs(nowUs: number): number {
     return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1);
   }
@@ -114,7 +115,9 @@ export class CompletionWriter {
     this.#page.add(id, number, owner, attempt, account.number, this.#names.submitter(owner.submittedBy));
   }
 
-  /** An attempt was pruned. */
+  /**
+   * Subtracts a pruned attempt from the counters. If it was the end of a job that did not succeed, removes the job from the index of these.
+   */
   pruned(
     batch: Batch,
     plugin: string,
@@ -135,7 +138,7 @@ export class CompletionWriter {
     if (status !== 'succeeded') batch.remove('unsuccessful', unsuccessfulKey(number, status, id));
   }
 
-  /** A block was pruned. */
+  /** Removes a pruned block from the index of its command. */
   prunedBlock(batch: Batch, plugin: string, command: string, key: Uint8Array): void {
     batch.remove('by_command', byCommandKey(this.#change(plugin, command).number, key));
   }

@@ -65,7 +65,10 @@ function withState(
   return refusal === null ? outcome : { verdict: 'error', permanent: true, body: failedBody(body, refusal) };
 }
 
-/** An attempt was lost with its host or the service. It failed, and the job is retried at once if it has attempts left. */
+/**
+ * Charges an attempt that was lost with its host or with the service: it has failed, and the job is retried at once if it has attempts
+ * left.
+ */
 export function charge(
   state: JobState,
   turn: Turn,
@@ -88,7 +91,7 @@ export function charge(
 }
 
 /**
- * A host returned the attempt, which is not charged and becomes `waiting` or `suspect`. Null: the job was cancelled and has ended.
+ * Takes back an attempt that a host had, without charging it: it becomes `waiting` or `suspect`. Null: the job was cancelled and has ended.
  * `hasBegun`: plugin code may have run.
  */
 export function giveBack(
@@ -117,24 +120,22 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
     state.move(turn, job, 'waiting', job.dueUs);
-    // The job may have started. It now runs alone, so that no other job can be to blame if its host dies again.
+    // The job may have started. It now runs alone: if its host dies, no other job can be to blame.
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {
-    // At most the longest wait of any retry, even if the clock was set back in the meantime.
+    // The job waits at most as long as the longest backoff, even if the clock was set back in the meantime.
     const latestUs = turn.nowUs + state.policyOf(job.open.plugin).backoffMaxMs * 1000;
     state.delay({ ...job, dueUs: Math.min(job.dueUs, latestUs) });
   }
 }
 
-/** Charges the lost attempts whose commands are available again. */
+/** Charges the attempts in `lane.lost` whose commands are available again. */
 export function chargeLost(state: JobState, turn: Turn, lane: Lane): void {
   for (const job of lane.lost.splice(0)) if (!chargeStopped(state, turn, job)) lane.lost.push(job);
 }
 
-/**
- * Charges the attempt by the rules of its command. False: the command is missing, so it is unknown whether the job may run again.
- */
+/** Charges an attempt by the rules of its command. False: the command is missing, so it is unknown whether the job may run again. */
 function chargeStopped(state: JobState, turn: Turn, job: OpenAttempt): boolean {
   const command = state.commandOf(job.open);
   if (command) charge(state, turn, job, 'waiting', command.retrySafe ? stoppedBody : lostBody);

@@ -1,4 +1,4 @@
-// Applies an action to its jobs. Each job is treated as by a call for that job alone.
+// Applies an action to jobs. Each job is treated as if a call had asked for this job alone.
 import type { JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Cancelling } from './cancelling.ts';
@@ -14,11 +14,11 @@ import type { JobView } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
 
-/** The outcomes of the first ids, for which the turn had time. `waits`: what else the next id must wait for; null: nothing. */
+/** The outcomes of the first ids. `waits`: what the next id must wait for; null: only for the next turn, if there is one. */
 export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
 export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;
 
-/** The most payload bytes that the reruns of one turn write. A single payload may be larger. */
+/** When the reruns of one step of an action have this many bytes of payloads, the step ends. */
 const rerunBytesMax = 4 * 2 ** 20;
 
 export type DeedParts = {

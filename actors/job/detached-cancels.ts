@@ -1,6 +1,6 @@
-// Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs have started, and further runs that these
-// have started. A covered run gets a mark of its own when it is first looked up, at the latest when the walk through its tree reaches
-// it.
+// Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs have started, and further runs that these have
+// started. A covered run gets a mark of its own (cancels.ts) when it is first looked up, at the latest when the walk through its tree
+// (cancelling.ts) reaches it.
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -79,20 +79,20 @@ export class DetachedCancels {
     return this.#cancels.has(wanted) && this.#find(run, name => name === wanted) !== null;
   }
 
-  /** The first wanted one of the run and the runs above it. Null: none of them is wanted. */
+  /** Goes from the run to the one above it, and so on, until one is wanted. Null: none of them is. */
   #find(run: JobId, isWanted: (name: string) => boolean): JobId | null {
     for (let at: JobId | null = run; at; at = this.#next(at)) if (isWanted(keyText(at))) return at;
     return null;
   }
 
-  /** Whether a detached cancel would cover runs started by events of this job. */
+  /** Whether a detached cancel would cover a run that an event of this job starts. */
   coversEventsOf(job: JobId, root: JobId): boolean {
     if (this.#cancels.size === 0 || !this.#roots.has(keyText(root))) return false;
     const position = groupIn(this.#reader, job)?.run;
     return position != null && this.above(position.run) !== null;
   }
 
-  /** The run that called this one, or whose job started it by an event. */
+  /** The run above: the one that called this run, or the one whose job started this run by an event. Null: there is none. */
   #next(run: JobId): JobId | null {
     const origin = this.#originOf(run);
     return origin && (origin.run?.run ?? starterOf(this.#reader, origin));
@@ -102,7 +102,7 @@ export class DetachedCancels {
     return this.#begun(run) ?? groupIn(this.#reader, run);
   }
 
-  /** Removes the detached cancels that have nothing left to end. */
+  /** Removes detached cancels that have nothing left to end in their trees (`isQuiet`). */
   end(turn: Turn, isQuiet: (root: JobId) => boolean): void {
     let left = lookedAtPerTurnMax;
     for (const [name, detached] of [...this.#cancels]) {
@@ -110,7 +110,7 @@ export class DetachedCancels {
       const { run, root } = detached;
       this.#cancels.delete(name);
       if (!isQuiet(root)) {
-        // Moved to the end, so that the next turn begins with the others.
+        // Moves it to the end: the next turn begins with the others.
         this.#cancels.set(name, detached);
         continue;
       }

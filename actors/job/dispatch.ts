@@ -38,7 +38,7 @@ export type StartHost = (slot: HostSlot) => PluginHost;
 /** The dispatcher's connections to the rest of the ledger. */
 export type DispatcherPorts = {
   readonly startHost: StartHost;
-  /** The frames that hosts have. Absent: none, and nobody needs them after the actors have ended. */
+  /** The frames that hosts have, kept for the actors that follow after a failed turn. Absent: no actors follow. */
   readonly outstanding?: OutstandingFrames;
   /** Delivers the vault's secrets to jobs of a plugin. Absent: there is no vault. */
   readonly deliver?: Deliver;
@@ -46,13 +46,13 @@ export type DispatcherPorts = {
   readonly onIsolated?: (plugin: string) => void;
 };
 
-/** Lanes that compete for the same places, and the slots with these places. */
+/** Lanes that compete for the same places, in the order of `turns`, and the slots with these places. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
 /** The maximum number of held jobs that move or end per turn, which keeps turns short. */
 export const heldMovesPerTurnMax = 1024;
 
-/** The reason why nothing is dispatched from any lane. */
+/** Why nothing is dispatched from any lane: the disk is full (`isDisk`), or the service is stopping. */
 export type DispatchPause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
 
 /** A job that a host has. */
@@ -87,7 +87,7 @@ export class Dispatcher {
     this.#deliver = outside.deliver ?? (() => null);
     this.quarantine = new Quarantine(state, threads, outside.onIsolated ?? (() => {}), this.#outstanding);
     this.#main = mainSlot(threads);
-    // Each kind of lane has a place for every worker, so that no kind delays another.
+    // Each kind of lane has as many places as there are workers: no kind delays another.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
     const kinds = Object.entries(slotsOf).map(([kind, slots]) => {
       return { turns: new RoundRobin(state.lanes, lane => lane.nextKind === kind && !lane.isIsolated), slots };
@@ -127,12 +127,12 @@ export class Dispatcher {
     );
   }
 
-  /** Starts the main host early, so that the first job need not wait for it. Other hosts start on demand. */
+  /** Starts the main host early: the first job need not wait for it. Other hosts start on demand. */
   warm(): void {
     this.#hostOf(this.#main);
   }
 
-  /** Stops dispatching. */
+  /** Stops dispatching until `resume`. */
   hold(nowUs: number, isDisk: boolean): void {
     const detail = isDisk ? 'the disk is full: nothing new is started' : 'the service is stopping';
     this.#pause = { isDisk, detail, sinceUs: this.#pause?.sinceUs ?? nowUs };
@@ -183,7 +183,7 @@ export class Dispatcher {
     this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)));
   }
 
-  /** Queued jobs by plugin and command. */
+  /** The number of queued jobs, by plugin and command. */
   queued(): QueuedJobs[] {
     return queuedJobs(
       this.#state.completions.unsettled(),
@@ -191,7 +191,10 @@ export class Dispatcher {
     );
   }
 
-  /** Gives the next lane its turn. False: there is no such lane, or no slot with a free place for it. */
+  /**
+   * Sends a frame of the next lane, or moves its held and cancelled jobs out of the way. False: no lane has a job that may run, or there is
+   * no free place for it.
+   */
   #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
@@ -204,10 +207,10 @@ export class Dispatcher {
     if (!this.#state.cancels.isEmpty) {
       const dropped = dropCancelled(this.#state, turn, lane, heldMovesPerTurnMax - this.#heldMoves);
       this.#heldMoves += dropped;
-      // The next command may be a different one.
+      // The next job may have a different command.
       if (dropped > 0) return true;
     }
-    // A lane without a free place keeps its turn.
+    // If there is no free place, the same lane comes next again.
     const slot = hasRunners ? slots[0] : freeSlotFor(slots, command);
     if (!slot) return false;
     turns.advance(lane);
@@ -236,7 +239,7 @@ export class Dispatcher {
     });
   }
 
-  /** The attempts fail without being sent: plugin code never runs without its secrets. */
+  /** Fails the attempts without sending them, because the secrets are revoked: plugin code never runs without its secrets. */
   #failRevoked(turn: Turn, slot: HostSlot, frame: JobFrame, { reason }: RevokedDelivery): void {
     this.#heldMoves += frame.jobs.length;
     const body = encodeBody({ error: Buffer.from(reason) });
@@ -278,8 +281,8 @@ export class Dispatcher {
   }
 
   /**
-   * A host returns tasks, which are not charged. Tasks that had not started wait again, before all others of their lane. `alone`: they
-   * had started when their thread or process died because of another task, and each runs alone the next time.
+   * Takes back tasks that a host returns, without charging them. Tasks that had not started wait again, before the blocks of their lane.
+   * `alone`: they had started when their thread or process died because of another task; each runs alone the next time.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
     const slot = this.#slots.get(slotName)!;
@@ -314,7 +317,7 @@ export class Dispatcher {
     if (culpritKnown) this.quarantine.endedHost(turn, held[0]!.lane);
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
     for (const frame of held) {
-      // Without a runner the jobs of a frame run in order, so the first one that has not ended is the likely culprit.
+      // Without a runner, the jobs of a frame run one after another, so the first one that has not ended is the likely culprit.
       let isLikely = frame.runner < 0;
       for (const task of unreported(frame)) {
         countReported(this.#state, slot, frame, task);
@@ -363,12 +366,12 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.over(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // Only retries are left: the block is read again when one is due.
+      // If only retries are left, the block is read again when one of them is due.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }
 
-  /** The job of this task. Undefined: no host has it any more. */
+  /** The job of this task, if the host still has it. */
   jobAt(slotName: HostSlotName, frameId: number, task: number): OpenAttempt | undefined {
     const frame = this.#slots.get(slotName)!.frames.get(frameId);
     return frame?.reported[task] === 0 ? frame.jobs[task] : undefined;

@@ -1,7 +1,10 @@
 // A few numbers in shared memory, which any thread of the process may read at any time.
 
 const names = ['queued', 'running', 'delayed', 'held', 'runs', 'settledInRuns', 'journaled'] as const;
-/** `held` jobs are queued and held, by a pause or otherwise. `journaled`: the time in µs up to which the journal is committed; 0 until a job settles. */
+/**
+ * `held`: the number of queued jobs that are held, by a pause or otherwise. `journaled`: the time in µs of the newest commit in the
+ * journal; 0: the journal is empty.
+ */
 type Name = (typeof names)[number];
 
 export class Gauges {

@@ -1,5 +1,4 @@
-// Moves held jobs, a few per turn: out of the way of other commands, back into their lane, or to their end if they were held for too
-// long.
+// Moves held jobs, some per turn: out of the way of other commands, back into their lane, or to their end if they were held for too long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
@@ -21,7 +20,7 @@ export function moveToHeld(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Moves held jobs whose command is available again to the end of the lane. Returns the number of moves. */
+/** Moves held jobs whose command can run again to the end of the lane. Returns the number of moves. */
 function takeBack(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (const [name, backlog] of lane.heldByCommand) {

@@ -54,7 +54,7 @@ export class Holds {
     return hold;
   }
 
-  /** Stores which holds have jobs (`used`): those that are new, and those that have ended. */
+  /** Records which holds have jobs: those in `used`. Stores the holds that are new among them, and removes the stored ones that are not. */
   keep(turn: Turn, used: ReadonlySet<Hold>): void {
     for (const [key, hold] of this.#known) {
       if (!used.has(hold)) {
@@ -71,7 +71,7 @@ export class Holds {
     }
   }
 
-  /** Holds that have lasted so long that their jobs fail. A hold by a sealed vault never does: its operator decides. */
+  /** The holds that have lasted for `lastingUs`: their jobs fail. A hold by the vault never expires: the operator decides what happens. */
   expired(nowUs: number, lastingUs: number): readonly Hold[] {
     if (this.#known.size === 0) return none;
     const isExpired = ({ reason, sinceUs }: Hold) => reason === 'plugin' && sinceUs > 0 && nowUs - sinceUs >= lastingUs;

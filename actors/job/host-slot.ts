@@ -10,7 +10,7 @@ export const programHostsMax = 4;
 /** The maximum number of suspects that run at the same time. Each has a host with one thread. */
 export const quarantineHostsMax = 4;
 
-/** Frames per place if all of them are short: one runs, and one waits behind it. */
+/** How many frames each place may have if all of them are short: one runs, and one waits behind it. */
 const framesPerPlace = 2;
 
 export type HostSlotName =
@@ -23,23 +23,21 @@ export type HostSlotName =
 
 export type HostSlot = {
   readonly name: HostSlotName;
-  /**
-   * What the host runs. Programs have small hosts of their own, because starting a process takes longer the more memory its parent has.
-   */
+  /** What the host runs. Programs have small hosts of their own: starting a process takes longer the more memory its parent has. */
   readonly runtimes: readonly Runtime[];
   /** How many threads the host has, or how many programs it may run at once. */
   readonly threads: number;
-  /** A frame may wait behind another one that is expected to take at most this time. */
+  /** A frame that is expected to take at most this time is short: another one may wait behind it. */
   readonly shortUs: number;
   /** Whether each thread or process runs several jobs at once. */
   readonly isConcurrent: boolean;
   host: PluginHost | null;
   readonly frames: Map<number, JobFrame>;
-  /** Frames with longer jobs: no frame may wait behind them. */
+  /** The number of frames that are not short: while there are any, no frame may wait. */
   slow: number;
   /** Whether the host returned jobs because its threads were busy: then no frame may wait there until the next report of the host. */
   congested: boolean;
-  /** Runners that have jobs. */
+  /** The number of runners that have jobs. */
   busyRunners: number;
 };
 
@@ -77,7 +75,7 @@ export function programSlots(places: number): readonly HostSlot[] {
 }
 
 /**
- * For suspects. One slot for each job that can run at the same time, up to `quarantineHostsMax`, so that a suspect seldom waits behind a
+ * For suspects. There is a slot for each job that can run at the same time, up to `quarantineHostsMax`: a suspect seldom waits behind a
  * long one.
  */
 export function quarantineSlots(places: number): readonly HostSlot[] {
@@ -90,8 +88,8 @@ export function singleJobSlot(name: HostSlotName): HostSlot {
 }
 
 /**
- * The slot with the fewest frames among those with room for the command; among equals the first, whose processes are warm. So no frame
- * waits in one slot while another has a free place. Undefined: no slot has room.
+ * The slot with the fewest frames among those with room for the command, so that no frame waits in one slot while another has a free place.
+ * Among equals it is the first one, whose processes are the most likely to be warm. Undefined: no slot has room.
  */
 export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): HostSlot | undefined {
   let best: HostSlot | undefined;
@@ -101,20 +99,23 @@ export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): H
   return best;
 }
 
-/** Each thread takes one frame, and a second one while all frames are short. */
+/**
+ * Whether the slot has room for a frame of the command. Each thread takes one frame, and a second one while all frames are short and the
+ * host has returned none.
+ */
 function hasRoom(slot: HostSlot, command: CommandLane): boolean {
   const out = slot.frames.size;
   if (out < slot.threads) return true;
   return isShort(slot, command) && slot.slow === 0 && !slot.congested && out < framesPerPlace * slot.threads;
 }
 
-/** How many waiting jobs may share a frame so that every place gets the same number: run in parallel, they end sooner. */
+/** How many jobs a frame may have if all places get equally many of the waiting jobs. Jobs that run in parallel end sooner. */
 export function fairShare(slots: readonly HostSlot[], waiting: number): number {
   const places = slots.reduce((sum, { threads }) => sum + threads, 0);
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }
 
-/** How many jobs the next frame of the lane may have. An isolated lane runs one job at a time. */
+/** How many jobs the next frame of the lane may have. A lane that is isolated, or whose breaker is half open, runs one job at a time. */
 export function tasksMax(
   lane: Lane,
   { runners, concurrency }: CommandLane,
@@ -126,7 +127,7 @@ export function tasksMax(
   return lane.kind === 'attempts' ? fairShare(slots, lane.waiting) : frameTasksMax;
 }
 
-/** Whether frames of the command may wait for each other. */
+/** Whether the next frame of the command is expected to be short, as this slot defines it. */
 export function isShort({ shortUs }: HostSlot, { pace }: CommandLane): boolean {
   return pace.frameUs <= shortUs;
 }

@@ -1,12 +1,13 @@
-// Which request with an Idempotency-Key created which jobs. The value of a key is the hash of the request (16) and the id of the job (16);
-// for a batch, whose ids mostly follow each other, the hash and a list of the first id (16) and the number (4) of adjacent ids.
+// Which request with an Idempotency-Key created which jobs. The value of a key is the hash of the request (16), followed by the id of the
+// job (16). The ids of a batch mostly follow each other: they are stored as a list of ranges, each with the first id (16) and the number
+// (4).
 import { blockOf, indexOf, isOfBlock, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';
 import type { IdempotencyKey, IdempotencyStore, SubmitJobsReply, SubmitReply } from './protocol.ts';
 
-/** Entries removed per turn. */
+/** The maximum number of entries that one call of `dropEnds` removes. */
 const endsPerTurnMax = 256;
 const rangeBytes = jobIdBytes + 4;
 
@@ -37,7 +38,7 @@ export class IdempotencyTable implements IdempotencyStore {
     this.keys.remember(key, Buffer.concat([request, encodeIds(ids)]), turn);
   }
 
-  /** Removes the list of keys by expiry time that earlier versions wrote. */
+  /** Removes entries of the table `idempotency_ends`, in which earlier versions listed the keys by the time of their expiry. */
   dropEnds({ batch }: Turn): void {
     const keys = this.#reader.keys('idempotency_ends', { limit: endsPerTurnMax });
     for (const key of keys) batch.remove('idempotency_ends', Buffer.from(key));

@@ -4,7 +4,7 @@ import type { HostSlot } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 
-/** A frame is sent to a host, or was adopted after a failed turn. */
+/** Counts a frame that is sent to a host, or that was adopted after a failed turn. */
 export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): void {
   const { lane, command, unreportedCount: left, runner } = frame;
   slot.frames.set(frame.id, frame);
@@ -20,7 +20,7 @@ export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): voi
   if (runner >= 0) slot.busyRunners += command.runners.take(runner, left);
 }
 
-/** A task of the frame has ended or was returned. */
+/** Counts a task of a frame that has ended or was returned. */
 export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, task: number): void {
   const { lane, command, runner } = frame;
   frame.reported[task] = 1;
@@ -35,7 +35,7 @@ export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, 
   frame.jobs[task]!.open.inFlight--;
 }
 
-/** The host has none of the frame's tasks any more. */
+/** Counts the end of a frame: the host has none of its tasks any more. */
 export function countFinished(slot: HostSlot, frame: JobFrame): void {
   slot.frames.delete(frame.id);
   if (frame.slow) slot.slow--;

@@ -66,7 +66,7 @@ export class JobAcceptor {
     return { kind: 'accepted', ids: all };
   }
 
-  /** See JobCalls. */
+  /** See `JobCalls` in protocol.ts. */
   refusal(plugin?: string, waitingRuns = 0): Refusal | null {
     const { unsettled, waiting, config } = this.#state;
     if (this.closed) return this.closed;
@@ -75,7 +75,7 @@ export class JobAcceptor {
     return waiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
   }
 
-  /** Whether some jobs of the plugin are held, so that a new one may have to wait as well. */
+  /** Whether some jobs of the plugin are held: then a new one may have to wait, too. */
   #mayWait(plugin: string): boolean {
     const { hold, heldByCommand } = this.#state.lane(plugin);
     return hold !== null || heldByCommand.size > 0;
@@ -97,7 +97,7 @@ export class JobAcceptor {
       last.submittedBy === submittedBy &&
       last.event?.type === event?.type &&
       last.event?.source === event?.source &&
-      // Groups with headers are never equal: each delivery has its own.
+      // Jobs with headers never share a group: each delivery has its own headers.
       last.event?.headers === undefined &&
       event?.headers === undefined &&
       last.rerun === null &&
@@ -118,7 +118,7 @@ export class JobAcceptor {
       const target = this.#builderFor(turn, plugin, command);
       const alike: boolean = target.builder === current;
       if (!alike) {
-        // A group that does not fit into a block continues in the next one, with its ordinals.
+        // A group that does not fit into the block continues in the next one, where its ordinals go on.
         if (k > 0 && group.run && group.run.first !== null)
           piece = { ...group, run: { ...group.run, first: group.run.first + k } };
         current = target.builder;
@@ -170,7 +170,7 @@ export class JobAcceptor {
     }
   }
 
-  /** Ends the failed jobs of the block, and queues the others one by one. */
+  /** Ends the jobs of the block that failed at their creation, and queues the others one by one. */
   #endFailed(turn: Turn, open: OpenBlock, failed: readonly FailedAtCreation[]): void {
     const state = this.#state;
     const lane = state.lane(open.plugin);

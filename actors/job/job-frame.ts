@@ -1,4 +1,4 @@
-// Makes frames of waiting jobs: jobs of one lane and command, in order, as many as the pace of the command allows.
+// Makes frames of waiting jobs. A frame has jobs of one lane and command, in order, as many as the pace of the command (pace.ts) allows.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { lengthOf, type PartReader } from '../../runtime/parted.ts';
@@ -8,10 +8,10 @@ import type { CommandLane, Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import { groupOf } from './records/block.ts';
 
-/** The maximum size of a frame's payloads. A larger job gets a frame of its own. */
+/** A frame whose payloads have this size gets no further job. */
 export const frameBytesMax = 2 ** 20;
 
-/** A frame that a host has: the attempts of its tasks, and which of them were reported. */
+/** A frame that a host has: the attempts of its tasks, and which of these have been reported as ended or returned. */
 export type JobFrame = {
   readonly id: number;
   readonly lane: Lane;
@@ -22,13 +22,13 @@ export type JobFrame = {
   unreportedCount: number;
   /** The runner of the command that runs the jobs concurrently; -1: none, they run one after another. */
   readonly runner: number;
-  /** Whether its jobs are long. Set at dispatch. */
+  /** Whether it is too long for another frame to wait behind it (host-slot.ts). Set at dispatch. */
   slow: boolean;
   readonly sentUs: number;
   readonly ids: Uint8Array;
 };
 
-/** Takes the next jobs of a lane with waiting jobs, at most `tasksMax`, for this runner; -1: for none. */
+/** Takes the next waiting jobs of a lane as a frame, at most `tasksMax`. `runner`: the runner of the command that runs them; -1: none. */
 export function pickFrame(
   state: JobState,
   turn: Turn,
@@ -55,7 +55,7 @@ export function pickFrame(
     takeNext();
     isComplete = isAlone || jobs.length >= sizeMax || bytes >= frameBytesMax;
   }
-  // Remaining attempts come before all blocks.
+  // While an attempt waits, no job of a block is taken.
   isComplete ||= lane.attempts.length > 0;
   while (!isComplete && lane.nextBlock?.command === command.name) {
     if (!state.cancels.isEmpty && state.isCancelled(lane.peek()!)) break;
@@ -65,7 +65,7 @@ export function pickFrame(
   return frameOf(state, turn, lane, command, frameId, jobs, runner);
 }
 
-/** Turns these jobs into a frame, and notes in their records that a host has them. */
+/** Makes a frame of these jobs, and records that a host has them. */
 export function frameOf(
   state: JobState,
   turn: Turn,
@@ -89,7 +89,7 @@ export function frameOf(
   return { id, lane, command, jobs, reported, unreportedCount, runner, slow: false, sentUs: nowUs, ids };
 }
 
-/** The frame in the form that the host receives. `secrets` are packed. */
+/** The frame in the form in which the host receives it. `secrets` is a packed map. */
 export function taskFrame(frame: JobFrame, state: Uint8Array, parts: PartReader, secrets?: Uint8Array): TaskFrame {
   const groups: TaskGroup[] = [];
   const payloads: Uint8Array[] = [];
@@ -129,7 +129,7 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, parts: PartReader,
   };
 }
 
-/** The tasks of a frame that were not reported. */
+/** The tasks of a frame that have not been reported. */
 export function* unreported({ reported }: JobFrame): Iterable<number> {
   for (let task = 0; task < reported.length; task++) if (reported[task] === 0) yield task;
 }

@@ -1,4 +1,4 @@
-// The job actor's state and its basic changes: touch, move, end, retry.
+// The state of the job actor, and the basic changes of it: touch, move, end, retry.
 
 import type { Config, RetryPolicy } from '../../config/config.ts';
 import { isJobHook } from '../../config/pipeline/definition.ts';
@@ -30,7 +30,7 @@ import { type Custody, encodeRetry } from './records/retry.ts';
 import { Retries } from './retries.ts';
 import { assertMove } from './transitions.ts';
 
-/** The maximum size of payloads of waiting blocks that stay decoded. Other blocks are read again when their turn comes. */
+/** The maximum size of the waiting blocks that stay decoded in memory. Other blocks are read again when their jobs are dispatched. */
 export const cachedBytesMax = 8 * 2 ** 20;
 
 export type JobStateOptions = {
@@ -40,7 +40,7 @@ export type JobStateOptions = {
   /** Returns a number in [0, 1). */
   readonly random: () => number;
   readonly gauges: Gauges;
-  /** Unusable records. Default: a new list. */
+  /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
   /** What may hold a plugin besides its absence from the configuration. */
   readonly holdSources?: HoldSources;
@@ -52,7 +52,7 @@ const noRuns: RunLookups = { isOpen: () => false, callerOf: () => null, begun: (
 
 export class JobState {
   readonly reader: Reader;
-  /** Reads the parts of values in parts. */
+  /** Reads the stored values to which values in parts refer. */
   readonly parts: PartReader;
   readonly blockKeys: BlockKeys;
   readonly random: () => number;
@@ -68,13 +68,13 @@ export class JobState {
   readonly cancels: Cancels;
   readonly awaited: Awaited;
   readonly newReruns = new NewReruns();
-  /** Blocks with unsettled jobs, except those of runs. */
+  /** By key: the blocks with unsettled jobs, except those of runs and actions. After a start, recovery adds them one after another. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
   /** Blocks whose open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
-  /** Unsettled jobs, except those that stand for runs. */
+  /** The number of unsettled jobs, except those that stand for runs and actions. */
   unsettled = 0;
   running = 0;
   /** How many unsettled jobs are held, by a pause or otherwise, as of the end of the previous turn. */
@@ -83,7 +83,7 @@ export class JobState {
   config!: Config;
   #journaledUs = -1;
   #hooked = false;
-  /** Settled jobs that concern runs, grouped. */
+  /** The settled jobs that the pipeline actor must hear of, by group. */
   #settled: (JobsSettled & { readonly jobs: SettledJob[] })[] = [];
 
   constructor(options: JobStateOptions) {
@@ -135,7 +135,7 @@ export class JobState {
     return lane;
   }
 
-  /** The block's jobs, from memory or from the store. */
+  /** The decoded block, from memory or from the store. */
   load(open: OpenBlock): Block {
     if (open.block) return open.block;
     const bytes = this.reader.get('blocks', open.keyBytes);
@@ -154,8 +154,8 @@ export class JobState {
   }
 
   /**
-   * Ends a job. Its attempt, its log, the journal, the counters and the consequences for its run share a commit. `isSilent`: without
-   * events or hooks.
+   * Ends a job. The attempt, which is also its log, the journal, the counters and the consequences for a run are one commit. `isSilent`: no
+   * observation or hook reports the end.
    */
   end(
     turn: Turn,
@@ -250,7 +250,7 @@ export class JobState {
     this.retries.push(job);
   }
 
-  /** The next job whose attempt is due. */
+  /** Removes and returns the next job whose attempt is due, if there is one. */
   popDue(nowUs: number): OpenAttempt | undefined {
     return this.retries.popDue(nowUs);
   }
@@ -267,13 +267,13 @@ export class JobState {
     return run && this.cancels.around(run);
   }
 
-  /** Whether the job or a run that contains it was cancelled: it is neither started nor retried. */
+  /** Whether the job, or a run that contains it, was cancelled: then the job is neither started nor retried. */
   isCancelled({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): boolean {
     if (this.cancels.isEmpty) return false;
     return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
   }
 
-  /** Removes the attempt of a job from wherever it waits. Undefined: it does not wait. */
+  /** Removes the attempt of a job from the place where it waits. Undefined: it does not wait. */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
     const lane = this.lane(open.plugin);
     return (
@@ -293,7 +293,7 @@ export class JobState {
     return this.lane(open.plugin).command(open.command);
   }
 
-  /** The jobs that have settled since the last call, for the pipeline actor. */
+  /** Returns the jobs that have settled since the last call, for the pipeline actor. */
   takeSettled(): readonly JobsSettled[] {
     const settled = this.#settled;
     if (settled.length > 0) this.#settled = [];
@@ -330,14 +330,14 @@ export class JobState {
     });
   }
 
-  /** Held jobs. */
+  /** The number of held jobs. */
   get held(): number {
     let held = 0;
     for (const lane of this.lanes.values()) held += lane.held;
     return held;
   }
 
-  /** Jobs held by a pause. */
+  /** The number of jobs that a pause holds. */
   get paused(): number {
     let paused = 0;
     for (const lane of this.lanes.values()) paused += lane.paused;
@@ -375,13 +375,13 @@ export class JobState {
   }
 }
 
-/** Removes the job from the list. */
+/** Removes the job from the list and returns it. Undefined: the list does not have it. */
 function takeFrom(list: OpenAttempt[], open: OpenBlock, index: number): OpenAttempt | undefined {
   const place = list.findIndex(job => job.index === index && job.open === open);
   return place < 0 ? undefined : list.splice(place, 1)[0];
 }
 
-/** Decodes the whole block, since its jobs are about to be dispatched. Throws if the block is unusable. */
+/** Decodes the block and all its groups, because its jobs are about to be dispatched. Throws if the block is unusable. */
 function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
   const block = decodeBlock(bytes);
   if (block.count !== count) throw new Error(`the block has ${block.count} jobs, its open record ${count}`);

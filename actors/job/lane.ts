@@ -1,4 +1,4 @@
-// A lane: the waiting and running jobs of one plugin instance. Lanes take turns, so that no plugin starves another.
+// A lane: the waiting and running jobs of one plugin instance. Lanes take turns, which keeps one plugin from starving another.
 import { isDeepStrictEqual } from 'node:util';
 import { type PluginInstance, type RetryPolicy, retryDefault } from '../../config/config.ts';
 import { Backlog } from './backlog.ts';
@@ -26,10 +26,10 @@ export type CommandLane = {
 export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
-  /** The jobs that hosts have, and how many of them run: one per frame whose jobs run one after another. */
+  /** The number of jobs that hosts have, and how many of them run at once: of a frame whose jobs run one after another, one. */
   running = 0;
   inFlight = 0;
-  /** Its jobs run in a host of their own, because they recently ended several hosts. */
+  /** Whether its jobs run one at a time in a host of their own, because they have recently ended several hosts. */
   isIsolated = false;
   /** The number of frames in hosts, by the plugin's manifest name at dispatch (a reload can change the name). */
   readonly #framesOf = new Map<string, number>();
@@ -53,7 +53,7 @@ export class Lane extends Backlog {
   /** The commands that are not paused. */
   #runnable: ReadonlyMap<string, CommandLane> = this.#commands;
   #paused: ReadonlyMap<string, Hold> = new Map();
-  /** Also contains commands of earlier configurations. */
+  /** The commands of the current and of earlier configurations. */
   readonly #known = new Map<string, CommandLane>();
   readonly name: string;
   readonly #holdOfCommand: (plugin: string, command: string) => Hold;
@@ -120,14 +120,14 @@ export class Lane extends Backlog {
     return backlog;
   }
 
-  /** Waiting jobs, including held ones. */
+  /** The number of waiting jobs, including held ones. */
   get queued(): number {
     let queued = this.waiting + this.lost.length;
     for (const backlog of this.heldByCommand.values()) queued += backlog.waiting;
     return queued;
   }
 
-  /** Held jobs. */
+  /** The number of held jobs. */
   get held(): number {
     if (this.hold === null && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
     let held = this.hold ? this.waiting : 0;
@@ -135,7 +135,7 @@ export class Lane extends Backlog {
     return held + this.lost.length;
   }
 
-  /** Jobs held by a pause. */
+  /** The number of jobs that a pause holds. */
   get paused(): number {
     if (this.hold) return this.hold.reason === 'paused' ? this.held : 0;
     let paused = 0;
@@ -192,7 +192,7 @@ export class Lane extends Backlog {
     return (this.#framesOf.get(plugin) ?? 0) > 0;
   }
 
-  /** How many more of its jobs may run, given `parallelism`. */
+  /** How many more of its jobs may run: as many as `parallelism` allows, and one in total while its breaker is half open. */
   get room(): number {
     const most = this.instance?.parallelism ?? Number.POSITIVE_INFINITY;
     return (this.probingSinceUs === null ? most : 1) - this.inFlight;

@@ -1,5 +1,5 @@
-// Stored runs of which jobs were pruned, so that they can no longer be rerun `from: failed`. A record for each such run names one of these
-// jobs.
+// Runs that have lost jobs: the run is stored, but jobs that it created or reused have been pruned. Such a run can no longer be rerun
+// `from: failed`. A record for each such run names one of these jobs.
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { reusedKey, writeLostJob } from '../pipeline/records/reuse.ts';
@@ -14,7 +14,7 @@ export class LostJobs {
   readonly #reader: Reader;
   readonly #blocks: BlockCache;
   readonly #pruned = new Set<string>();
-  /** The runs, each with one of its pruned jobs. */
+  /** By run: the run, with one of the jobs that it loses. */
   readonly #lost = new Map<string, { readonly run: JobId; readonly job: JobId }>();
 
   constructor(reader: Reader) {
@@ -22,7 +22,7 @@ export class LostJobs {
     this.#blocks = new BlockCache(reader, twoBlocks);
   }
 
-  /** This turn prunes the block. */
+  /** Must be called for each block that this turn prunes. */
   prune(key: BlockKey, block: Block): void {
     this.#pruned.add(keyText(key));
     const seen = new Set<string>();
@@ -32,13 +32,13 @@ export class LostJobs {
     }
   }
 
-  /** The run loses the job. So do the runs that contain it, and the reruns that reused the job. */
+  /** Records that the run loses the job. The runs that contain this run lose it, too, and so do the reruns that have reused the job. */
   #lose(run: JobId, key: BlockKey, job: JobId, seen: Set<string>): void {
     const name = keyText(run);
     if (seen.has(name)) return;
     seen.add(name);
     const group = this.#groupOf(run);
-    // A called run is pruned after its caller.
+    // If the run has been pruned, so have the runs that called it: a called run is pruned after its caller.
     if (!group) return;
     if (!this.#lost.has(name)) this.#lost.set(name, { run, job });
     for (const taker of takersOver(this.#reader, run, rerunKey(run, afterIds))) {

@@ -1,4 +1,4 @@
-// The reruns that began in this turn. Reads show their records only after the commit; until then retention learns here what they need.
+// The reruns that began in this turn. Reads show their records only after the commit. Until then, retention learns here what they need.
 import { blockOf, type JobId } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { neededRoots } from '../pipeline/views/reuse-roots.ts';
@@ -18,7 +18,7 @@ export class NewReruns {
     this.#begun.push({ rerun, payload });
   }
 
-  /** The blocks that the reruns of this turn need. */
+  /** The blocks that the reruns of this turn need, and that must not be pruned. */
   needs(reader: Reader): NeededBlocks {
     const blocks = new Set<KeyText>();
     const roots = new Set<KeyText>();
@@ -33,7 +33,7 @@ export class NewReruns {
     return new NeededBlocks(blocks, roots);
   }
 
-  /** Called at the end of the turn. */
+  /** Must be called at the end of the turn. */
   clear(): void {
     this.#begun.length = 0;
   }

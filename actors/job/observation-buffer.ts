@@ -18,7 +18,7 @@ export class ObservationBuffer {
   #groups: Observations[] = [];
   #last: OpenGroup | null = null;
 
-  /** Adds an observation of one job, to the last group if that is of the same kind. */
+  /** Adds an observation of one job: to the last group, if that has the same type, plugin and command, or else to a new one. */
   job(
     type: ObservationType,
     atUs: number,

@@ -1,5 +1,5 @@
-// An attempt that has not ended: its job, and its custody. These objects are of one shape and never change: a turn that fails must not
-// affect those of the turn before.
+// An attempt that has not ended: its job, and its custody. The objects all have the same fields, and never change: a turn that fails must
+// leave those of the turn before as they were.
 import type { OpenBlock } from './records/open.ts';
 import type { RetryRecord } from './records/retry.ts';
 

@@ -1,10 +1,10 @@
-// Which jobs belong to open runs: the steps of open runs, and of runs that these called.
+// Finds out which jobs belong to open runs: jobs of steps of an open run, or of a run that an open run called, directly or not.
 import { indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';
 import { keyText } from './records/open.ts';
 
-/** Its answers are valid for one commit. */
+/** The answers are cached, and valid until the next commit. */
 export class OpenRuns {
   readonly #reader: Reader;
   readonly #known = new Map<string, boolean>();
@@ -21,7 +21,7 @@ export class OpenRuns {
     });
   }
 
-  /** Whether the run, or one that called it directly or indirectly, is open. If so, the job of this run is kept. */
+  /** Whether the run is open, or a run that called it, directly or not. In both cases, the jobs of this run are kept. */
   #isOpen(run: JobId): boolean {
     const name = keyText(run);
     let isOpen = this.#known.get(name);

@@ -1,5 +1,5 @@
-// The frames that hosts have and the cancels that hosts must confirm, as of the last commit. They outlive the memory of the actors, so
-// that a failed turn loses no work.
+// The frames that hosts have, and the cancels that hosts must confirm, as of the last commit. They outlive the actors: a failed turn loses
+// no work.
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
@@ -10,10 +10,10 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
-/** Changed only by the effects of a turn, which run after its commit. */
+/** Changed only by the effects of a turn, which run after its commit; only `nextId` is called earlier. */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();
-  /** Callers to answer once none of the code of the job, or of the run's jobs, can start any more. */
+  /** Callers that have cancelled a job or a run. Each is answered when no code of the job, or of the run's jobs, can start any more. */
   readonly cancels = new Set<WaitingCancel>();
   #ids = 0;
 

@@ -22,7 +22,7 @@ export class Pauses {
     }
   }
 
-  /** Replaces an earlier pause of the same target. */
+  /** Begins a pause. It replaces an earlier one of the same target. */
   put(turn: Turn, pause: Pause): void {
     const key = pauseKey(pause);
     this.#known.set(key, pause);
@@ -40,12 +40,12 @@ export class Pauses {
     return pause;
   }
 
-  /** The breaker is half open: one job at a time runs, and its end decides. */
+  /** Makes the breaker that began this pause half open: one job at a time runs, and its end decides. */
   probe(pause: Pause, nowUs: number): void {
     this.#probing.set(pauseKey(pause), nowUs);
   }
 
-  /** The breaker may be gone from the configuration: expired pauses are checked again. */
+  /** Called when the configuration changes. The breakers may be gone, so their expired pauses are dealt with again. */
   endProbes(): void {
     this.#probing.clear();
   }
@@ -74,7 +74,7 @@ export class Pauses {
     return pause && holdBy(pause, lane);
   }
 
-  /** Commands that are paused individually. */
+  /** The commands of the lane that are paused individually. */
   commandsOf(lane: Lane): ReadonlyMap<string, Hold> {
     if (this.#known.size === 0) return noCommands;
     const held = (lane.instance?.manifest.commands ?? []).flatMap(({ name }) => {
@@ -98,7 +98,7 @@ export class Pauses {
     return found.find(pause => pause?.rejects) ?? null;
   }
 
-  /** When the next pause expires; null: none does. */
+  /** When the next pause expires; null: none does. Pauses whose breaker is half open have expired already. */
   get nextEndUs(): number | null {
     let nextUs: number | null = null;
     for (const [key, { untilUs }] of this.#known)
@@ -106,7 +106,7 @@ export class Pauses {
     return nextUs;
   }
 
-  /** The pauses that have expired. */
+  /** The pauses that have expired, except those whose breaker is half open. */
   over(nowUs: number): readonly Pause[] {
     const isOver = ({ untilUs }: Pause) => untilUs !== null && untilUs <= nowUs;
     return [...this.#known.values()].filter(pause => isOver(pause) && !this.#probing.has(pauseKey(pause)));

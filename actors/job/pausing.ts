@@ -38,7 +38,7 @@ export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boo
   const breaker = lane.breaker!;
   const paused = state.pauses.ofInstance(name);
   if (paused) {
-    // Attempts that were dispatched before the pause do not count.
+    // While the plugin is paused, only an attempt that was dispatched after the breaker became half open counts.
     if (probingSinceUs === null || sentUs < probingSinceUs) return;
     if (hasFailed) open(state, turn, lane, 'its trial job failed');
     else endPause(state, turn, paused, breakerName);
@@ -55,7 +55,7 @@ function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: stri
   beginPause(state, turn, { ...target, reason, by: breakerName, sinceUs, untilUs, rejects: false });
 }
 
-/** From now on the jobs of the target are queued, unless something else holds them. */
+/** Records for the stopwatch that a pause ends: from now on the jobs of the target can run, unless something else holds them. */
 function noteEnd({ reader, lanes }: JobState, turn: Turn, { kind, name, command }: PauseTarget): void {
   const write = (plugin: string) =>
     writeHoldEnd(reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });

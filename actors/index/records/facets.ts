@@ -1,4 +1,5 @@
-// The filters of logs as words of the index. Each begins with a character that no word of a text contains.
+// Facets: the command, the status and the submitter of a log as words of the index. A facet begins with a character that no word of a text
+// has.
 import type { EntryFilter, JournalEntry } from '../../job/records/journal.ts';
 
 type Facet = 'command' | 'status' | 'submitter';
@@ -23,12 +24,12 @@ export class Facets {
   }
 }
 
-/** The facets of these statuses, given by code. */
+/** The facets of the statuses with these codes. */
 export function statusFacets(codes: readonly number[]): readonly string[] {
   return codes.map(code => marks.status + code);
 }
 
-/** A log matches if it has one facet of each list. */
+/** The facets that the filter asks for. A log matches if it has at least one facet of each list. */
 export function wantedFacets({ commands, status, submitter }: EntryFilter): readonly (readonly string[])[] {
   const wanted: string[][] = [];
   if (commands) wanted.push([...commands.keys()].filter(n => commands[n] === 1).map(n => marks.command + n));

@@ -1,13 +1,13 @@
-// A histogram of times with 32 buckets per power of two: percentiles are exact to 1/64 of their value. It is our own because libraries
-// of sketches bring a serializer and floating-point logarithms for two shifts and a list of small numbers.
+// A histogram of times with 32 buckets per power of two: percentiles are exact to 1/64 of their value. It needs two shifts and a list of
+// small numbers; a library would add a serializer and floating-point logarithms.
 
 const bitsPerOctave = 5;
 const bucketsPerOctave = 2 ** bitsPerOctave;
-/** Every integer below it has its own bucket. */
+/** Every integer below this one has a bucket of its own. */
 const exactMax = 2 * bucketsPerOctave;
 const shiftMax = 2 ** 31;
 const lastBits = 2 ** 20;
-/** About two weeks; longer times count as this. */
+/** The longest time that is distinguished, 12.7 days. Longer times count as this. */
 const usMax = 2 ** 40 - 1;
 /** The relative error of a percentile. */
 export const percentileErrorMax = 1 / exactMax;
@@ -16,7 +16,7 @@ export const percentileErrorMax = 1 / exactMax;
 export function bucketOf(us: number): number {
   const whole = Math.min(usMax, Math.max(0, Math.round(us)));
   if (whole < exactMax) return whole;
-  // Too large for 32-bit shifts: without its last 20 bits the bucket is the same, 20 octaves lower.
+  // The time is too large for 32-bit shifts. Divided by 2^20, it falls into the bucket that lies 20 octaves lower.
   if (whole >= shiftMax) return bucketOf(Math.floor(whole / lastBits)) + 20 * bucketsPerOctave;
   const octave = 31 - Math.clz32(whole) - bitsPerOctave;
   return exactMax + (octave - 1) * bucketsPerOctave + (whole >>> octave) - bucketsPerOctave;

@@ -1,9 +1,9 @@
-// A set of logs of one chunk: a list of numbers if it is small, a bitmap if it is large.
+// A set of logs of one chunk. A small set is encoded as a list of numbers, and a large one as a bitmap.
 
-/** Logs per chunk. Numbers within a chunk take two bytes. */
+/** The number of logs in a chunk. The number of a log within its chunk takes two bytes. */
 export const chunkLogs = 65_536;
 const bitsBytes = chunkLogs / 8;
-/** With more numbers than this a bitmap is smaller than a list. */
+/** The maximum length of a list of numbers. A longer list would not be smaller than the bitmap. */
 const numbersMax = bitsBytes / 2 - 1;
 
 export class LogSet {
@@ -88,7 +88,7 @@ function ones(word: number): number {
   return (Math.imul((v + (v >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24) & 0xff;
 }
 
-/** An encoded set with further numbers, which are sorted and larger than those in it. */
+/** The encoded set with the numbers `more` added. These must be sorted, and larger than all numbers of the set. */
 export function extended(stored: Uint8Array | undefined, more: readonly number[]): Uint8Array {
   const length = stored?.length ?? 0;
   if (length === bitsBytes) {
@@ -102,7 +102,7 @@ export function extended(stored: Uint8Array | undefined, more: readonly number[]
     for (const number of more) set.put(number);
     return set.encode();
   }
-  // From the pool of short buffers: a separate allocation costs more than the contents.
+  // Allocated in Node's pool of short buffers, because a separate allocation would cost more than filling it.
   const bytes = Buffer.allocUnsafe(length + 2 * more.length);
   if (stored) bytes.set(stored, 0);
   for (let i = 0, at = length; i < more.length; i++, at += 2) {

@@ -2,7 +2,10 @@
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { asBuffer, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
 
-/** The next entry of the consumer: the first at or after this index of this commit, or the first of a later commit. */
+/**
+ * The position of the consumer's next entry: the entry at this place of this commit, or, if the commit has none, the first of a later
+ * commit.
+ */
 export function positionOf(index: Pick<Reader<IndexTable>, 'get'>, consumer: string): JournalPosition {
   const value = index.get('positions', Buffer.from(consumer));
   if (!value) return { atUs: 0, place: 0 };

@@ -1,4 +1,5 @@
-// The tables of the search index: logs are numbered in the order of the journal, and divided into chunks with their own postings.
+// The tables of the search index. Logs with text are numbered in the order of the journal. They are divided into chunks, each with its own
+// postings.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import {
@@ -13,10 +14,10 @@ import { chunkLogs } from './log-set.ts';
 /** The name under which the search index keeps its position in the journal. */
 export const searchName = 'search';
 
-/** Logs per value of the table `logs`. */
+/** The number of logs in a page, which is one value of the table `logs`. */
 export const pageLogs = 1024;
 export const pagesPerChunk = chunkLogs / pageLogs;
-/** The journal's entry | time (8) | place (4). */
+/** The length of a log's record: the entry of the journal | time of the commit (8) | place in the commit (4). */
 export const recordBytes = journalEntryBytes + 12;
 
 export function numberKey(number: number): Buffer {
@@ -53,7 +54,7 @@ export function readPlace(bytes: Buffer, at: number): JournalPosition {
   return { atUs: bytes.readDoubleLE(at + journalEntryBytes), place: bytes.readUInt32LE(at + journalEntryBytes + 8) };
 }
 
-/** The records of logs, by page. The last page that was read is cached. */
+/** Reads the records of logs, page by page. The last page that was read is cached. */
 export class Records {
   readonly #reader: Reader<IndexTable>;
   #number = -1;
@@ -63,7 +64,7 @@ export class Records {
     this.#reader = reader;
   }
 
-  /** Drops the cached page: it may have grown. */
+  /** Drops the cached page, which may have grown. */
   refresh(): void {
     this.#number = -1;
   }
@@ -97,7 +98,7 @@ export class Records {
     return { first: 0, end: 0 };
   }
 
-  /** How many logs come before this position in the journal. */
+  /** The number of the first log that is not before this position of the journal. */
   rank(place: JournalPosition): number {
     let { first: low, end: high } = this.bounds;
     while (low < high) {

@@ -1,18 +1,19 @@
-// The records of the stopwatch: for each minute and plugin a histogram of each step and of the spans inside it.
+// The records of the stopwatch: a page for each minute and plugin. A page has a histogram for each step, and one for each span inside the
+// step. A step is a time that is measured: `run`, `queue`, `waited` or `total` of a command, or the running time of a step of a pipeline.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { Histogram } from './histogram.ts';
 
-/** The name of its journal consumer. */
+/** The name of the stopwatch among the consumers of the journal. */
 export const stopwatchName = 'stopwatch';
 export const minuteUs = 60_000_000;
-/** Minutes that are stored: seven days. */
+/** The number of minutes that are stored: seven days. */
 export const minutesKept = 7 * 24 * 60;
-/** Names of spans in one step and minute; further names are counted together. */
+/** The maximum number of span names in one step and minute. Spans with further names are counted together, under `otherSpans`. */
 export const spanNamesMax = 64;
 export const otherSpans = '(other)';
 const spanNameCharsMax = 128;
 
-/** Minute, then plugin: old records come first. */
+/** The minute, then the plugin: pages are sorted by age. */
 export function pageKey(minute: number, plugin: string): Buffer {
   const key = Buffer.alloc(4 + Buffer.byteLength(plugin));
   key.writeUInt32BE(minute, 0);
@@ -74,7 +75,7 @@ export class MinutePage {
   }
 }
 
-/** The histogram of a name, created if it is missing. */
+/** The histogram with this name, which is created if it is missing. */
 export function histogramIn(histograms: Map<string, Histogram>, name: string): Histogram {
   let histogram = histograms.get(name);
   if (!histogram) {
@@ -84,7 +85,7 @@ export function histogramIn(histograms: Map<string, Histogram>, name: string): H
   return histogram;
 }
 
-/** Calls a function with each step of a stored page, still encoded. */
+/** Calls `take` with each step of a stored page. The histograms are still encoded. */
 export function readPage(bytes: Uint8Array, take: (...of: PackedPage[number]) => void): void {
   for (const [step, times, spans] of unpack<PackedPage>(bytes)) take(step, times, spans);
 }

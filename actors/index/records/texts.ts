@@ -4,14 +4,14 @@ import { unpack } from '../../../runtime/packing.ts';
 import { contentsOf, listCount, mapCount, skipValue, textSpan, wholeAt } from '../../../runtime/splice.ts';
 import { asBuffer } from '../../job/records/journal.ts';
 
-/** The searchable part of a log: its first MiB of texts. Indexing one MiB takes about 60 ms. */
+/** The maximum size of the searchable texts of a log: only the first MiB is searched. Indexing one MiB takes about 60 ms. */
 export const searchedBytesMax = 2 ** 20;
-/** The minimum cost of a text, because many short texts take time too. */
+/** Each text counts as at least this many bytes, because many short texts take time, too. */
 const textBytesMin = 4;
 
 type CollectedTexts = { readonly texts: string[]; bytesLeft: number };
 
-/** The searchable texts of a log: error, stderr, and the strings of the response. */
+/** The searchable texts of a log: its error, its stderr, and the texts, numbers and booleans of the response. */
 export function textsOf(body: Body): string[] {
   const gathered: CollectedTexts = { texts: [], bytesLeft: searchedBytesMax };
   for (const part of ['error', 'stderr'] as const) {
@@ -32,7 +32,7 @@ function take(gathered: CollectedTexts, bytes: Buffer, from: number, to: number)
   gathered.bytesLeft -= Math.max(textBytesMin, to - from);
 }
 
-/** Collects the texts of the packed value at `at`; returns its end, or stops early at the limit. */
+/** Collects the texts of the packed value at the offset `at`, and returns the end of the value. At the limit it stops early. */
 function gatherPacked(bytes: Buffer, at: number, gathered: CollectedTexts): number {
   const span = textSpan(bytes, at);
   if (span !== null) {
@@ -58,7 +58,7 @@ function gatherPacked(bytes: Buffer, at: number, gathered: CollectedTexts): numb
   return end;
 }
 
-/** A number or boolean. */
+/** Adds the text of a number or boolean. */
 function add(gathered: CollectedTexts, text: string): void {
   gathered.texts.push(text);
   gathered.bytesLeft -= textBytesMin;

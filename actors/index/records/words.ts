@@ -1,6 +1,6 @@
-// Words of the search: case and accents are folded, and every character that is neither letter nor digit separates words.
+// The words of texts and queries. Case and accents are folded, and every character that is neither a letter nor a digit separates words.
 
-/** Words are equal if their first characters, this many, are equal. */
+/** The number of characters of a word that count: words that agree in these are equal. */
 export const wordCharactersMax = 64;
 
 const ascii = /^[\0-\x7f]*$/;
@@ -32,7 +32,7 @@ function wordsIn(folded: string): string[] {
   return words;
 }
 
-/** Whether the text is already one word, as most numbers and field names are. */
+/** Whether the whole text is one word that is already folded, as most numbers and field names are. */
 function isWord(text: string): boolean {
   if (text.length === 0 || text.length > wordCharactersMax) return false;
   for (let i = 0; i < text.length; i++) if (!isWordAt(text, i)) return false;
@@ -46,10 +46,10 @@ function cut(word: string): string {
 
 /** A word of a query. A prefix matches every word that begins with it. */
 export type SearchTerm = { readonly word: string; readonly isPrefix: boolean };
-/** Adjacent words, in this order. */
+/** Words that must be adjacent, in this order. */
 export type Phrase = readonly SearchTerm[];
 
-/** Parses a query, all of whose phrases must match. Every text is a valid query; an open quote ends with the text. */
+/** Parses a query into phrases, all of which must match. Every text is a valid query; a quote that is not closed ends with the text. */
 export function parseQuery(query: string): Phrase[] {
   const phrases: Phrase[] = [];
   for (const [piece] of query.matchAll(/"[^"]*"?|[^\s"]+/gu)) {
@@ -59,14 +59,17 @@ export function parseQuery(query: string): Phrase[] {
   return phrases;
 }
 
-/** Whether every phrase occurs within one of the texts. */
+/** Whether each phrase occurs in at least one of the texts. */
 export function matchesTexts(phrases: readonly Phrase[], texts: readonly string[]): boolean {
   if (phrases.length === 0) return true;
   const folded = texts.map(text => (isWord(text) ? text : fold(text)));
   return phrases.every(phrase => folded.some(text => hasLetters(text, phrase) && hasPhraseIn(text, phrase)));
 }
 
-/** A substring search is fifty times as fast as splitting a text into words, and decides most texts. */
+/**
+ * Whether the text contains every word of the phrase, even as a part of another word. This decides most texts, fifty times as fast as
+ * splitting them into words.
+ */
 function hasLetters(folded: string, phrase: Phrase): boolean {
   return phrase.every(({ word }) => folded.includes(word));
 }
@@ -75,7 +78,7 @@ function hasPhraseIn(folded: string, phrase: Phrase): boolean {
   return ascii.test(folded) ? hasAsciiPhrase(folded, phrase) : hasPhrase(wordsIn(folded), phrase);
 }
 
-/** Matches a phrase without splitting the whole text: only around occurrences of its first word. */
+/** Whether the text contains the phrase. The text is split into words only around occurrences of the first word of the phrase. */
 function hasAsciiPhrase(folded: string, phrase: Phrase): boolean {
   const first = phrase[0]!.word;
   for (let at = folded.indexOf(first); at >= 0; at = folded.indexOf(first, at + 1)) {
@@ -90,7 +93,7 @@ function beginsAt(folded: string, from: number, phrase: Phrase): boolean {
     while (at < folded.length && !isWordAt(folded, at)) at++;
     if (!folded.startsWith(word, at)) return false;
     let end = at + word.length;
-    // A word of `wordCharactersMax` may be the beginning of a longer one.
+    // A word with `wordCharactersMax` characters also stands for longer words that begin with it.
     if (!isPrefix && word.length < wordCharactersMax && end < folded.length && isWordAt(folded, end)) return false;
     while (end < folded.length && isWordAt(folded, end)) end++;
     at = end;

@@ -1,4 +1,4 @@
-// Finds jobs by the search index: those with an attempt, or a failed attempt, whose log contains the words anywhere.
+// Finds jobs by the search index: jobs with an attempt whose log contains certain words.
 
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
@@ -15,9 +15,13 @@ import { searchUnindexed } from './unindexed-logs.ts';
 
 const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').map(status => statuses.indexOf(status));
 
+/** `searchedUs`: attempts that ended later were not searched. Null: no attempt has ended. */
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
-/** The jobs whose logs contain the words, newest first; null: more than `namedMax` logs do. `isOfAny`: also logs of successful attempts. */
+/**
+ * The jobs whose logs may match the phrases, newest first. Their indexed logs have all the words, though perhaps not adjacent. `isOfAny`:
+ * indexed logs of successful attempts count, too; unindexed ones always count. Null: more than `namedMax` logs were found.
+ */
 export function* jobsWithWords(
   ledger: Reader,
   index: Reader<IndexTable>,
@@ -30,7 +34,7 @@ export function* jobsWithWords(
   const found = new Set<string>();
   const position = positionOf(index, searchName);
   const tail = yield* searchUnindexed(ledger, position, phrases, entries);
-  // If too many logs are unindexed, the rest is left to the next search.
+  // If there are too many unindexed logs to search them all, none of them is searched, and the next search may find them.
   const isWhole = tail.unsearched === 0;
   for (const { atUs, place } of isWhole ? tail.places : []) {
     const commit = ledger.get('journal', usKey(atUs));

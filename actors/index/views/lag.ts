@@ -1,10 +1,10 @@
-// Waits for the indexer, so that a caller who has seen a job end finds it in the index.
+// Waits for the indexer: a caller who has seen a job end then finds the job in the index.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { newestCommitUs } from '../../job/records/journal.ts';
 import { positionOf } from '../records/position.ts';
 
-/** Several polls of the indexer. It may be far behind or stopped. */
+/** The maximum time that a caller waits, which is several polls of the indexer. The indexer may be far behind, or stopped. */
 export const lagMsMax = 2_000;
 const lookMs = 10;
 

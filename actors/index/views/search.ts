@@ -18,7 +18,7 @@ import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase, parseQuery, type SearchTerm } from '../records/words.ts';
 import { searchUnindexed } from './unindexed-logs.ts';
 
-/** The query, filters, and page of a search. */
+/** The query and the filters of a search, and its page: at most `limit` logs before the position `before`. */
 export type Search = {
   readonly query: string;
   readonly entries: EntryFilter;
@@ -26,7 +26,7 @@ export type Search = {
   readonly before: JournalPosition | null;
 };
 
-/** Postings of a prefix per step. */
+/** The number of postings of a prefix that are read between two interruptions. */
 const postingsPerStep = 2_000;
 
 /** Whether the query has no words: every log matches, including those without text. */
@@ -34,7 +34,10 @@ export function isBlank(query: string): boolean {
   return parseQuery(query).length === 0;
 }
 
-/** Positions of matching logs, newest first, at most `limit`; the number of all matches; and see `UnindexedMatches`. */
+/**
+ * `places`: the positions of matching logs, newest first, at most `limit`. `total`: the number of all matches. `unsearched`: see
+ * `UnindexedMatches`.
+ */
 export type SearchResult = {
   readonly places: readonly JournalPosition[];
   readonly total: number;
@@ -49,7 +52,7 @@ export function* search(
 ): Sliced<SearchResult> {
   const phrases = parseQuery(query);
   const facets = wantedFacets(entries);
-  // The index may grow during the search: logs before this position are searched in it, later ones in the journal.
+  // The index may grow during the search. Logs before this position are searched in the index, and later ones in the journal.
   const position = positionOf(index, searchName);
   const tail = yield* searchUnindexed(ledger, position, phrases, entries, tailMax);
   const places = tail.places.filter(place => before === null || isBefore(place, before)).slice(0, limit);
@@ -76,7 +79,10 @@ export function* search(
   return { places, total, unsearched: tail.unsearched };
 }
 
-/** The logs of a chunk, numbered from `from` to below `to`, that contain every word and have the facets. Null: none do. */
+/**
+ * The logs of a chunk that have all the words and the facets, from number `from` up to, not including, `to`. Null: no log of the chunk has
+ * them.
+ */
 export function* logsOfChunk(
   index: Reader<IndexTable>,
   chunk: number,
@@ -94,7 +100,7 @@ export function* logsOfChunk(
   return found;
 }
 
-/** The logs of a chunk that contain every word; null: none. */
+/** The logs of a chunk that contain every word. Null: there are none. */
 function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly Phrase[]): Sliced<LogSet | null> {
   let found: LogSet | null = null;
   for (const wanted of phrases.flat()) {
@@ -135,7 +141,7 @@ function dropAll(found: LogSet, stored: Uint8Array): void {
   found.drop(set);
 }
 
-/** Keeps the numbers from `from` up to `to`. */
+/** Keeps the numbers from `from` up to, not including, `to`. */
 function clip(found: LogSet, from: number, to: number): void {
   if (from <= 0 && to >= chunkLogs) return;
   const inside = new LogSet();
@@ -143,7 +149,7 @@ function clip(found: LogSet, from: number, to: number): void {
   found.keep(inside);
 }
 
-/** Keeps the logs that have a selected facet of each kind; false: none do. */
+/** Keeps the logs that have at least one facet of each list. False: none are left. */
 function keepFacets(
   found: LogSet,
   index: Reader<IndexTable>,
@@ -161,7 +167,7 @@ function keepFacets(
   return !found.isEmpty;
 }
 
-/** For phrases: reads the logs that contain all words, and keeps those in which they are adjacent. */
+/** Reads the logs that contain all words, and keeps those in which the words of each phrase are adjacent. */
 function* keepPhrases(
   ledger: Reader,
   found: LogSet,

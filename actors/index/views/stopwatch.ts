@@ -3,20 +3,20 @@ import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { Histogram, type Histogram as Times } from '../records/histogram.ts';
 import { histogramIn, minutesKept, minuteUs, pageKey, readPage } from '../records/stopwatch.ts';
 
-/** Equal parts of the window in a trend. */
+/** The number of equal parts into which a trend divides the window. */
 export const trendBuckets = 24;
 
 export type StepTimes = {
   readonly all: Times;
-  /** One for each part of the window, oldest first. */
+  /** One histogram for each part of the window, oldest first. */
   readonly trend: readonly Times[];
   readonly spans: ReadonlyMap<string, Times>;
 };
 
-/** Minutes since the epoch, both inclusive. */
+/** The first and the last minute, counted since the epoch. */
 export type Window = { readonly from: number; readonly to: number };
 
-/** Whole minutes from that of `sinceUs` up to now, at most those that are stored. None if it lies in the future. */
+/** The minutes from that of `sinceUs` up to now, at most those that are stored. If `sinceUs` lies in the future, the window is empty. */
 export function windowOf(sinceUs: number, nowUs: number): Window {
   const to = Math.floor(nowUs / minuteUs);
   return { from: Math.max(Math.floor(sinceUs / minuteUs), to - minutesKept), to };
@@ -46,7 +46,7 @@ export class StopwatchReading {
     return this.#minute > this.#window.to;
   }
 
-  /** Each step with samples. */
+  /** The steps (records/stopwatch.ts) that have times in the window. */
   get steps(): ReadonlyMap<string, StepTimes> {
     return this.#steps;
   }

@@ -1,4 +1,4 @@
-// Searches the logs that are not yet in the index, in the journal itself, so that a search misses none that a list shows.
+// Searches the logs that are not yet in the index. It reads them in the journal: a search must not miss a log that a list shows.
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import {
@@ -12,14 +12,14 @@ import {
 import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase } from '../records/words.ts';
 
-/** Unindexed logs that a search reads, some tenths of a second of work. The index is rarely this far behind. */
+/** The maximum number of unindexed logs that a search reads, in some tenths of a second. The index is rarely this far behind. */
 export const unindexedLogsMax = 20_000;
-/** Bytes of text that a search reads from them. */
+/** When a search has read this much text from unindexed logs, it reads no more of them. */
 export const tailBytesMax = 64 * 2 ** 20;
-/** Commits per step. */
+/** The number of commits that one scan reads. */
 const commitsPerStep = 256;
 
-/** Newest first. `unsearched`: unindexed logs beyond these limits. */
+/** `places`: newest first. `unsearched`: the number of unindexed logs beyond these two limits, which were not searched. */
 export type UnindexedMatches = { readonly places: readonly JournalPosition[]; readonly unsearched: number };
 
 export function* searchUnindexed(
