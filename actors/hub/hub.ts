@@ -59,7 +59,7 @@ export class Hub {
     return this.#origins.work;
   }
 
-  /** Whether `readingWorkMax` lookups were made since `work` had this value, so that the read must stop. */
+  /** Whether `readingWorkMax` lookups were made since `work` had this value. Then the read must stop. */
   isSpent(work: number): boolean {
     return this.work - work >= readingWorkMax;
   }

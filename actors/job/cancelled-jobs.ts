@@ -17,8 +17,8 @@ export function endStopped(state: JobState, turn: Turn, job: OpenAttempt, starte
 }
 
 /**
- * Ends a job whose attempt never started. No observation or hook reports the end if the attempt was the job's first one, and the job itself
- * was not cancelled, but a run that contains it.
+ * Ends a job whose attempt never started. If a run that contains the job was cancelled, and not the job itself, and this was its first
+ * attempt, no observation or hook reports the end.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;

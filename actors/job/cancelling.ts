@@ -28,7 +28,10 @@ const blocksPerScan = 16;
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
 
-/** A walk through a tree that ends the jobs of cancelled runs, and its position. It begins at the block of the oldest cancelled run. */
+/**
+ * A walk through a tree that ends the jobs of cancelled runs, and its position. It begins at the block of a cancelled run, whose jobs are
+ * in later blocks.
+ */
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
 export class Cancelling {

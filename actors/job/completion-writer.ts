@@ -1,5 +1,5 @@
-// Writes what the end of an attempt changes besides its job: the attempt itself, the journal, the counters, and the plugin's state. It also
-// counts jobs that are accepted, sent to hosts, or pruned.
+// Writes the ends of attempts: the attempt itself, its entry in the journal, the counters, and the plugin's state. It also counts jobs that
+// are accepted, sent to hosts, or pruned.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
@@ -87,7 +87,7 @@ export class CompletionWriter {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** Called when the actors start: no job counts as running. The counters that were read are those of the time before. */
+  /** Called when the actors start: no job counts as running. The counters that were read are from the time before the start. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;

@@ -14,11 +14,14 @@ import type { JobView } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
 
-/** The outcomes of the first ids. `waits`: what the next id must wait for; null: only for the next turn, if there is one. */
+/**
+ * The outcomes of the first ids; the others are left for another turn. `waits`: why the next id cannot be handled yet; null: nothing
+ * hinders it.
+ */
 export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
 export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;
 
-/** When the reruns of one step of an action have this many bytes of payloads, the step ends. */
+/** When one call of `rerunAll` has written payloads of this size, it stops. */
 const rerunBytesMax = 4 * 2 ** 20;
 
 export type DeedParts = {

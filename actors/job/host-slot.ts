@@ -88,7 +88,7 @@ export function singleJobSlot(name: HostSlotName): HostSlot {
 }
 
 /**
- * The slot with the fewest frames among those with room for the command, so that no frame waits in one slot while another has a free place.
+ * Chooses the slot with the fewest frames among those with room for the command: no frame waits in one slot while another has a free place.
  * Among equals it is the first one, whose processes are the most likely to be warm. Undefined: no slot has room.
  */
 export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): HostSlot | undefined {

@@ -10,7 +10,10 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
-/** Changed only by the effects of a turn, which run after its commit; only `nextId` is called earlier. */
+/**
+ * Frames and cancels are added and removed only when the store says the same: by effects of a turn, which run after its commit, and by the
+ * adoption of frames (adoption.ts).
+ */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();
   /** Callers that have cancelled a job or a run. Each is answered when no code of the job, or of the run's jobs, can start any more. */

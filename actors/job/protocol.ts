@@ -11,16 +11,16 @@ import type { ActionPlan, Moment } from './records/action.ts';
 import type { JobGroup, Rerun, Status, TerminalStatus } from './records/job.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 
-/** Hashes (16 bytes each) of the whole request, and of the Idempotency-Key together with the token that it belongs to. */
+/** `key`: a hash of the Idempotency-Key together with the caller's API token. `request`: a hash of the whole request. Each has 16 bytes. */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
 
-/** Which calls with an Idempotency-Key were answered, and how. A key belongs to one request, of a job or of a run. */
+/** Which calls with an Idempotency-Key were answered, and how. A key belongs to one request, which asked for jobs or for runs. */
 export interface IdempotencyStore {
-  /** The earlier answer to this key; a refusal if that was for another request; null: the key is new. */
+  /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
   /** As answer, for a call that may have created many jobs. */
   answerAll(key: IdempotencyKey, turn: Turn): SubmitJobsReply | null;
-  /** Must be called in the turn that creates the jobs; 16 bytes each. */
+  /** Must be called in the turn that creates the jobs. `ids` has 16 bytes per job. */
   remember(key: IdempotencyKey, ids: Uint8Array, turn: Turn): void;
 }
 
@@ -42,18 +42,18 @@ export type NewCalls = {
   /** Packed, one per job. */
   readonly payloads: readonly Uint8Array[];
   readonly submittedBy: string;
-  /** The envelope for `handle`, else null. */
+  /** The event that the command `handle` receives. Null: another command. */
   readonly event: EntryEvent | null;
-  /** Whether callers wait: then a JobSettled follows for each job when it has settled. */
+  /** Whether callers wait: then a JobSettled follows when a job has settled. */
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
-  /** Set only if there is a single job. */
+  /** Set if the job is a rerun; then it is the only one. */
   readonly source?: RerunSource;
 };
 /** From the main thread. Answered with a SubmitJobsReply. */
 export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
 
-/** From the edge: the jobs of a batch, as many as there is room for. Answered with a SubmitJobsReply. */
+/** From the main thread: the jobs of a batch, as many as there is room for. Answered with a SubmitJobsReply. */
 export type SubmitBatch = Omit<NewCalls, 'payloads' | 'watch' | 'source'> & {
   readonly kind: 'submit_batch';
   readonly replyTo: ReplyTo;
@@ -66,13 +66,13 @@ export type NewRun = {
   /** Packed map. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** The event of a webhook delivery; absent: a direct call. */
+  /** The event of a webhook delivery, or the one that started the original run of a rerun. Absent: the run is called. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly source?: RerunSource;
 };
 
-/** Why new work is refused. The first eight reasons are temporary. */
+/** Why new work is refused. The reasons up to `stopping` are temporary. */
 export const refusals = [
   'queue_full',
   'too_many_waiting',
@@ -109,7 +109,9 @@ export const payloadGone: RefusedWork = {
 /** The answer to the submission of one job or run. */
 export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | RefusedWork;
 
-/** `ids` has 16 bytes per job, in the order of the payloads; if there are fewer, the queue had no room for the rest. */
+/**
+ * `ids` has 16 bytes per job, in the order of the payloads. If it has fewer jobs than there are payloads, there was no room for the rest.
+ */
 export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
 /** To the main thread, after the commit in which an awaited job or run settled. The callers may have left in the meantime. */
@@ -119,9 +121,9 @@ export type JobSettled = { readonly kind: 'job_settled'; readonly id: JobId };
 export type ActorsRestarted = { readonly kind: 'actors_restarted' };
 export type EdgeMessage = JobSettled | ActorsRestarted;
 
-/** The jobs and runs that callers wait for, as the pipeline actor adds to them. */
+/** The list of jobs and runs that callers wait for, to which the pipeline actor adds runs. */
 export interface AwaitedJobs {
-  /** For a job that this turn has created. */
+  /** For a job that this turn has created, or an open run. */
   add(id: JobId): void;
   /** For any other job, which may have settled already. */
   addKnown(id: JobId, turn: Turn): void;
@@ -166,7 +168,7 @@ export interface JobCalls {
   readonly idempotency: IdempotencyStore;
   /** The jobs and runs that callers wait for. */
   readonly awaited: AwaitedJobs;
-  /** Never refused, because their run was accepted. */
+  /** Creates jobs for a step. They are never refused, because their run was accepted. */
   createJobs(jobs: NewJobs, turn: Turn): void;
   /** Creates the job that stands for a run. It is never dispatched. */
   createRun(pipeline: string, group: JobGroup, payload: Uint8Array, turn: Turn): JobId;
@@ -187,21 +189,24 @@ export interface JobCalls {
 
 /** The pipeline actor, as the job actor calls it. */
 export interface PipelineCalls {
-  /** Must be called in the commit that settles the jobs, after the message that settled them. */
+  /** Moves the runs of these jobs on. Must be called in the turn that settles the jobs, after each message that settled some. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
-  /** A pause has ended: the runs that it held continue in this turn. */
+  /** Called when a pause has ended: the runs that it held continue in this turn, unless another pause holds them. */
   resumed(): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;
   /** Whether the run is unfinished. */
   isOpen(run: JobId): boolean;
-  /** The run that called this one. Null: none, or that run has ended. */
+  /** The run that called this one. Null: no run did, or this run is not open. */
   callerOf(run: JobId): JobId | null;
-  /** The origin of a run that the store may not contain yet. Null: the store contains the run, or the run has ended. */
+  /** The origin of a run that the store may not contain yet. Null: the store contains it, it is a root, or it has ended. */
   begun(run: JobId): BegunRun | null;
   /** Whether events in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
-  /** The run or one that contains it was cancelled: nothing new starts in it. False: nothing new would have started anyway. */
+  /**
+   * Called when the run, or one that contains it, was cancelled: nothing new starts in the run. False: nothing new would have started
+   * anyway.
+   */
   cancelRun(run: JobId): boolean;
 }
 
@@ -218,7 +223,7 @@ export type SettledJob = {
   readonly offset: number;
   readonly status: TerminalStatus;
   readonly body: Body;
-  /** It was cancelled with its run before it started, so that no hook fires. */
+  /** Whether the job was cancelled with its run before it started: then no hook fires. */
   readonly isSilent?: boolean;
 };
 
@@ -232,12 +237,12 @@ export type CancelJob = {
   /** Whether to cancel also the runs that events of its jobs have started, and so on. */
   readonly detached?: boolean;
 };
-/** The status after the commit; null: there is no such job. An unsettled job is being stopped. */
+/** `status`: the job's status after the commit. If it is not final, the job is being stopped. Null: there is no such job. */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };
 
 /** From the main thread: which of these jobs (16 bytes each) does no host have? Answered with an IdleReply. */
 export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
-/** Null: unknown, because open jobs are still being read after the start. */
+/** `ids` null: the answer is unknown, because unsettled jobs are still being read after the start. */
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
 
 /** From the main thread: which jobs are waiting and running? Answered with a QueueReply. */
@@ -246,17 +251,17 @@ export type QueueReply = {
   readonly kind: 'queue';
   readonly queued: number;
   readonly running: number;
-  /** Jobs that wait for the time of their next attempt. */
+  /** The number of jobs that wait for the time of their next attempt. */
   readonly delayed: number;
-  /** Jobs that are held by something other than a pause. */
+  /** The number of jobs that something other than a pause holds. */
   readonly held: number;
-  /** Jobs that are held by a pause. */
+  /** The number of jobs that a pause holds. */
   readonly paused: number;
-  /** The sum of held and paused. */
+  /** The sum of `held` and `paused`. */
   readonly waiting: number;
   readonly dead: number;
   readonly workers: number;
-  /** 0 to 1, over the last minute. */
+  /** The share of the last minute in which the workers were busy, 0 to 1. */
   readonly utilization: number;
   readonly active: readonly {
     readonly jobId: string;
@@ -275,7 +280,7 @@ export type QueueReply = {
 /** Why a job has no worker. */
 export const waitReasons = ['worker', 'retry', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;
 export type WaitReason = (typeof waitReasons)[number];
-/** `sinceUs` 0: since the job was accepted. */
+/** What a job waits for. `sinceUs` 0: it has waited since it was accepted. */
 export type Waits = {
   readonly reason: WaitReason;
   readonly detail: string;
@@ -287,7 +292,7 @@ export type Waits = {
 export type WaitsQuery = { readonly kind: 'ask_waits'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null };
 
-/** Queued jobs of one plugin and command, including those that wait for their next attempt. */
+/** The number of queued jobs of one plugin and command, including those that wait for their next attempt. */
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
@@ -310,7 +315,7 @@ export type SetAsideReply = {
   readonly listed: readonly SetAsideRecord[];
 };
 
-/** From the main thread: pause the target, so that nothing new of it starts. Answered with a PauseReply. */
+/** From the main thread: pause the target; nothing new of it starts. Answered with a PauseReply. */
 export type PauseTargetNow = {
   readonly kind: 'pause';
   readonly replyTo: ReplyTo;
@@ -331,8 +336,8 @@ export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; read
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
 /**
- * From the main thread: asks for a moment up to which jobs can be selected. Answered with a MomentReply after the commit, so readers see
- * all jobs before it.
+ * From the main thread: asks for a moment up to which jobs can be selected. Answered with a MomentReply after the commit: from then on,
+ * reads show all jobs that were accepted before the moment.
  */
 export type MomentQuery = { readonly kind: 'ask_moment'; readonly replyTo: ReplyTo };
 export type MomentReply = { readonly kind: 'moment'; readonly moment: Moment };
@@ -342,7 +347,7 @@ export type StartAction = {
   readonly kind: 'start_action';
   readonly replyTo: ReplyTo;
   readonly plan: ActionPlan;
-  /** The job's payload as GET /job shows it, packed. */
+  /** The payload of the action's own job, packed, as GET /job shows it. */
   readonly payload: Uint8Array;
   readonly idempotency?: IdempotencyKey;
 };
@@ -358,7 +363,7 @@ export type ActionStep = {
   /** Whether no further jobs match. */
   readonly isLast: boolean;
 };
-/** `waits`: why the job behind the cursor cannot be handled yet. */
+/** `waits`: why the job after the cursor cannot be handled yet. Null: it can. */
 export type ActionStepReply = {
   readonly kind: 'action_step';
   readonly cursor: JobId | null;

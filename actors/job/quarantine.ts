@@ -1,5 +1,5 @@
 // The quarantine, where each suspect runs alone in a host of its own. If several jobs of a plugin have ended their hosts recently, the
-// plugin is isolated: all its jobs run here, so that it ends no host that others use.
+// plugin is isolated: all its jobs run here, and it can end no host that others use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endUnstarted } from './cancelled-jobs.ts';
@@ -12,16 +12,16 @@ import type { OutstandingFrames } from './outstanding-frames.ts';
 import type { OpenBlock } from './records/open.ts';
 import { isAtLimit } from './round-robin.ts';
 
-/** A plugin is isolated when this many of its jobs were alone in a host that died, within the window. */
+/** A plugin is isolated when this many hosts have died within the window, each with a job of the plugin as its only job. */
 export const endedHostsMax = 2;
 export const endedHostsWindowMs = 60_000;
-/** The isolation ends when none of its jobs has ended a host for this time, or at a reload. */
+/** A plugin is no longer isolated when none of its jobs has ended a host for this time, or after a reload. */
 export const isolationMs = 30_000;
 
 export class Quarantine {
-  /** For suspects, one each. */
+  /** The slots for suspects, one at a time in each. */
   readonly slots: readonly HostSlot[];
-  /** For isolated plugins, one job at a time. */
+  /** The slot for isolated plugins, whose jobs run one at a time. */
   readonly isolation = singleJobSlot('isolation');
   readonly #state: JobState;
   readonly #onIsolated: (plugin: string) => void;
@@ -35,7 +35,7 @@ export class Quarantine {
     this.#outstanding = outstanding;
   }
 
-  /** Adds a suspect. Likely culprits run first, so that the others are cleared soon. */
+  /** Adds a suspect. Likely culprits (`isLikely`) run before the others. */
   take(job: OpenAttempt, isLikely: boolean): void {
     const lane = this.#state.lane(job.open.plugin);
     if (lane.isIsolated) lane.enqueueAttempt(job);
@@ -43,7 +43,7 @@ export class Quarantine {
     else this.#state.suspects.push(job);
   }
 
-  /** A job of the lane was alone in a host that died. */
+  /** Called when a host has died whose only job was one of this lane. After too many of these, the lane is isolated. */
   endedHost(turn: Turn, lane: Lane): void {
     let breaker = this.#breakers.get(lane);
     if (!breaker) {
@@ -56,7 +56,7 @@ export class Quarantine {
     turn.after(() => this.#onIsolated(lane.name));
   }
 
-  /** Plugin code was loaded again, and may be fixed. */
+  /** Called after a reload: ends all isolations, because the plugin code may have been mended. */
   reloaded(): void {
     for (const lane of this.#breakers.keys()) lane.isIsolated = false;
     this.#breakers.clear();
@@ -84,7 +84,7 @@ export class Quarantine {
     }
   }
 
-  /** The next suspect that may run. The limits of its plugin count its other jobs too, which may run in another host. */
+  /** Removes and returns the next suspect that may run. The limits of its plugin also count jobs of the plugin that run in other hosts. */
   #nextSuspect(turn: Turn): OpenAttempt | undefined {
     const { lanes, suspects } = this.#state;
     for (;;) {

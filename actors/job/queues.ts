@@ -1,4 +1,4 @@
-// First-in, first-out queues that never move their items.
+// First-in, first-out queues in which adding and taking an item are fast, however long the queue is.
 import { AttemptIndex } from './attempt-index.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { OpenBlock } from './records/open.ts';
@@ -55,7 +55,7 @@ export class AttemptQueue {
     return this.#first ? this.remove(this.#first.job.open, this.#first.job.index) : undefined;
   }
 
-  /** Undefined: the queue does not contain the job. */
+  /** Removes and returns the attempt of a job. Undefined: the queue does not contain it. */
   remove(open: OpenBlock, index: number): OpenAttempt | undefined {
     const place = this.#index.take(open, index);
     if (!place) return undefined;

@@ -1,4 +1,4 @@
-// After a start, reads the unsettled jobs from the store in steps, so that work begins while the rest is still loading.
+// After a start, reads the unsettled jobs from the store, some in each turn: work begins while the rest is still loading.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -11,7 +11,7 @@ import { isHosted } from './records/job.ts';
 import { attemptOf, type KeyText, keyText, OpenBlock } from './records/open.ts';
 import type { RetryRecord } from './records/retry.ts';
 
-/** Open blocks per turn. */
+/** The maximum number of open records that one turn reads. */
 const blocksPerTurnMax = 4096;
 const nobody: ReadonlySet<number> = new Set();
 
@@ -29,7 +29,7 @@ export class Recovery {
     state.completions.nothingRuns();
   }
 
-  /** Jobs of these blocks that are in no frame wait again or are charged. */
+  /** Takes the blocks that have jobs in adopted frames. Those of their jobs that are in no frame wait again, or are charged. */
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     for (const { open, held } of adopted.values()) this.#take(turn, open, held);
@@ -50,7 +50,7 @@ export class Recovery {
     return count < blocksPerTurnMax;
   }
 
-  /** `held`: the jobs that hosts have. */
+  /** Adds the block to the state, and recovers its jobs. `held`: the indexes of jobs that hosts have, which need no recovery. */
   #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>): void {
     const state = this.#state;
     state.unsettled += open.unsettled;
@@ -64,13 +64,16 @@ export class Recovery {
     if (open.inFlight === 0) state.release(open);
   }
 
-  /** The attempt that the job is at. If its record is unusable, the job runs again now, with the attempt after the last logged one. */
+  /**
+   * The attempt that the job is at. If the record of it is unusable, the job runs again now, as a suspect, with the attempt after the last
+   * logged one.
+   */
   #attemptOf(open: OpenBlock, index: number): RetryRecord {
     const { reader, setAside } = this.#state;
     const id = jobId(open.keyBytes, index);
     const known = setAside.read('retries', id, () => attemptOf(reader, open, index));
     if (known) return known;
-    // Without a log, the record is of a first attempt that was `lost`, which counts as ended.
+    // If the job has no log, the unusable record was that of a first attempt in the custody `lost`. This attempt counts as ended.
     const last = latestAttempt(reader, id)?.number ?? 1;
     return { attempt: last + 1, custody: 'suspect', dueUs: 0 };
   }

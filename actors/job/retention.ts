@@ -25,18 +25,18 @@ import { dependents, pruneReruns } from './records/reruns.ts';
 /** The maximum number of blocks that one turn reads, and of block keys that it scans. */
 const blocksPerTurnMax = 4;
 const keysPerTurnMax = 512;
-/** Blocks that each walk of a sweep reads without pruning them. The next sweep continues after them. */
+/** The maximum number of blocks that each walk of a sweep reads without pruning them. The next sweep continues after them. */
 export const passedPerSweepMax = 256;
-/** Open blocks that each walk of a sweep passes without reading them. */
+/** The maximum number of open blocks that each walk of a sweep passes without reading them. */
 const openPerSweepMax = 8192;
 
-/** Journal commits whose entries this turn removes, by time. */
+/** By the time of a commit: its value in the journal, from which this turn removes entries. */
 type Commits = Map<number, Buffer>;
 
-/** The position of a walk through the blocks, and what it has passed in this sweep. */
+/** The position of a walk through the blocks, and how many settled (`passed`) and open (`open`) blocks it has passed in this sweep. */
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
-/** A block that a walk reaches. `block` null: it is open and was not read, because its key has the time of its acceptance. */
+/** A block that a walk reaches. `block` null: the block is open, and was not read, because its key has the time of its acceptance. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
 /** The data that the steps of one turn share. */
@@ -53,9 +53,9 @@ type SweepContext = {
 };
 
 /**
- * A sweep has two walks. The first one, the front, moves from the oldest block to the first that is young enough, and waits there; it
- * passes each block once. The second walk checks the blocks behind the front again, since some have ended since, and starts over when
- * it reaches the front. So for a block that stays open, only its key is read once per round.
+ * A sweep has two walks. The first one, the front, moves from the oldest block to the first one that is young enough to stay, and waits
+ * there; it passes each block once. The second walk checks the blocks behind the front again, because some have ended in the meantime, and
+ * starts over when it reaches the front. It reads only the keys of blocks that are still open.
  */
 export class Retention {
   readonly #state: JobState;
@@ -66,7 +66,7 @@ export class Retention {
   #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
   /** Whether the sweep passes over blocks with times in the future, to find out when they were accepted. */
   #isPassing = false;
-  /** The newest key of a block pruned since the start, as a time. */
+  /** The time in the newest key among the blocks pruned since the start. */
   #acceptedUpToUs = 0;
 
   constructor(state: JobState) {
@@ -134,7 +134,7 @@ export class Retention {
     return !isEnd && hasBudget(walk);
   }
 
-  /** The next blocks, as many as a turn has time for. */
+  /** The next blocks with keys from `from` up to, not including, `to`, as many as one turn may read. `isEnd`: no others follow. */
   #meet(from: Buffer | undefined, to: Buffer | undefined, nowUs: number): { met: Met[]; isEnd: boolean } {
     const { reader } = this.#state;
     const range = { ...(from && { from }), ...(to && { to }), limit: keysPerTurnMax };
@@ -185,8 +185,8 @@ export class Retention {
   }
 
   /**
-   * A called run is removed after its caller, and a run after its rerun `from: failed` and the reruns of its jobs: values in parts of
-   * these may refer to arrivals of the run.
+   * Whether a run of the block must stay because of another one that is stored. A called run is removed after its caller, and a run after
+   * its reruns `from: failed` and the reruns of its jobs: values in parts of these may refer to arrivals of the run.
    */
   #isOfKeptRun(key: Buffer, block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;
@@ -217,7 +217,10 @@ export class Retention {
     return this.#ahead && Buffer.compare(key, this.#ahead.to) < 0 ? this.#ahead.acceptedUs : null;
   }
 
-  /** Blocks with a time in the future and a key below `to` were accepted by this time. The sweep begins again with this knowledge. */
+  /**
+   * Records that blocks with a time in the future and a key below `to` were accepted by `acceptedUs`, and begins the sweep again with this
+   * knowledge.
+   */
   #learn(to: Uint8Array, acceptedUs: number): true {
     this.#ahead = { to: Buffer.from(to), acceptedUs };
     this.#isPassing = false;
@@ -228,14 +231,14 @@ export class Retention {
     return true;
   }
 
-  /** Whether events of its jobs are still waiting to be read from their records. */
+  /** Whether events of the block's jobs still wait to be read from the attempts of these jobs. */
   #isAwaited(key: Uint8Array, block: Block): boolean {
     const range = { from: jobId(key, 0), to: jobId(key, block.count), limit: 1 };
     for (const _ of this.#state.reader.scan('emissions', range)) return true;
     return false;
   }
 
-  /** When the last of its jobs ended. Null: unknown, because the clock was ahead. */
+  /** When the last of the block's jobs ended. Null: unknown, because the clock was ahead. */
   #endedUs(key: Uint8Array, block: Block, nowUs: number): number | null {
     let latest = 0;
     for (const { attempt } of attemptsOf(this.#state.reader, key, 0, block.count)) {
@@ -269,13 +272,13 @@ export class Retention {
     turn.batch.remove('blocks', Buffer.from(key));
   }
 
-  /** Removes the arrivals that values in parts of these runs refer to. */
+  /** Removes the arrivals that outlasted the block's runs because values in parts refer to them. */
   #pruneNamed(turn: Turn, key: Uint8Array, { count }: Block): void {
     const range = { from: jobId(key, 0), to: jobId(key, count) };
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
   }
 
-  /** Removes the entries of the block's attempts from the journal's record of the commit at this time. */
+  /** Marks the entries of the block's attempts as pruned in the value of the commit at this time. */
   #strike(key: Uint8Array, us: number, commits: Commits): void {
     let page = commits.get(us);
     if (!page) {
@@ -307,7 +310,7 @@ function hasBudget({ passed, open }: SweepCursor): boolean {
   return passed < passedPerSweepMax && open < openPerSweepMax;
 }
 
-/** The smallest key greater than all keys with this prefix. */
+/** The smallest key greater than this one. */
 function keyAfter(key: Uint8Array): Buffer {
   return Buffer.concat([key, Buffer.of(0)]);
 }

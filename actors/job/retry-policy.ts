@@ -11,7 +11,7 @@ export type Decision =
   /** `status`: that of the attempt, for its log. */
   | { readonly kind: 'retry'; readonly status: 'failed' | 'timed_out'; readonly delayMs: number };
 
-/** `random` in [0, 1): full jitter. */
+/** Decides after an attempt. `random` gives a number in [0, 1): the delay is this share of the longest possible wait ("full jitter"). */
 export function decide(end: AttemptEnd, attempt: number, policy: RetryPolicy, random: () => number): Decision {
   if (end.verdict === 'ok') return { kind: 'end', status: 'succeeded' };
   const status = end.verdict === 'timed_out' ? 'timed_out' : 'failed';

@@ -4,7 +4,7 @@ import type { Lane } from './lane.ts';
 export class RoundRobin {
   readonly #lanes: ReadonlyMap<string, Lane>;
   readonly #isOurs: (lane: Lane) => boolean;
-  /** The position of the lane whose turn it is. */
+  /** The position of the lane that is asked first. */
   #place = 0;
 
   /** `isOurs`: whether a lane takes turns here. */
@@ -13,7 +13,7 @@ export class RoundRobin {
     this.#isOurs = isOurs;
   }
 
-  /** The next lane that has waiting jobs, is not held and is below its limits. It keeps its turn until `advance`. */
+  /** The next lane that has waiting jobs, is not held and is below its limits. Until `advance`, the same lane is asked first. */
   next(): Lane | null {
     const lanes = [...this.#lanes.values()];
     for (let step = 0; step < lanes.length; step++) {
@@ -23,7 +23,7 @@ export class RoundRobin {
     return null;
   }
 
-  /** Ends the turn of the lane. */
+  /** The lane after this one is asked first from now on. */
   advance(lane: Lane): void {
     const lanes = [...this.#lanes.values()];
     this.#place = (lanes.indexOf(lane) + 1) % lanes.length;

@@ -15,7 +15,7 @@ import { writeTree } from './records/tree.ts';
 /** The maximum number of runs in a block: a single open run keeps the others from being pruned. */
 export const runsPerBlockMax = 64;
 
-/** A block of runs that began in this turn. `ended`: indexes of those that have ended already. */
+/** A block of runs that this turn has created. `ended`: the indexes of those that have ended already. */
 type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[] };
 
 export class RunJobs {
@@ -40,7 +40,7 @@ export class RunJobs {
     return id;
   }
 
-  /** Runs that have not begun share no block with others. */
+  /** Creates runs that begin in a later turn. They share no block with runs that begin in this one. */
   createAll(turn: Turn, pipeline: string, group: JobGroup, payloads: readonly Uint8Array[]): JobId[] {
     this.#filling.delete(pipeline);
     const ids = payloads.map(payload => this.create(turn, pipeline, group, payload));
@@ -49,8 +49,8 @@ export class RunJobs {
   }
 
   /**
-   * Root runs share blocks: they have no baggage, and only their payloads may be large. Any other run has a block of its own, younger
-   * than its parent's, because a tree is listed in the order of its blocks.
+   * The block for the next run. Root runs share blocks: they have no baggage, and only their payloads may be large. Any other run has a
+   * block of its own, younger than its parent's, because a tree is listed in the order of its blocks.
    */
   #builderFor(turn: Turn, pipeline: string, { root }: JobGroup): BlockBuilder {
     const filling = root === null ? this.#filling.get(pipeline) : undefined;
@@ -79,7 +79,7 @@ export class RunJobs {
     observations.job(`pipeline.${how}`, turn.nowUs, pipelinePlugin, pipeline, id, error);
   }
 
-  /** Writes the blocks of the runs that began. */
+  /** Writes the blocks of the runs that this turn has created. */
   seal(turn: Turn): void {
     for (const { builder, ended } of this.#new.values()) this.#close(turn, builder, ended);
     this.#new.clear();
@@ -131,7 +131,7 @@ export class RunJobs {
   }
 }
 
-/** Calls of one pipeline by the same caller differ only in their payloads. */
+/** Whether the run can share the group of the run before it, because they differ only in their payloads, as calls of one caller do. */
 function isAlike(before: JobGroup | undefined, group: JobGroup): boolean {
   return (
     before !== undefined &&

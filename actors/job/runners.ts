@@ -1,10 +1,10 @@
 // Counts the jobs of each runner, a thread or process that runs several jobs of one command at once.
 
 export class Runners {
-  /** Jobs by the number of the runner. */
+  /** The number of jobs of each runner, by the number of the runner. */
   readonly #underWay: number[] = [];
 
-  /** The first of `count` runners with fewer than `each` jobs, so that as few as possible are started. -1: all are full. */
+  /** The first of `count` runners with fewer than `each` jobs: as few runners as possible are started. -1: none has room. */
   free(count: number, each: number): number {
     for (let runner = 0; runner < count; runner++) if (this.room(runner, each) > 0) return runner;
     return -1;

@@ -10,7 +10,7 @@ export class Sandboxes {
   readonly #attempt: TrySandbox;
   readonly #onTried: () => void;
   #config: Config;
-  /** Results by sandbox; undefined while it is being tried. */
+  /** By sandbox: why it does not work; null: it works; undefined: it is being tried. */
   readonly #found = new Map<string, string | null | undefined>();
 
   /** `onTried` is called when a trial has ended, after which fewer plugins may be held. */

@@ -1,4 +1,4 @@
-// Runs that a batch has accepted and that have not begun. Thousands of runs do not fit into one turn, so their jobs are accepted in one
+// Runs that were accepted as a batch and have not begun. Thousands of runs do not fit into one turn, so their jobs are accepted in one
 // commit, and the runs begin block by block in the following turns, each with the definition that was in force when it was accepted.
 import { type BlockKey, blockOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -12,9 +12,9 @@ import type { RunTable } from './run-table.ts';
 
 export class AcceptedRuns {
   readonly #table: RunTable;
-  /** By block, oldest first. */
+  /** By key: the blocks whose runs can begin, oldest first. */
   readonly #waiting = new Map<string, AcceptedBlock>();
-  /** Blocks that this turn accepts. They can be read from the next turn on. */
+  /** The blocks that this turn accepts. They can be read from the next turn on. */
   #arriving: AcceptedBlock[] = [];
   #begunInTurn = 0;
   /** The number of accepted runs that have not begun. */
@@ -67,7 +67,7 @@ export class AcceptedRuns {
     return true;
   }
 
-  /** Begins the run, if it waits, with the others of its block. */
+  /** If the run has been accepted and has not begun, begins it, with the others of its block. */
   beginIfWaiting(id: JobId): void {
     if (this.#waiting.size === 0) return;
     const block = this.#waiting.get(keyText(blockOf(id)));
@@ -107,7 +107,7 @@ const rootGroup = {
   rerun: null,
 };
 
-/** Each block, with the number of its ids. */
+/** The blocks of these ids, each with the number of its ids. */
 function blocksOf(ids: readonly JobId[]): Iterable<readonly [BlockKey, number]> {
   const blocks = new Map<string, [BlockKey, number]>();
   for (const id of ids) {

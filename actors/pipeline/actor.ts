@@ -46,7 +46,7 @@ export type PipelineActor = Actor &
     /** Must be called before the first message of a turn. */
     begin(turn: Turn): void;
     reconfigure(config: Config, turn: Turn): void;
-    /** Expands fan-outs and takes deferred events, as many as fit into the turn. */
+    /** Begins accepted runs, takes deferred events and expands fan-outs, as many as fit into the turn. */
     advance(): void;
     /** Writes the changes of the turn. */
     close(turn: Turn): void;

@@ -29,7 +29,7 @@ export class Arrivals {
     this.#named.clear();
   }
 
-  /** Moves the scope's arrivals from its record to a value of their own. */
+  /** Moves the arrivals in the scope's record to a value of their own. */
   spill(run: Run, scope: Scope): void {
     if (scope.inlineArrivals.length === 0) return;
     const value = scope.inlineArrivals.take();
@@ -56,7 +56,7 @@ export class Arrivals {
     return fresh ?? this.#reader.peek('arrivals', arrivalKey(run.id, scope.id, scope.position, number));
   }
 
-  /** Called when a value in parts refers to the scope's arrivals. They then belong to the run's job, and are pruned with the job. */
+  /** Called when a value in parts refers to the scope's arrivals: they no longer belong to the scope, and are pruned with the run's job. */
   name(run: Run, scope: Scope): void {
     const { turn, values } = scope.fresh;
     const first = scope.stored - values.length;
@@ -75,7 +75,7 @@ export class Arrivals {
   /** The bytes of a value, assembled if it is in parts. */
   readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.parts, value);
 
-  /** The first bytes of a value in parts. */
+  /** The first part of a value in parts that is not empty. */
   readonly headOf = (parted: Uint8Array): Uint8Array => {
     for (const part of partsOf(this.parts, parted)) if (part.length > 0) return part;
     return packedNull;

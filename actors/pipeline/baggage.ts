@@ -7,10 +7,10 @@ import type { Data } from './lookup.ts';
 import { comparePaths } from './records/arrivals.ts';
 import type { MergedValues } from './records/run.ts';
 
-/** The maximum size of a run's packed baggage: every group of jobs stores a copy. */
+/** The maximum size of packed baggage, of which every group of jobs stores a copy. */
 export const contextBytesMax = 2 ** 20;
 
-/** The reason why a run with this packed context fails at the step; null: the context is small enough. */
+/** Why the run fails at the step: the packed context is too large. Null: it is small enough. */
 export function contextFault(stepId: string, context: Uint8Array): string | null {
   return context.length <= contextBytesMax ? null : baggageFault(stepId);
 }
@@ -41,7 +41,10 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
   return next;
 }
 
-/** Records the context of a token that arrives at a join. */
+/**
+ * Adds the context of a token that arrives at a join to `merged`. If several tokens have a value for a key, the token that comes first in
+ * the order of paths wins.
+ */
 export function addContext(merged: MergedValues, context: JsonObject, path: readonly number[]): void {
   const walk = (map: JsonObject, keys: readonly string[]): void => {
     for (const [key, value] of Object.entries(map)) {

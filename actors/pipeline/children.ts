@@ -65,8 +65,8 @@ export class Children {
   }
 
   /**
-   * The root has reached its limit of descendants. One more child is created as dead, with the error, and every run of the tree that
-   * would create more fails.
+   * Called when the root has reached its limit of descendants. One more child is created as dead, with the error, unless it exists already
+   * (`payload` null). Every run of the tree that would create more children fails.
    */
   #cut(run: Run, step: WorkStep, position: StepPosition, payload: Uint8Array | null): void {
     const table = this.#table;
@@ -88,7 +88,7 @@ export class Children {
     return `stopped: ${limit}; ${causeText(name, cause, this.#ancestor)}`;
   }
 
-  /** The job or run that the error names. A cause that began and ended in this turn is no longer in the table: the run takes its place. */
+  /** The job or run that the error names as the cause. One that began and ended in this turn is in no table: the run takes its place. */
   #causeOf(run: Run, { cause }: StepPosition): JobId {
     return cause !== null && this.#ancestor(cause) ? cause : run.id;
   }

@@ -1,8 +1,8 @@
-// A definition as flat numbered nodes: what follows what, and which sequences have joins. Pure.
+// Compiles a definition into a flat list of numbered nodes. They say what follows what, and which sequences have joins. Pure.
 //
-// A sequence with joins is a scope: a join gathers everything between the join before it (or the start of the sequence) and itself.
-// The top sequence is always a scope, because its end gathers the run's result. A nested sequence with joins is a scope up to its last
-// join; the rest of it, and every other nested sequence, belong to the scope around it.
+// A sequence with joins is a scope: a join gathers everything between the join before it (or the start of the sequence) and itself. The top
+// sequence is always a scope, because its end gathers the run's result. A nested sequence with joins is a scope up to its last join; the
+// rest of it, and every other nested sequence, belong to the scope around it.
 import type { Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import { isLateTemplate, isOfElement } from './template.ts';
 
@@ -29,7 +29,7 @@ export type CompiledPipeline = {
   /** The first is the top sequence. */
   readonly sequences: readonly Sequence[];
   readonly first: number;
-  /** Whether a fork has no join behind it: the result of a run is then a list, even if a single token arrives. */
+  /** Whether the definition has a fork without a join behind it. The result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;
 };
 
@@ -45,7 +45,7 @@ export function compilePipeline(definition: PipelineDefinition): CompiledPipelin
   return { definition, nodes: compiler.nodes, sequences: compiler.sequences, first, endsForked };
 }
 
-/** Whether a `foreach` or `split` among the steps can divide a token. Conditions are ignored. */
+/** Whether a token may be divided behind these steps: they have a `foreach` or `split` that no join follows. Conditions are ignored. */
 function isForkedBehind(steps: readonly Step[]): boolean {
   return steps.reduce((forked, step) => (forked && step.join === null) || forks(step), false);
 }

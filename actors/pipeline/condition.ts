@@ -6,10 +6,12 @@ import { compilePattern, matchStepsMax, type Pattern } from '../../runtime/patte
 import { listCount } from '../../runtime/splice.ts';
 import { type Data, LargeValue } from './lookup.ts';
 
-/** The steps that the patterns of one condition may still use. */
+/** The number of match steps (runtime/pattern.ts) that the patterns of one condition may still take. */
 type Steps = { left: number };
 
-/** All patterns of a condition share `matchStepsMax` steps. A pattern that runs out of steps does not match. */
+/**
+ * Whether the condition is met. All its patterns share `matchStepsMax` match steps; a pattern that needs more than are left does not match.
+ */
 export function holds(condition: Condition, data: Data): boolean {
   return isMet(condition, data, { left: matchStepsMax });
 }
@@ -35,7 +37,7 @@ function matches(source: string, text: string, steps: Steps): boolean {
   return pattern.test(text);
 }
 
-/** Whether evaluation may take long: other operators are fast for any data. */
+/** Whether evaluation may take long: it has a pattern. All other operators are fast for any data. */
 export function isLong(condition: Condition): boolean {
   switch (condition.kind) {
     case 'all':
@@ -53,7 +55,7 @@ function isMetBy(found: Json | LargeValue, { op, value }: Extract<Condition, { r
 }
 
 /**
- * Tests a list or map without decoding all of it: equality stops at the length of `wanted`, and `contains` reads element by element.
+ * Tests a large list or map without decoding all of it: equality stops at the length of `wanted`, and `contains` reads element by element.
  */
 function testLarge(op: Operator, { bytes, some }: LargeValue, wanted: Json): boolean {
   const isEqual = (value: Json) => equalTo(value)(bytes, 0) >= 0;
@@ -76,7 +78,7 @@ function testLarge(op: Operator, { bytes, some }: LargeValue, wanted: Json): boo
   }
 }
 
-/** A missing path counts as null. Values of different types are never equal and have no order. */
+/** Tests a decoded value. A missing path counts as null. Values of different types are never equal and have no order. */
 function test(op: Operator, found: Json, wanted: Json, steps: Steps): boolean {
   switch (op) {
     case 'exists':
@@ -106,12 +108,12 @@ function test(op: Operator, found: Json, wanted: Json, steps: Steps): boolean {
   }
 }
 
-/** Integers that a double cannot hold are decoded as bigint. */
+/** Whether the value is a number. Integers that a double cannot hold are decoded as bigint. */
 function isNumber(value: unknown): value is number {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** Negative, 0 or positive; NaN if the values have no order, so that every comparison fails. */
+/** Compares two values: negative, 0 or positive; NaN if they have no order, for which every comparison fails. */
 function compare(a: Json, b: Json): number {
   const comparable = (isNumber(a) && isNumber(b)) || (typeof a === 'string' && typeof b === 'string');
   if (!comparable) return Number.NaN;
@@ -133,7 +135,7 @@ export function equal(a: Json, b: Json): boolean {
   return keys.every(key => Object.hasOwn(right!, key) && equal(left![key]!, right![key]!));
 }
 
-/** A text contains text, a list an element, a map a key. */
+/** Whether a text contains the wanted text, a list the wanted element, or a map the wanted key. */
 function contains(found: Json, wanted: Json): boolean {
   if (typeof found === 'string') return typeof wanted === 'string' && found.includes(wanted);
   if (Array.isArray(found)) return found.some(each => equal(each, wanted));

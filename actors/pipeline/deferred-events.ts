@@ -1,8 +1,8 @@
-// Events that wait to start runs in a later turn: those of a job that emitted very many, so that a flood does not delay a turn, and
-// those of any job while too many runs are open.
+// Events that wait to start runs in a later turn. These are the events of a job that emitted very many, which would delay a turn, and the
+// events of any job while too many runs are open. Hooks of jobs wait in the same way.
 //
-// The roots of the trees take turns. Within a tree the newest events go first: the consequences of one event end before the next event
-// begins, so that few wait at a time. Until a job's events have begun, only its id is in memory.
+// The trees are served in rotation. Within a tree the newest events go first: the consequences of one event end before the next event
+// begins, and few wait at a time. Until a job's events have begun, only its id is in memory.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -22,24 +22,27 @@ import {
 import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** Events taken per turn. */
+/** The maximum number of events that one turn takes. */
 export const eventsPerTurnMax = 512;
-/** The maximum size of waiting events in memory; the others are read again when their turn comes. */
+/** When the waiting events in memory have more than this size, they are dropped from memory, and read again when they are taken. */
 const heldBytesMax = 64 * 2 ** 20;
 
-/** A packed list of one element, which stands for the event of a waiting hook. */
+/** A packed list with a null, which stands in for the list of events if a hook waits. */
 const anEnd = Uint8Array.of(0x91, 0xc0);
 
 /** The origin of events, and the packed list of them. */
 type Events = { readonly origin: Origin; readonly list: Uint8Array };
-/** A list of events of which some may have been taken. `events` null: it must be read again. */
+/** A list of events, some of which may have been taken. `events` null: the list must be read again. */
 type Begun = Cursor & { readonly key: Uint8Array; events: Events | null };
 
 export class DeferredEvents {
   readonly #table: RunTable;
   readonly #fire: (event: Emitted | null, origin: Origin) => boolean;
   readonly #bodyOf: (job: JobId) => Body;
-  /** By root: ids of jobs, as text, and lists that have begun. No line is empty. */
+  /**
+   * By root: what waits in the tree, as ids of jobs (text) and as lists that have begun. No entry is empty, and the first one is served
+   * next.
+   */
   readonly #lines = new Map<string, (string | Begun)[]>();
   /** Jobs whose events this turn has deferred. Their records can be read from the next turn on. */
   #arriving: Origin[] = [];
@@ -48,7 +51,7 @@ export class DeferredEvents {
   #heldBytes = 0;
   #taken = 0;
 
-  /** `fire` returns false if the event started nothing; it receives null for a waiting hook. `bodyOf` reads the body of a job. */
+  /** `fire` lets an event, or null for a waiting hook, start runs; false: it started none. `bodyOf` reads the body of a job. */
   constructor(table: RunTable, fire: (event: Emitted | null, origin: Origin) => boolean, bodyOf: (job: JobId) => Body) {
     this.#table = table;
     this.#fire = fire;
@@ -122,7 +125,7 @@ export class DeferredEvents {
         ? { key: startKey(Buffer.from(waiting, 'latin1')), index: 0, at: 0, events: null }
         : waiting;
     if (this.#take(begun)) line.push(begun);
-    // Moves the root to the end of the line.
+    // All other trees are served before this one is served again.
     this.#lines.delete(root);
     if (line.length > 0) this.#lines.set(root, line);
     return true;
@@ -132,7 +135,7 @@ export class DeferredEvents {
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, list } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // The tree counts a waiting list as open. Look the tree up before `fire` opens runs in it.
+    // The tree counts a waiting list as open. It must be looked up before `fire` opens runs in it.
     const tree = descendants.held(rootOf(origin));
     const count = listCount(list);
     let came = false;

@@ -1,7 +1,7 @@
 // The definitions in force, and those with which open runs began. A run keeps its definition across reloads.
 //
-// The number of open runs of each definition is stored (`run_counts`), so that a start need not read the runs. The commit that ends the
-// last run of a definition removes its entry. The selfcheck compares the entries with the runs (`open_runs_are_counted`).
+// The number of open runs of each definition is stored (`run_counts`): a start need not read the runs. The commit that ends the last run of
+// a definition removes its entry. The selfcheck compares the entries with the runs (`open_runs_are_counted`).
 //
 // A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has it, it is removed once all
 // runs that may have used it are pruned (`prune`). Only definitions in use are in memory.
@@ -27,7 +27,7 @@ export type Version = {
 };
 
 const hashBytes = 16;
-/** The most stored definitions that the configuration no longer has. */
+/** The maximum number of stored definitions that neither the configuration nor an open run uses. */
 export const unusedDefinitionsMax = 1000;
 
 export class DefinitionVersions {
@@ -35,7 +35,7 @@ export class DefinitionVersions {
   #current = new Map<string, Version>();
 
   readonly #changed = new Set<Version>();
-  /** Totals of all open runs. */
+  /** The totals over all open runs. */
   readonly open = noRuns();
 
   /** Loads the versions of open runs, with their counts. False: an earlier version of headgate wrote the state, without counts. */

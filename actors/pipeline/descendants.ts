@@ -1,9 +1,10 @@
 // Counts the descendants of each root. The limit bounds what one call or delivery can cause, however its events branch.
 //
-// A count exists while the tree has an open run or a waiting emission. A large count is stored in `descendants`, written once per turn;
-// a smaller one is recounted from the table `tree` when needed. The number of open runs and waiting emissions is stored in `open_trees`
-// if it is above one. The commit that ends the last of them removes both entries, so there are never more entries than open runs and
-// waiting emissions. Trees without a run in memory are read again when needed.
+// A count exists while the tree has an open run or a waiting emission: events or a hook of one job that wait to start runs
+// (deferred-events.ts). A large count is stored in `descendants`, written once per turn; a smaller one is recounted from the table `tree`
+// when needed. The number of open runs and waiting emissions is stored in `open_trees` if it is above one. The commit that ends the last of
+// them removes both entries, so there are never more entries than open runs and waiting emissions. Trees without a run in memory are read
+// again when needed.
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
@@ -36,12 +37,12 @@ export class Descendants {
     this.#change(tree);
   }
 
-  /** The tree of an open run or waiting emission. */
+  /** The tree with this root, which has an open run or a waiting emission. */
   held(root: JobId): TreeCounts {
     return this.#find(root) ?? this.#add(root, -1, 1);
   }
 
-  /** Counts a run of the tree that begins, or an emission that must wait. Either the tree has something open already, or it is new. */
+  /** Counts a run of the tree that begins, or an emission that must wait. */
   open(root: JobId): TreeCounts {
     const tree = this.of(root);
     tree.open++;
@@ -54,7 +55,7 @@ export class Descendants {
     return this.#add(root, 0, 1);
   }
 
-  /** The tree; an unknown one has no descendants yet. */
+  /** The tree with this root. If it is unknown, it has no descendants yet. */
   of(root: JobId): TreeCounts {
     return this.#find(root) ?? this.#add(root, 0, 0);
   }
@@ -79,7 +80,7 @@ export class Descendants {
     const made = this.#reader.get('descendants', root);
     const open = this.#reader.get('open_trees', root);
     if (!made && !open) return undefined;
-    // If a count cannot be read, it is counted again.
+    // If the number of descendants cannot be read, they are counted again (-1).
     const tree = this.#add(
       root,
       this.#number('descendants', root, made) ?? -1,
@@ -139,7 +140,7 @@ export class Descendants {
     this.#idle = [];
     for (const tree of idle) {
       if (tree.loaded > 0) continue;
-      // Recounted at the start, and not stored yet.
+      // `restore` has changed it at the start, and it has not been stored yet.
       if (tree.isDirty) this.#idle.push(tree);
       else this.#trees.delete(idText(tree.root));
     }

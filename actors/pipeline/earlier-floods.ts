@@ -1,4 +1,4 @@
-// Earlier versions stored floods of a run's events in the table `emissions`. This converts them to fan-outs.
+// If a job of a run had very many events, earlier versions stored them in the table `emissions`. This converts them to fan-outs.
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull, unpack } from '../../runtime/packing.ts';

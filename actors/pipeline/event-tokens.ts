@@ -8,9 +8,8 @@ import type { RunTable } from './run-table.ts';
 import { Packed, type Token } from './token.ts';
 
 /**
- * Sends the token to the node with the event as its payload. `place`: the position of the event among the job's events. False: the event
- * is dropped. For a new job: the step has already had an event with this dedupe key. For a reused job: the run that created the job
- * dropped it.
+ * Sends the token to the node with the event as its payload. `place`: the position of the event among the job's events. False: the event is
+ * dropped, because the step has already had one with this dedupe key. An event of a reused job is dropped if the original run dropped it.
  */
 export function enterEvent(
   table: RunTable,
@@ -44,7 +43,7 @@ function drops(table: RunTable, run: Run, node: number, dedupeKey: string, job: 
   return true;
 }
 
-/** The step at a node, or the first step of the scope that opens there; null: the node is a join or an end. */
+/** The node with the step at this number, or with the first step of the scope that opens there. Null: the node is a join or an end. */
 function stepNode(compiled: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
   const node = compiled.nodes[number]!;
   if (node.kind === 'scope') return stepNode(compiled, node.first);

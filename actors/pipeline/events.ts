@@ -2,7 +2,7 @@
 import { contentsOf, entryAt, listCount, mapCount, skipValue, textAt } from '../../runtime/splice.ts';
 import { asPayload } from './token.ts';
 
-/** The fields of an event. */
+/** The keys of an event's fields. */
 const typeKey = Buffer.from('type');
 const payloadKey = Buffer.from('payload');
 const dedupeKey = Buffer.from('dedupe_key');

@@ -30,13 +30,16 @@ import { bytesPerTurnMax, lookName, looksMax, type RunTable } from './run-table.
 import type { TakeOver } from './take-over.ts';
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 
-/** Limits of children: per message, per turn, and of unsettled ones in a run, above which its fan-outs wait. */
+/**
+ * The maximum number of children that are created at once, and in one turn. If a run has about `unsettledMax` unsettled ones, its fan-outs
+ * wait.
+ */
 export const childrenPerMessageMax = 1024;
 export const childrenPerTurnMax = 4096;
 export const unsettledMax = 16_384;
-/** Events of a job that are taken before the turn's limits are checked again. */
+/** The maximum number of events of a job that are taken before the turn's limits are checked again. */
 const eventsPerStepMax = 64;
-/** The maximum size of lists in memory; the others are read again when their turn comes. */
+/** When the lists in memory have more than this size, the stored ones are dropped from memory, and read again when they are expanded. */
 const listBytesMax = 64 * 2 ** 20;
 
 /** Reads the results and payloads that fan-outs do not store themselves. */
@@ -87,7 +90,7 @@ export class Expansion {
     this.#table.expandable.add(run.name);
   }
 
-  /** Parks the token at the node until a later turn, under its number or, with null, a new one. */
+  /** Parks the token at the node until a later turn. `id`: its number if it was parked before; null: it gets a new one. */
   park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
     const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
     this.add(run, fan);
@@ -107,7 +110,7 @@ export class Expansion {
     this.add(run, beginFanOut(run.fansMade++, listCount(plan.list), plan));
   }
 
-  /** A pause has ended. Runs that another pause still holds are parked again in `step`. */
+  /** Called when a pause has ended: the paused runs continue. `step` finds those that another pause still holds. */
   release(): void {
     for (const name of this.#paused) this.#table.expandable.add(name);
     this.#paused.clear();
@@ -123,7 +126,7 @@ export class Expansion {
     const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
     if (name === undefined) return false;
-    // Moves the run to the end of the line.
+    // All other runs come before this one comes again.
     expandable.delete(name);
     const run = this.#table.find(name);
     if (!run || run.failure !== null) return true;
@@ -144,7 +147,7 @@ export class Expansion {
     else this.#table.expandable.add(run.name);
   }
 
-  /** Whether the fan-out is not committed yet, or its look has no room in memory. */
+  /** Whether the fan-out must wait for the next turn: until a result is committed, or until there is room in memory for its look. */
   #mustWait(fan: FanOut | undefined): boolean {
     return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.looking.size >= looksMax);
   }
@@ -241,7 +244,7 @@ export class Expansion {
     this.#taken(run, scope, fan, first, plan);
   }
 
-  /** Called when the elements from `first` up to the fan-out's index have their jobs. */
+  /** Called when the elements from `first` up to the fan-out's index have their jobs. After the last element the fan-out ends. */
   #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
     this.#madeInTurn += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;
@@ -300,7 +303,7 @@ export class Expansion {
     return { ...plan, list: plan.hasEvents ? bodyPart(body, 'events')! : asPayload(result), result };
   }
 
-  /** If lists take too much memory, drops those that are stored. */
+  /** If lists take too much memory, drops all those that are stored from memory. */
   #trim(): void {
     if (this.#table.listBytes <= listBytesMax) return;
     for (const run of this.#table.runs.values()) {
@@ -314,8 +317,8 @@ export class Expansion {
 }
 
 /**
- * Parked tokens come first. Among them, a token whose look has no room in memory comes last: it must not hold up the one that has the
- * room.
+ * The fan-out with which the run continues. Parked tokens come first. Among them, a token whose look has no room in memory comes last: it
+ * must not hold up the one that has the room.
  */
 function nextFan({ fans }: Run): FanOut | undefined {
   let crowded: FanOut | undefined;
@@ -327,7 +330,7 @@ function nextFan({ fans }: Run): FanOut | undefined {
   return crowded ?? fans.values().next().value;
 }
 
-/** Whether the token's cause has a large result that this turn writes. The next turn writes what follows from it. */
+/** Whether this is a parked token behind a large result that this turn writes. What follows from the result is written in the next turn. */
 function waitsForCommit(fan: FanOut | undefined): boolean {
   return fan?.plan != null && 'isBehindJob' in fan.plan && !fan.stored;
 }

@@ -10,7 +10,7 @@ import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
 import type { StepPosition } from './token.ts';
 
-/** What all elements have in common; stored in the table `lists`. */
+/** What all elements of a fan-out have in common. Stored in the table `lists`. */
 export type FanPlan = Omit<StepPosition, 'first'> & {
   /** The packed list. */
   readonly list: Uint8Array;
@@ -21,9 +21,9 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
   readonly addedCount: number;
   /** Those of the keys `item` and `index` that `with` does not set. */
   readonly own: readonly ('item' | 'index')[];
-  /** Null: `with` and the baggage are the same for all elements. */
+  /** What is rendered for each element. Null: `with` and the baggage are the same for all elements. */
   readonly each: { readonly with: Entries; readonly baggage: readonly (readonly [string, Path])[] } | null;
-  /** The path that `with` refers to and that does not exist, so that the jobs cannot run; null: there is none. */
+  /** A path that `with` refers to and that does not exist: the jobs cannot run. Null: there is none. */
   readonly missing: string | null;
 };
 
@@ -42,7 +42,7 @@ export type FanOut = StoredFan & {
   /** Null: it must be read from the store. */
   plan: FanPlan | ParkedPlan | null;
   stored: boolean;
-  /** A parked token whose look had no room in memory: others continue first. */
+  /** Whether it is a parked token whose look had no room in memory: other tokens continue first. */
   isCrowded?: boolean;
 };
 

@@ -1,7 +1,7 @@
 // The hop limit stops endless chains of events. The error names the loop.
 import type { JobId } from '../../runtime/ids.ts';
 
-/** The maximum number of jobs in a chain. */
+/** The maximum number of jobs in a chain of events. */
 export const hopsMax = 64;
 
 /** A job's name in messages, and the job that caused it. */

@@ -7,12 +7,18 @@ import { arrivalKey } from './records/run.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** With more stretches than this (very many jobs that ended in random order), references would take as much space as the results. */
+/**
+ * The maximum number of stretches (records/arrivals.ts) of a value in parts. With more, which only very many jobs that ended in random
+ * order have, the references would take as much space as the results.
+ */
 const stretchesMax = 2 ** 16;
 
 const nothing: Uint8Array = new Uint8Array(0);
 
-/** The results as a list, or as a single value, between the bytes `before` and `behind`. The scope no longer owns the results. */
+/**
+ * The results as a list, or as a single value, between the bytes `before` and `behind`. If they are in parts, the scope no longer owns
+ * them.
+ */
 export function gathered(
   table: RunTable,
   run: Run,
@@ -71,7 +77,7 @@ function inParts(
   return encodeParted(sections);
 }
 
-/** The payload of a join: `{results, succeeded, failed}`. */
+/** The payload of a join: `{results, succeeded, failed}`. `empty`: the packed payload with null as `results`. */
 export function joinedPayload(table: RunTable, run: Run, scope: Scope, empty: Uint8Array): Uint8Array {
   const from = skipValue(empty, contentsOf(empty));
   return gathered(table, run, scope, true, empty.subarray(0, from), empty.subarray(from + packedNull.length));

@@ -13,7 +13,10 @@ import { finishRun, succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
 import { movedTo, Packed, type Token } from './token.ts';
 
-/** Beyond this size a join fails its run, and a run ends without its result. */
+/**
+ * If the results that reach a join exceed this size, the run fails. If those that reach the end of a run do, the run ends without its
+ * result.
+ */
 export const joinBytesMax = 64 * 2 ** 20;
 
 /** A token that arrives. */
@@ -77,7 +80,9 @@ function noteContext(scope: Scope, context: Uint8Array, path: readonly number[])
   addContext(scope.merged, unpack<JsonObject>(context), path);
 }
 
-/** Records the fork at which a token divides, as the origin of what follows the join. Only the first fork of a segment counts. */
+/**
+ * Records the fork at which a token divides: the token behind the next join continues from there. Only the first fork of a segment counts.
+ */
 export function markFork(scope: Scope, path: readonly number[], origin: SegmentOrigin): void {
   if (path.length > 0) return;
   scope.origin = origin;
@@ -133,7 +138,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
   table.touch(run);
 }
 
-/** The result of a run: a list if the definition ends forked or several tokens arrived, otherwise a single value. */
+/** The end of a run. Its result is a list if the definition ends forked or several tokens arrived, otherwise a single value. */
 function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
   if (scope.overflown) {
     const message = `the result is omitted: it has ${scope.bytes} bytes; the limit is ${joinBytesMax / 2 ** 20} MiB`;
@@ -141,6 +146,6 @@ function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
   }
   const { arrived } = scope;
   const isList = run.version.compiled.endsForked || arrived > 1;
-  // No token arrived: the only one ended on the way, because its event was a duplicate.
+  // If no token arrived, the only one has ended on the way, because its event was a duplicate.
   return succeededWith(!isList && arrived === 0 ? packedNull : gathered(table, run, scope, isList));
 }

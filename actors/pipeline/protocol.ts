@@ -4,7 +4,7 @@ import type { StoredList } from '../../runtime/packed-list.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { EntryEvent, NewRun } from '../job/protocol.ts';
 
-/** The entry event's type for a called pipeline without `on`. */
+/** The type of the entry event if a pipeline without `on` is called. */
 export const callEventType = 'api.trigger';
 /** The entry event of a called run. */
 export const callEvent = { type: callEventType, source: 'api' } as const satisfies EntryEvent;

@@ -1,4 +1,5 @@
-// Indexes the jobs of the original run by their addresses, in a walk over its tree that handles some blocks in each turn.
+// Indexes the jobs of the original run by their addresses (records/reuse.ts), in a walk through its tree that handles some blocks in each
+// turn.
 import { blockKeyBytes, formatId, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -11,7 +12,7 @@ import { idText, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { groupIn, rootOf, takenOverBy } from './views/reuse-roots.ts';
 
-/** Tree entries per read, and groups of jobs per slice. */
+/** The number of entries of a tree that one scan reads, and the number of groups of jobs after which the walk can pause. */
 const entriesAtOnce = 16;
 export const groupsPerSlice = 256;
 const runsKnownMax = 10_000;

@@ -1,4 +1,4 @@
-// What a rerun needs of the original run. None of it is pruned from the start of the rerun until its end.
+// What a rerun needs of the original run. None of this is pruned from the start of the rerun until the end of the rerun.
 import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -43,19 +43,19 @@ export class ReuseSources {
     for (const root of rootsWithIndex(reader)) if (!reader.get('runs', root)) this.#over.push(root);
   }
 
-  /** A rerun begins. */
+  /** Called when a rerun begins: keeps the trees that it needs. */
   begin(batch: Batch, root: JobId, of: JobId): void {
     const needed = neededRoots(this.#reader, of);
     for (const each of needed) writeNeed(batch, each, root);
     batch.put('reuse_index', root, pack(needed));
   }
 
-  /** A rerun has ended. */
+  /** Called when a rerun has ended: its index can be removed. */
   end(root: JobId): void {
     this.#ended.push(root);
   }
 
-  /** Called at the end of a turn. True: another turn must follow. */
+  /** Removes some index entries of ended reruns. Must be called at the end of a turn. True: another turn must follow. */
   sweep(batch: Batch): boolean {
     let left = removedPerTurnMax;
     while (left > 0 && this.#over.length > 0) left -= this.#remove(batch, this.#over[0]!, left);

@@ -17,7 +17,7 @@ import { ReusedJobs } from './reused-jobs.ts';
 import { pathsAround, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** The most neighbouring elements that are looked up together. */
+/** The maximum number of neighbouring elements that are looked up together. */
 const stretchMax = 64;
 
 /** A job of the original run. */
@@ -127,7 +127,10 @@ export class Reuse {
   }
 }
 
-/** A called run is reused only if none of its jobs failed. Otherwise it is rerun, too. */
+/**
+ * Whether the job can be reused: it has succeeded. A called run, besides, is reused only if none of its jobs failed; otherwise it is rerun,
+ * too.
+ */
 function canReuse(run: Run, { node: number }: At, attempt: StoredAttempt): boolean {
   if (!attempt.final || attempt.status !== 'succeeded') return false;
   const node = run.version.compiled.nodes[number]!;

@@ -9,9 +9,9 @@ import type { Descendants } from './descendants.ts';
 import { decodeRun, decodeScope, scopeKey } from './records/run.ts';
 import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 
-/** The estimated memory that runs may take. */
+/** The estimated amount of memory above which runs are dropped from it. */
 const loadedBytesMax = 64 * 2 ** 20;
-/** The maximum number of runs that one turn looks at: it drops them from memory, or keeps those used recently. */
+/** The maximum number of runs that one turn examines: each is dropped from memory, or kept because it was used recently. */
 const trimmedPerTurnMax = 4096;
 /** The estimated memory of a run and of a scope, in addition to twice their records. */
 const runBytes = 1024;
@@ -88,7 +88,7 @@ export class Runs {
     for (const [name, run] of this.#loaded) {
       if (this.#bytes <= bytesMax || left-- === 0) return;
       if (run.usedIn >= turn - 1) {
-        // Moves the run to the end of the line.
+        // All other runs come before this one comes again.
         this.#loaded.delete(name);
         this.#loaded.set(name, run);
       } else {

@@ -17,7 +17,7 @@ export function failedWith(error: string, status: 'failed' | 'dead' | 'cancelled
 export function finishRun(table: RunTable, run: Run, end: RunEnd): void {
   const { depth } = run.scopes.get(0)!;
   const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful, reuse } = run;
-  // A rerun from what failed needs the same definition.
+  // A rerun `from: failed` needs the definition.
   table.versions.keep(version, table.batch);
   table.forget(run);
   if (reuse && root === null) table.sources.end(id);

@@ -1,4 +1,5 @@
-// Decides where tokens go when jobs settle, node by node, from the definition, the outcomes and the run alone.
+// Decides where tokens go when jobs settle, node by node. The decision depends only on the definition, on how the jobs ended, and on the
+// run.
 
 import { type Body, bodyPart, hasDeflated } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
@@ -71,7 +72,7 @@ export class RunRouter {
     for (const settled of jobs) {
       const isHooked = this.triggers.hasJobHooks && !settled.isSilent && this.triggers.isHooked(settled, group);
       if (isHooked) this.#fireHooks(settled, message);
-      // Neither a run nor an event needs the body.
+      // Without a run, and without a pipeline that events start, nobody needs the body.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
       const events = eventsOf(job, group.context);
@@ -153,7 +154,7 @@ export class RunRouter {
 
   #mustWait(run: Run, token: Token): boolean {
     if (this.#isWritten(token)) return true;
-    // Many tokens may pass many reused jobs at once.
+    // A token that passes only reused jobs must wait for the index of these, and must not take too much of a turn.
     return token.isReused && (!run.reuse!.isIndexed || this.#table.turn.isSpent || this.#table.isFull);
   }
 
@@ -162,7 +163,7 @@ export class RunRouter {
     return isStored && !isParted(stored) && stored.length > this.#table.partedBytesMin;
   }
 
-  /** Updates `place` at each node, so that a look which needs another turn continues there. */
+  /** Moves the token on from `place`, which is updated at each node: a look that needs another turn continues there. */
   #goFrom(run: Run, place: Place, hasWaited: boolean): void {
     const table = this.#table;
     const { nodes } = run.version.compiled;

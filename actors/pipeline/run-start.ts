@@ -37,7 +37,10 @@ export type RunStart = {
     readonly pipeline: string;
     readonly stepId: string;
   } | null;
-  /** For a rerun: the original run. A called run of a rerun also has the index and its address in it. */
+  /**
+   * Only for a rerun `from: failed`: the original run. If a run of a rerun calls this one: also the index, and the address of this run in
+   * it.
+   */
   readonly reuse?: Pick<StoredReuse, 'of'> | StoredReuse;
 };
 

@@ -31,7 +31,7 @@ import type { StepPosition, Token } from './token.ts';
 export const bytesPerTurnMax = 8 * 2 ** 20;
 /** The maximum size of one part of a value in parts. */
 const partBytesMax = 2 ** 20;
-/** Looks (looks.ts) that may keep partial results in memory. */
+/** The maximum number of looks (looks.ts) that keep partial results in memory. */
 export const looksMax = 4;
 /** Arrivals above this size move from the record of their run to a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
@@ -60,13 +60,13 @@ export type RunTableOptions = {
   readonly store: Reader;
   readonly config: Config;
   readonly jobs: JobCalls;
-  /** Unusable records. Default: a list of its own. */
+  /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
   /** Events start no runs while this many are open. Default: 16,384. */
   readonly openRunsMax?: number;
   /** No run is accepted while the records of open runs exceed this size. Default: 8 GiB. */
   readonly openRunsBytesMax?: number;
-  /** The estimated memory that runs may take. Default: 64 MiB. */
+  /** The estimated amount of memory above which runs are dropped from it. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
   /** Larger results are referred to instead of copied. Default: 4 MiB. */
   readonly partedBytesMin?: number;
@@ -149,7 +149,7 @@ export class RunTable {
     return this.versions.open.runs >= runsMax || this.isFullOfRuns;
   }
 
-  /** Whether the records of open runs exceed their limit, so that no run is accepted. */
+  /** Whether the records of open runs exceed their limit: then no run is accepted. */
   get isFullOfRuns(): boolean {
     return this.versions.open.bytes >= this.#openRunsBytesMax;
   }
@@ -215,7 +215,7 @@ export class RunTable {
     if (run.jobs === 0 && run.failure !== null) this.ending.push(run);
   }
 
-  /** The turn has created enough bytes of new jobs. Other work waits for the next turn. */
+  /** Whether the turn has created enough bytes of new jobs: other work waits for the next turn. */
   get isFull(): boolean {
     return this.bytesInTurn >= bytesPerTurnMax;
   }
@@ -378,7 +378,7 @@ export function lookName(run: Run, id: number): string {
   return `${run.name}${id}`;
 }
 
-/** Copies the scope's origin, so that the scope does not pin the packet or block it came from. */
+/** Copies the scope's origin: the scope must not keep the whole packet or block in memory from which the origin came. */
 function keepOrigin(scope: Scope): void {
   scope.lastEqualContext = null;
   if (scope.origin === scope.kept) return;

@@ -10,7 +10,7 @@ import type { SegmentOrigin, StoredRun, StoredScope } from './records/run.ts';
 /** A scope in memory. Only the fields of `StoredScope` survive a crash. */
 export type Scope = StoredScope & {
   readonly id: number;
-  /** The origin if it was copied, so that it pins no other memory. */
+  /** The origin, if it is a copy that keeps no other memory in use; otherwise null. */
   kept: SegmentOrigin | null;
   /** Values written in this turn: reads do not show them before the commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
@@ -25,9 +25,9 @@ export type Scope = StoredScope & {
 /** What is counted of the tree below a root. */
 export type TreeCounts = {
   readonly root: JobId;
-  /** Descendants that were created; -1: not counted since the start. */
+  /** The number of descendants; -1: they have not been counted since the tree was read. */
   made: number;
-  /** Open runs, and emissions that wait to start runs. */
+  /** The number of open runs, and of emissions (descendants.ts) that wait to start runs. */
   open: number;
   /** Whether `made` is stored. */
   isKept: boolean;
@@ -113,7 +113,7 @@ export type FinishedRun = Pick<
   /** The name of its pipeline. */
   readonly name: string;
   readonly depth: number;
-  /** Settled jobs inside it. */
+  /** The number of settled jobs inside it. */
   readonly inside: number;
 };
 
@@ -174,7 +174,7 @@ export function advanceScope(scope: Scope, origin: SegmentOrigin): void {
   scope.dirty = true;
 }
 
-/** The paths of a place's scopes, as positions have them (`within`). */
+/** The paths of this scope and of those around it, outermost first, without the top scope: the field `within` of a `RunPosition`. */
 export function pathsAround(run: Run, scope: number): readonly (readonly number[])[] {
   const { parent, path } = run.scopes.get(scope)!;
   return parent < 0 ? [] : [...pathsAround(run, parent), path];

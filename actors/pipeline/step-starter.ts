@@ -48,7 +48,9 @@ export class StepStarter {
     this.#expansion = expansion;
   }
 
-  /** Throws LookGoesOn before the step has any effect. `held`: the number under which the token waits. */
+  /**
+   * Starts the step for the token. Throws LookGoesOn before the step has any effect. `held`: the number under which the token is parked.
+   */
   enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token, held: Held): void {
     const context = contextAt(step, token);
     const fault = context === null ? baggageFault(step.id) : contextFault(step.id, context.bytes);

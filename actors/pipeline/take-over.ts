@@ -27,7 +27,7 @@ export class TakeOver {
     this.#goOn = goOn;
   }
 
-  /** False: the original run has no such job, or it did not succeed. */
+  /** Lets a token pass the step if the original run has a job there that succeeded. False: it has none. */
   single(run: Run, scope: Scope, node: number, { path, context, depth }: Token): boolean {
     const job = this.reuse.findSucceeded(run, { scope: scope.id, node, path });
     if (job) this.#take(run, scope, job, { node, path, context: context.bytes, depth: depth + 1 });

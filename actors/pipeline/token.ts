@@ -19,7 +19,10 @@ import { besideAt } from './join-payload.ts';
 import { Looks, plainSight, type Sight } from './looks.ts';
 import { type Data, dataOfValues, follow, LargeValue, textOf } from './lookup.ts';
 
-/** `cause` null: the run itself. `result`: the last job's result, packed, possibly in parts; null before the first job. */
+/**
+ * A token. `cause`: the job that caused it; null: the run itself. `result`: the last job's result, packed, possibly in parts; a packed null
+ * before the first job.
+ */
 export type Token = {
   readonly path: readonly number[];
   readonly payload: Packed;
@@ -31,7 +34,7 @@ export type Token = {
   readonly result: Uint8Array;
   /** Whether the store has the payload: it is the run's payload, or the result of the cause. */
   readonly isStored: boolean;
-  /** Whether it has passed only reused jobs, so that its next job can be reused, too. */
+  /** Whether it has passed only reused jobs. Then its next job can be reused, too. */
   readonly isReused: boolean;
 };
 
@@ -71,7 +74,7 @@ export function carrying(
 export class Packed {
   /** The stored form, possibly in parts. */
   readonly stored: Uint8Array;
-  /** The looks into it, with their results. */
+  /** The looks (looks.ts) into the value, with their results. */
   readonly looks: Looks;
   readonly #sight: Sight;
   #value: Json | undefined;

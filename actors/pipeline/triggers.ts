@@ -41,7 +41,7 @@ export class Triggers {
   /** Whether handling an event may take long, because a pipeline has an expensive condition of its own. */
   isLong = false;
   #onHook = new Map<Hook, Version[]>();
-  /** Whether any pipeline is a hook of jobs. */
+  /** Whether any pipeline is started when jobs end. */
   hasJobHooks = false;
 
   constructor(table: RunTable, children: Children) {
@@ -79,7 +79,7 @@ export class Triggers {
     if (table.jobs.cancels.detached.coversEventsOf(parent, root)) return false;
     let started = false;
     for (const version of this.#onEvent.get(type) ?? []) {
-      // Tested before the dedupe key, so that a rejected event does not use up its key.
+      // The condition is tested before the dedupe key: a rejected event must not use up its key.
       if (!wants(version, { payload: new Packed(payload), context: new Packed(context) })) continue;
       if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) continue;
       const event = { type, source: plugin, dedupeKey };

@@ -1,4 +1,5 @@
-// The record of an abandoned vault, from which the next start or command completes an abandonment that a crash interrupted.
+// The record of an abandoned vault. If a crash interrupts the abandonment, the next start of the service, or the next `headgate vault`
+// command, completes it from this record.
 //
 // meta, `vault_abandoned`: an Abandonment as JSON. The commit that writes it also removes the keyring: with it the vault is gone. The other
 // steps follow; they are repeated while `isSettled` is false. `vault init` moves the record into the first record of the new trail.
@@ -20,7 +21,7 @@ export type Abandonment = {
 
 const abandonedKey = Buffer.from('vault_abandoned');
 export const vaultTables: readonly Table[] = ['vault', 'vault_principals', 'vault_secrets', 'vault_audit'];
-/** Records that one commit removes. */
+/** The maximum number of records that one commit removes. */
 const removedMax = 10_000;
 
 /** Null: no vault was abandoned since the last `vault init`. */
@@ -34,7 +35,7 @@ export function forgetAbandonment(batch: Batch): void {
   batch.remove('meta', abandonedKey);
 }
 
-/** This commit abandons the vault. */
+/** Commits the abandonment: the vault is gone, and the remaining steps can follow. */
 export function decideAbandonment(store: Store, abandonment: Abandonment): void {
   const batch = store.batch();
   batch.put('meta', abandonedKey, encode(abandonment));
@@ -48,7 +49,7 @@ export function partialOf(records: string): string {
   return `${records}-partial`;
 }
 
-/** Completes an abandonment, if there is one to complete. The caller must hold the store. */
+/** Completes an abandonment, if there is one to complete. No other process may have the store open for writing. */
 export function settleAbandoned(store: Store): void {
   for (const _ of abandonmentSteps(store));
 }

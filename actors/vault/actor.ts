@@ -23,7 +23,7 @@ import { type Opening, openVault, type Vault } from './vault.ts';
 export type VaultActorOptions = Omit<AuditPruningOptions, 'audit'> & {
   /** Called at the start, and at each reload while no vault is open. */
   readonly readUnlock: () => Unlock;
-  /** Called after each attempt to open the vault. */
+  /** Called each time the actor has tried to open the vault. */
   readonly onOpened: (opening: Opening) => void;
   /** Called when `waitsFor` may answer differently. */
   readonly onHoldsChanged?: () => void;

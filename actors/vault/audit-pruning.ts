@@ -1,7 +1,7 @@
-// Pruning of the audit trail: exports the oldest records if an export directory is configured, and then removes them, a batch a turn.
+// Prunes the audit trail: exports the oldest records if an export directory is configured, and then removes them, some in each turn.
 //
-// Every record is verified, and is on disk in a complete file, before the first one is removed. Each commit that removes records
-// adds a record that says so. A crash leaves some of the records removed; the file has all of them.
+// Every record is verified, and is on disk in a complete file, before the first one is removed. Each commit that removes records adds a
+// record that says so. After a crash some of the records may be removed, but the file has all of them.
 import type { Reader } from '../../runtime/store/store.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { PruneAudit, PruneEvent, VaultReply } from './protocol.ts';
@@ -21,11 +21,11 @@ import type { Vault } from './vault.ts';
 
 /** The maximum number of records that one turn verifies, and exports or removes, in a few milliseconds. */
 export const recordsPerTurnMax = 500;
-/** Records of one job, and so of one file. The next job continues after them. */
+/** The maximum number of records that one pruning removes, and so of one file. The next pruning continues after them. */
 export const recordsPerJobMax = 50_000;
-/** Jobs of callers that have not started. */
+/** The maximum number of prunings that callers have asked for and that have not started. */
 const waitingJobsMax = 16;
-/** Retention starts a job when the oldest record is too old by this much. */
+/** Retention starts a pruning when the oldest record is too old by this much. */
 const retentionSlackUs = 3_600_000_000;
 /** How long retention waits after a failed export. */
 const exportRetryUs = 60_000_000;
@@ -34,7 +34,7 @@ export type AuditPruningOptions = {
   readonly reader: Reader;
   readonly random: Random;
   readonly audit: (turn: Turn, record: NewAuditRecord) => void;
-  /** Delivers the event to the vault actor. */
+  /** Sends the message to the vault actor. */
   readonly tell: (event: PruneEvent) => void;
   /** Where records are exported before they are removed; null: they are not exported. */
   readonly exportDirectory: () => string | null;
@@ -49,20 +49,20 @@ type PruneJob = {
   readonly beforeUs: number;
   /** The last record that may be removed. */
   readonly through: number;
-  /** Null: no caller waits for the job. */
+  /** Null: no caller waits for the end. */
   readonly replyTo: ReplyTo | null;
 };
 
 type RunningJob = PruneJob & {
   /** Null: the records are not exported. */
   readonly file: ExportTarget | null;
-  /** The record before the first one of the job. */
+  /** The record before the first one that is pruned. */
   readonly after: AuditEnd;
   /** The newest record that was exported. */
   exported: AuditEnd;
   isExported: boolean;
   removed: number;
-  /** The first record that does not verify, as a problem. */
+  /** What is wrong with the first record that does not verify. Null: all have verified so far. */
   broken: string | null;
 };
 
@@ -70,7 +70,7 @@ export class AuditPruning {
   readonly #options: AuditPruningOptions;
   #job: RunningJob | null = null;
   #waiting: PruneJob[] = [];
-  /** Whether a record did not verify: then retention removes nothing more, so that an operator finds the trail as it is. */
+  /** Whether a record did not verify. Then retention removes nothing more: an operator is to find the trail as it is. */
   #isTrailBroken = false;
   #retentionWaitsUntilUs = 0;
 
@@ -78,14 +78,14 @@ export class AuditPruning {
     this.#options = options;
   }
 
-  /** Starts a job if the oldest record is old enough and no job runs. */
+  /** Starts a pruning if the oldest record is old enough and no pruning runs. */
   retain(vault: Vault, { beforeUs }: PruneAudit, turn: Turn): void {
     if (this.#job !== null || this.#isTrailBroken || turn.nowUs < this.#retentionWaitsUntilUs) return;
     if ((oldestAuditUs(this.#options.reader) ?? 0) >= beforeUs - retentionSlackUs) return;
     this.#begin(vault, { actor: 'retention', beforeUs, through: Number.MAX_SAFE_INTEGER, replyTo: null }, turn);
   }
 
-  /** Starts or queues a job of a caller, which is answered when the job ends. False: too many jobs wait. */
+  /** Starts or queues a pruning that a caller has asked for. The caller is answered when it ends. False: too many are queued. */
   request(vault: Vault, job: Omit<PruneJob, 'actor'>, turn: Turn): boolean {
     if (this.#job === null) this.#begin(vault, { ...job, actor: 'admin' }, turn);
     else if (this.#waiting.length >= waitingJobsMax) return false;
@@ -105,7 +105,7 @@ export class AuditPruning {
     const mark = Buffer.from(this.#options.random(6)).toString('hex');
     this.#job = {
       ...job,
-      // Records written while the job runs are not pruned.
+      // Records that are written in the meantime are not pruned.
       through: Math.min(job.through, auditEnd.seq),
       file: directory === null ? null : { directory, first: after.seq + 1, mark },
       after,
@@ -137,7 +137,7 @@ export class AuditPruning {
     job.isExported = true;
     const end = endLine(vault.keyring, after, exported);
     if (records > 0) this.#write(turn, () => endExport(file, exported.seq, end));
-    // No record was exported, so this removes none, and ends the job.
+    // No record was exported, so this call removes none, and ends the pruning.
     else this.#remove(vault, job, turn);
   }
 
@@ -164,7 +164,7 @@ export class AuditPruning {
     this.#isTrailBroken = true;
   }
 
-  /** Writes to the file after the commit of the turn. A message says how that ended. */
+  /** Writes to the file after the commit of the turn. A message to the actor says how that ended. */
   #write(turn: Turn, write: () => Promise<void>): void {
     turn.after(() => {
       write().then(
@@ -202,7 +202,7 @@ export class AuditPruning {
   }
 }
 
-/** How many records the next turn takes, after the job has exported or removed `done`. */
+/** How many records the next turn exports or removes, after `done` of them. */
 function batchSize(done: number): number {
   return Math.min(recordsPerTurnMax, recordsPerJobMax - done);
 }

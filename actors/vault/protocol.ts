@@ -20,7 +20,7 @@ export type VaultRequest =
 /** An operation, by its name in the audit trail. */
 export type VaultOp = VaultRequest['op'];
 
-/** Removes the audit records from before this time, up to the one with this number. */
+/** Asks for the removal of the audit records from before this time, up to the one with the number `through`. */
 export type PruneRequest = { readonly op: 'audit.prune'; readonly beforeUs: number; readonly through?: number };
 
 /** Why policy.ts or the pruning of the trail refuses a request. */
@@ -93,7 +93,7 @@ export type VaultStatus = {
 /** From a timer: retention may remove audit records from before this time, in µs. */
 export type PruneAudit = { readonly kind: 'prune_audit'; readonly beforeUs: number };
 
-/** From the vault actor to itself: the running prune job can continue, or its file could not be written. */
+/** From the vault actor to itself: the pruning can continue, or its file could not be written. */
 export type PruneEvent =
   | { readonly kind: 'prune_continue' }
   | { readonly kind: 'prune_failed'; readonly problem: string };

@@ -74,7 +74,10 @@ export function takeNextKey(file: string): void {
   syncDirectory(dirname(file));
 }
 
-/** Completes a change of keys that a crash interrupted: keeps the key that opens the keyring. The caller must hold the store. */
+/**
+ * Completes a change of keys that a crash interrupted: keeps the key that opens the keyring. No other process may have the store open for
+ * writing.
+ */
 export function settleKeys(reader: Reader, { file, variable }: KeySource): void {
   if (variable !== undefined) return;
   const wrapped = readWrapped(reader);

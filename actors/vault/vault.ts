@@ -74,7 +74,10 @@ function readContents(reader: Reader, { dataKey, contents: version }: Keyring): 
   return packed ? unpack<never>(packed) : null;
 }
 
-/** Returns a problem for each record that is not as last written; the vault lists it as damaged. */
+/**
+ * Reads every record into the vault. Returns a problem for each one that is not as it was last written; the vault lists its name as
+ * damaged.
+ */
 function readRecords(reader: Reader, vault: Vault, contents: Contents): string[] {
   const problems: string[] = [];
   for (const table of recordTables) {

@@ -21,12 +21,12 @@ export const skipReasons = [
 export type SkipReason = (typeof skipReasons)[number];
 export type DeedOutcome = 'done' | 'failed' | SkipReason;
 
-/** The most open actions. */
+/** The maximum number of open actions. */
 export const actionsOpenMax = 100;
-/** The most jobs of an action that one turn handles. */
+/** The maximum number of jobs that one step of an action handles. */
 export const stepJobsMax = 1_024;
 
-/** A filter for jobs; null: any. */
+/** A filter for jobs. A field that is null accepts every job. */
 export type Selection = {
   readonly plugin: string | null;
   readonly command: string | null;
@@ -38,9 +38,9 @@ export type Selection = {
   readonly run: JobId | null;
   readonly root: JobId | null;
   readonly parent: JobId | null;
-  /** Words of the last error. */
+  /** Words that the last error of the job must contain. */
   readonly error: string | null;
-  /** Words of the log of an attempt that ended between the two times, in µs, both inclusive. */
+  /** Words that the log of an attempt must contain, which ended between the two times, in µs, both inclusive. */
   readonly query: string | null;
   readonly fromUs: number | null;
   readonly toUs: number | null;
@@ -53,7 +53,7 @@ export type Moment = {
   readonly atUs: number;
   /** The blocks up to that moment have smaller keys. */
   readonly block: Uint8Array;
-  /** The newest commit of the journal. */
+  /** The time of the newest commit of the journal at that moment. */
   readonly commitUs: number;
 };
 
@@ -63,9 +63,9 @@ export type ActionPlan = {
   readonly from?: RerunFrom;
   readonly selection: Selection;
   readonly moment: Moment;
-  /** The commit up to which attempts were searched for words. Null: nothing is searched. */
+  /** The time of the commit up to which attempts were searched for words. Null: nothing is searched. */
   readonly searchedUs: number | null;
-  /** The most jobs that it handles; null: no limit. */
+  /** The maximum number of jobs that the action handles; null: no limit. */
   readonly limit: number | null;
   readonly perSecond: number | null;
   readonly reason: string | null;

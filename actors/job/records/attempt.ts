@@ -36,7 +36,7 @@ export type Attempt = {
 
 const codes = new Map<string, number>(statuses.map((status, code) => [status, code]));
 
-/** The length of its record. */
+/** The length of the attempt's record, if the body is stored in it. */
 export function attemptBytes({ body }: Attempt): number {
   return bodyAt + body.length;
 }
@@ -94,7 +94,7 @@ export class StoredAttempt implements Attempt {
     return encodeBody({ ...decodeBody(body), counts: bodyPart(body, 'counts'), result });
   }
 
-  /** Its result, if it is a value in parts. */
+  /** The result, if it is a value in parts; otherwise null. */
   get parted(): Uint8Array | null {
     return partedResult(this.stored);
   }
@@ -104,7 +104,7 @@ export class StoredAttempt implements Attempt {
     return isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#kept;
   }
 
-  /** Whether reading the body takes longer, because it is stored apart or partly deflated. */
+  /** Whether the body is stored apart, partly deflated, or has a result in parts: it takes longer to read than the record. */
   get isLarge(): boolean {
     return isApart(this.#record) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
   }
@@ -114,7 +114,7 @@ export class StoredAttempt implements Attempt {
     return hasPart(this.#kept, part) ? textOf(this.stored, part) : null;
   }
 
-  /** The bytes of the body in the record itself. */
+  /** The part of the body that is in the record itself: all of it, or only its first byte. */
   get #kept(): Body {
     return this.#record.subarray(bodyAt);
   }

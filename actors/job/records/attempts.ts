@@ -1,9 +1,10 @@
-// The table of attempts. Neighbours of a block whose jobs ended together, each with its first attempt, share a value: a page.
+// The table of attempts. If neighbouring jobs of a block end in the same commit with their first attempt, these attempts share a value, a
+// page.
 //
-//   key: id of its first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records
+//   key: id of the first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records
 //
-// Any other attempt is a page of its own. So the attempts of a job are neighbours, in order, or one entry of a page.
-// The body of a large attempt is stored apart, in the table of bodies under its key, so that lists of jobs do not read it.
+// Any other attempt is a page of its own. So a scan finds all attempts of a job next to each other, and in order. The body of a large
+// attempt is stored apart, in the table of bodies under the same key: lists of jobs need not read it.
 import { copyBytes } from '../../../runtime/bytes.ts';
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
@@ -11,8 +12,8 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApart, writeAttempt } from './attempt.ts';
 
 /**
- * The maximum number of attempts in a page. A page ends at each multiple of this number of jobs of the block, so that most attempts are
- * found by key, without a search. Larger pages would be written slightly faster, but reading one attempt would be slower.
+ * The maximum number of attempts in a page. A page ends at each multiple of this number of jobs of the block. So most attempts are found by
+ * key, without a search. Larger pages would be written slightly faster, but reading one attempt would be slower.
  */
 export const pageAttemptsMax = 32;
 /** A page with this many bytes of records is full. The body of a larger record is stored apart. */

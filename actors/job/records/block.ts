@@ -105,14 +105,14 @@ function sideBySide(payloads: readonly Uint8Array[], bytes: number): StoredList 
   return { ends, all };
 }
 
-/** A single payload. It is not copied, because it may be large. */
+/** A list of a single payload. The payload is not copied, because it may be large, unless it is a small part of a larger buffer. */
 function alone(payload: Uint8Array): StoredList {
   const ends = Buffer.allocUnsafeSlow(4);
   ends.writeUInt32LE(payload.length, 0);
   return { ends, all: unpinned(payload) };
 }
 
-/** The group with its own copies of bytes that would otherwise keep the whole packet in memory. */
+/** The group with copies of those bytes that would otherwise keep the whole packet in memory. */
 function withOwnBytes(group: JobGroup): JobGroup {
   const context = unpinned(group.context);
   if (context === group.context && group.rerun === null) return group;

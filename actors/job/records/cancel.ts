@@ -12,7 +12,7 @@ export type Cancel = {
   readonly by: string;
   readonly atUs: number;
   readonly reason: string | null;
-  /** Only for a run: its accepted jobs that never started, and its elements that never became jobs. */
+  /** Only for a run: the number of its accepted jobs that never started, and of its elements of fan-outs that never became jobs. */
   readonly notStarted: NotStarted;
 };
 export type NotStarted = { readonly jobs: number; readonly elements: number };
@@ -31,7 +31,7 @@ export function putMark(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.put('cancels', keyOf(marks, id), encodeCancel(cancel));
 }
 
-/** The job has ended: its mark, if any, becomes a note. */
+/** Called when the job ends: its mark, if any, becomes a note. */
 export function putNote(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.remove('cancels', keyOf(marks, id));
   batch.put('cancels', keyOf(notes, id), encodeCancel(cancel));
@@ -74,7 +74,7 @@ export function pruneNotes(reader: Reader, batch: Batch, block: Uint8Array, coun
 export type CancelKind = 'mark' | 'note' | 'detached';
 const kinds: readonly CancelKind[] = ['mark', 'note', 'detached'];
 
-/** The job that a key belongs to. */
+/** The job that a key belongs to, and the kind of the record. */
 export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly kind: CancelKind | undefined } {
   return { id: Buffer.from(key.subarray(1)), kind: kinds[key[0]!] };
 }

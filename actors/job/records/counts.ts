@@ -7,12 +7,12 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { isHosted, type TerminalStatus, terminalStatuses } from './job.ts';
 
 export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
-  /** Attempts with this status that were followed by another attempt. */
+  /** The number of attempts with this status that were followed by another attempt. */
   retried_failed: number;
   retried_timed_out: number;
   /** How many of the cancelled jobs never started. Absent in records of format 9. */
   never_started: number;
-  /** Jobs that hosts have. Absent in records of format 9. */
+  /** The number of jobs that hosts have. Absent in records of format 9. */
   running: number;
 };
 
@@ -53,19 +53,19 @@ export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retrie
   return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
 }
 
-/** Settled jobs. */
+/** The number of settled jobs. */
 export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
 
-/** Unsettled jobs by status. Jobs that stand for runs and actions are never queued. */
+/** The number of unsettled jobs with this status. Jobs that stand for runs and actions are never queued. */
 export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'running'): number {
   const open = counts.accepted - settledOf(counts);
   const running = isHosted(plugin) ? counts.running : open;
   return status === 'running' ? running : open - running;
 }
 
-/** Logs with this status, of last and other attempts. */
+/** The number of logs with this status, of final and other attempts. */
 export function logsOf(counts: CommandTotals, status: TerminalStatus): number {
   if (status === 'failed') return counts.failed + counts.retried_failed;
   return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];

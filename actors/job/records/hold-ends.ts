@@ -1,10 +1,11 @@
-// The table of hold ends: when pauses and holds ended. A job that was accepted before such an end and started after it could not run until then.
+// The table of hold ends: the times at which pauses and holds ended. If a job was accepted before such a time and started after it, the
+// hold had kept it from running until then.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 
 /** The maximum number of stored ends; older ones are removed. */
 export const holdEndsMax = 10_000;
-/** The maximum number that one turn removes because of their age. */
+/** The maximum number of ends that one turn removes because of their age. */
 const prunedPerTurnMax = 1_000;
 const timeBytes = 8;
 
@@ -19,7 +20,7 @@ export function writeHoldEnd(reader: Reader, batch: Batch, { atUs, plugin, comma
     for (const key of reader.keys('hold_ends', { limit: excess })) batch.remove('hold_ends', Buffer.from(key));
 }
 
-/** Removes records that are older than every stored log. */
+/** Removes some of the ends from before this time. */
 export function pruneHoldEnds(reader: Reader, batch: Batch, beforeUs: number): void {
   const range = { to: usKey(Math.max(0, beforeUs)), limit: prunedPerTurnMax };
   for (const key of reader.keys('hold_ends', range)) batch.remove('hold_ends', Buffer.from(key));

@@ -12,7 +12,7 @@ export type Hold = {
   /** Null: all commands of the plugin. */
   readonly command: string | null;
   detail: string;
-  /** When it began to hold jobs; 0: it holds none. */
+  /** Since when it has held jobs; 0: it holds none. */
   sinceUs: number;
   /** When it ends; absent: unknown. */
   readonly untilUs?: number;

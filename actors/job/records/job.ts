@@ -44,7 +44,7 @@ export type JobGroup = {
   readonly root: JobId | null;
   /** The number of jobs in the chain of events, including this one. */
   readonly depth: number;
-  /** Only for the command `handle`. */
+  /** The event that a job of the command `handle` receives, or that started a run; otherwise null. */
   readonly event: EventEnvelope | null;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
@@ -72,7 +72,7 @@ export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly reused?: number;
 };
 
-/** The jobs of an open run that did not succeed, by status. */
+/** How many jobs of a run did not succeed, by status. */
 export type Unsuccessful = { failed: number; timed_out: number; dead: number; cancelled: number };
 
 export const noneUnsuccessful = (): Unsuccessful => ({ failed: 0, timed_out: 0, dead: 0, cancelled: 0 });

@@ -21,7 +21,7 @@ const tellingFlag = 2;
 const spansFlag = 4;
 const stepFlag = 8;
 
-/** Replaces the status of a pruned attempt. The entry stays, so that other entries keep their positions. */
+/** Replaces the status of a pruned attempt. The entry stays, because the other entries must keep their positions. */
 export const prunedStatus = 0xff;
 
 /** Whether the job was cancelled before its first attempt. Such a log is listed only if cancelled jobs are asked for. */
@@ -137,11 +137,11 @@ export type JournalPosition = { readonly atUs: number; readonly place: number };
 
 /** A filter of logs, with names replaced by their numbers. */
 export type EntryFilter = {
-  /** -1: any. */
+  /** The code of the status; -1: any status. */
   readonly status: number;
-  /** By command number: whether the command is selected. Null: all are. */
+  /** By command number: 1 if the command is selected. Null: all commands are. */
   readonly commands: Uint8Array | null;
-  /** -1: any. */
+  /** The number of the submitter; -1: any submitter. */
   readonly submitter: number;
   readonly fromUs: number;
   readonly toUs: number;

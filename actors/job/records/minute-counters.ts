@@ -5,7 +5,7 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type TerminalStatus, terminalStatuses } from './job.ts';
 import { usKey } from './journal.ts';
 
-/** The window of the summary, and the lifetime of its records. */
+/** The window of the summary. Its records are kept for an hour longer. */
 export const summaryWindowUs = 24 * 3_600_000_000;
 const keptUs = summaryWindowUs + 3_600_000_000;
 const minuteUs = 60_000_000;

@@ -65,7 +65,7 @@ function readNames(reader: Reader): Record<NameKind, string[]> {
 /** Writes the names, on the ledger thread. A new name gets the next number in the commit that first needs it. */
 export class NameTableWriter {
   readonly #numbers: Record<NameKind, Map<string, number>> = { command: new Map(), submitter: new Map() };
-  /** Not written yet. */
+  /** New names that have not been written yet. */
   readonly #fresh: (readonly [NameKind, number, string])[] = [];
 
   constructor(reader: Reader) {

@@ -23,9 +23,9 @@ type StoredOpenRecord = [
   count: number,
   next: number,
   retrying: number,
-  /** First attempts that were sent alone in their frame. */
+  /** The indexes of jobs whose first attempt was sent alone in its frame. */
   sentAlone: number[],
-  /** First attempts that were dispatched, returned, and wait again. */
+  /** The indexes of jobs whose first attempt was dispatched and returned, and waits again. */
   returned: number[],
   /** When jobs of the block were last dispatched, in µs. */
   sentUs: number,
@@ -50,7 +50,7 @@ export class OpenBlock {
   unsettled: number;
   /** The decoded block, while its jobs are being dispatched or run. Not stored. */
   block: Block | null = null;
-  /** The part of `cachedBytesMax` that the decoded block takes up. Not stored. */
+  /** How much of `cachedBytesMax` (job-state.ts) the decoded block takes up. Not stored. */
   cachedBytes = 0;
   /** The backlog in which its undispatched jobs wait. Not stored. */
   waitsIn: { waiting: number } | null = null;
@@ -106,7 +106,7 @@ export class OpenBlock {
     else if (custody === 'waiting' || custody === 'suspect') this.#returned = [...this.#returned, index];
   }
 
-  /** Whether some of its jobs wait that were dispatched before. */
+  /** Whether some of its jobs were dispatched and returned, and wait again. */
   get hasReturned(): boolean {
     return this.#returned.length > 0;
   }
@@ -139,7 +139,7 @@ export class OpenBlock {
   }
 }
 
-/** The state of the attempt that runs or comes next, of an unsettled job. */
+/** The attempt of an unsettled job that runs or comes next. */
 export function attemptOf(reader: Reader, open: OpenBlock, index: number): RetryRecord {
   const bytes = open.retrying > 0 ? reader.get('retries', jobId(open.keyBytes, index)) : undefined;
   return bytes ? decodeRetry(bytes) : open.firstAttempt(index);

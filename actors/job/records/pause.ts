@@ -1,4 +1,5 @@
-// A pause keeps queued jobs of a plugin, of one of its commands, of a pipeline or of the whole service from starting until it ends.
+// A pause keeps its target from starting anything new until the pause ends. The target is a plugin, one of its commands, a pipeline, or the
+// whole service.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 export const pauseKinds = ['system', 'pipeline', 'plugin'] as const;

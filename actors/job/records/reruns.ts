@@ -54,14 +54,17 @@ export function runsNamedIn(payload: Uint8Array): JobId[] {
   return [...runs.values()];
 }
 
-/** The reruns `from: failed` of the runs from `first` up to `end`. */
+/** The reruns `from: failed` of the runs from `first` up to, not including, `end`. */
 export function* takersOver(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
   for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
     if (rerunKind(value) === 'failed') yield Buffer.from(key.subarray(jobIdBytes));
   }
 }
 
-/** The reruns `from: failed` of the runs from `first` up to `end`, and the jobs whose payloads name parts that these runs received. */
+/**
+ * The reruns `from: failed` of the runs from `first` up to, not including, `end`, and the jobs whose payloads name parts that the joins of
+ * these runs received.
+ */
 export function* dependents(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
   for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
     if (value.length > 0) yield Buffer.from(key.subarray(jobIdBytes));

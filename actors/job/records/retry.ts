@@ -1,5 +1,5 @@
-// The table of retries: a record for each job that has begun, or waits for, a further attempt. For any other job the open record of its
-// block has the state of its first attempt.
+// The table of retries: a record for each unsettled job whose first attempt has ended, or is `lost`. For any other job, the open record of
+// its block has the state of the first attempt.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
@@ -14,12 +14,12 @@ import { pack, unpack } from '../../../runtime/packing.ts';
  */
 export type Custody = 'waiting' | 'suspect' | 'sent' | 'sentAlone' | 'lost';
 
-/** Stored in `retries` from the end of the first attempt to the end of the job. */
+/** The attempt that a job is at. Stored in `retries` if it is not the first attempt, or if it is `lost`. */
 export type RetryRecord = {
   /** The number of the attempt that runs or comes next. */
   readonly attempt: number;
   readonly custody: Custody;
-  /** When the attempt is due or, once it was dispatched, when that happened. */
+  /** When the attempt is due or, if it was dispatched, when that happened. */
   readonly dueUs: number;
 };
 

@@ -21,12 +21,15 @@ export class BlockCache {
     this.#limits = limits;
   }
 
-  /** For callers with a record that is pruned together with the block, so that the block must exist. */
+  /**
+   * The block, from the cache or from the store. A cached block may have been pruned: the caller has seen a record that is pruned only
+   * together with it. Undefined: it was pruned.
+   */
   find(key: BlockKey): Block | undefined {
     return this.#blocks.get(keyText(key)) ?? this.read(key);
   }
 
-  /** The block, or undefined if it was pruned. */
+  /** The block as the store has it now. Undefined: it was pruned. */
   read(key: BlockKey): Block | undefined {
     const bytes = this.#reader.get('blocks', key);
     if (!bytes) return undefined;

@@ -10,7 +10,7 @@ import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './
 import { BlockJobs } from './job-view.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** Jobs checked per slice. */
+/** The number of jobs after which the work can be interrupted. */
 const jobsPerStep = 64;
 
 /** `ids`: newest first; a null among them only marks a place where the work may yield. */
@@ -32,7 +32,7 @@ export function* filterJobs(
     if (id === null || ++looked % jobsPerStep === 0) yield;
     if (id === null) continue;
     const ending = latestAttempt(reader, id);
-    // An attempt is pruned with its block.
+    // The job has an attempt, which is pruned only together with the block.
     const block = ending && blocks.find(blockOf(id));
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;

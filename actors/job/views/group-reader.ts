@@ -1,4 +1,4 @@
-// Looks up the groups of many jobs in the order of events, in which neighbours often share a group.
+// Looks up the groups of many jobs, one after another. Neighbours often share a group.
 import { blockOf, indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';

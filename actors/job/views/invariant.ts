@@ -1,7 +1,7 @@
 // The form of an invariant between the tables of the store.
 import type { Table } from '../../../runtime/store/store.ts';
 
-/** Checks one key of its table. Returns what is wrong, or null. A removed key is valid. */
+/** A check of one record of a table. `wrong` returns what is wrong with the record, or null. A record that was removed needs no check. */
 export type Invariant = {
   readonly name: string;
   readonly table: Table;

@@ -33,7 +33,7 @@ import { partInvariants } from './part-invariants.ts';
 import { readPause } from './pauses.ts';
 import { runInvariants } from './run-invariants.ts';
 
-/** A block key may run a little ahead of the clock. */
+/** The maximum time by which a block key runs ahead of the clock. */
 const aheadUs = 1_000_000;
 /** The maximum number of a tree's blocks that are checked. */
 const treeBlocksMax = 64;
@@ -44,7 +44,7 @@ type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt,
 
 /** Results are cached by the identity of the key object: pass a new object to read afresh. */
 export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
-  /** Consecutive checks often need the same block. */
+  /** The last decoded block, which consecutive checks often need again. */
   let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
   let known: { readonly key: Uint8Array; readonly attempts: readonly LatestAttempt[] } | null = null;
   return [

@@ -1,4 +1,4 @@
-// Looks up the trees and runs of many jobs in the order of events, in which neighbours often share a group.
+// Looks up the trees and runs of many jobs, one after another. Neighbours often share a group.
 import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobOrigin, Origins, RunEnding } from '../../hub/protocol.ts';
@@ -10,7 +10,7 @@ import { findJob } from './jobs.ts';
 
 /** The maximum number of runs whose callers are cached. */
 const runsMax = 1_000;
-/** A record costs one lookup, plus one for each of these bytes. */
+/** Reading a block counts as one lookup, plus one for each of these many bytes. */
 const bytesPerWork = 16_384;
 
 /** `root` null: each job is its own root. */

@@ -34,11 +34,11 @@ export type JobPage = {
 };
 
 /**
- * The maximum number of jobs counted one by one, if no counter or index has the total. With more matches the total is a lower bound.
+ * The maximum number of jobs that are counted one by one, if no counter or index has the total. If more match, the total is a lower bound.
  */
 export const countedMax = 10_000;
 
-/** The current state of a job. A view would read it later. */
+/** The row of a job, with its current state. A view reads some parts only when they are needed. */
 export function rowOf(id: JobId, view: JobView): JobRow {
   const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused } = view;
   return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused };

@@ -44,7 +44,7 @@ export type JobView = {
   readonly cancel: Cancel | null;
   /** The body of its last attempt. Null: another attempt follows. */
   readonly body: Body | null;
-  /** Whether reading the body takes longer. */
+  /** Whether the body is stored apart, partly deflated, or has a result in parts: it takes longer to read. */
   readonly isLarge: boolean;
   readonly lastError: string | null;
   /** Only for a run: how the jobs inside ended. Null: it is not a run, or they were not counted. Read on demand. */
@@ -67,7 +67,7 @@ export type JobInput = {
   readonly payloadBytes: number;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
-  /** Only for the command `handle`. */
+  /** The event that the job received (command `handle`), or that started the run; otherwise null. */
   readonly event: JobGroup['event'];
   /** Null: the job is no step of a pipeline. */
   readonly pipeline: string | null;
@@ -77,7 +77,7 @@ export type JobInput = {
   readonly index: number | null;
 };
 
-/** The open record of the block is read only if one of its jobs is unsettled. */
+/** Makes views of the jobs of a block. The open record of the block is read only when an unsettled job is viewed. */
 export class BlockJobs {
   readonly reader: Reader;
   readonly block: Block;
@@ -148,7 +148,7 @@ class StoredJob implements JobView {
   readonly #jobs: BlockJobs;
   readonly #index: number;
   readonly #last: NumberedAttempt | undefined;
-  /** Null: it is not running. */
+  /** Since when a host has had the job. Null: no host has it. */
   readonly #runningUs: number | null;
   readonly #openCancel: Cancel | null;
   readonly #takenOver: TakenOver | null;

@@ -64,7 +64,7 @@ type LocatedJob = { readonly block: Block; readonly job: JobView };
 function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | undefined {
   const ending = latestAttempt(reader, id);
   const key = blockOf(id);
-  // An attempt is pruned with its block.
+  // If the job has an attempt, the block is stored, too: they are pruned together.
   const block = ending ? blocks.find(key) : blocks.read(key);
   const index = indexOf(id);
   if (!block || index >= block.count) return undefined;
@@ -72,8 +72,8 @@ function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | 
 }
 
 /**
- * The job and all its descendants, parents before children, read on demand. Undefined: there is no such job. The walk may pause at each
- * null: if the job is not the root, most of the tree is skipped.
+ * The job and all its descendants, parents before children, read on demand. Undefined: there is no such job. Each null is a point at which
+ * the walk can pause: if the job is not a root, most of the tree is skipped.
  */
 export function findTree(
   reader: Reader,
@@ -100,7 +100,7 @@ function* walkTree(
   let from: Uint8Array = root ?? id;
   const to = Buffer.concat([from, afterBlocks]);
   for (;;) {
-    // Reads a few blocks at a time, so that no scan stays open between pages.
+    // Reads a few blocks at a time: no scan stays open while the caller pauses.
     const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
@@ -118,9 +118,9 @@ function* walkTree(
 
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
-/** Entries of a tree per scan. */
+/** The number of entries of a tree that one scan reads. */
 const entriesAtOnce = 16;
-/** Jobs whose attempts are read per scan. */
+/** The maximum number of jobs whose attempts one scan reads. */
 const attemptsAtOnce = 256;
 
 function* jobsOf(
@@ -168,7 +168,7 @@ class DescendantFilter {
     this.#top = keyText(top);
   }
 
-  /** Whether the job is the given one or descends from it. */
+  /** Whether the job is the top one, or descends from it. */
   has(job: JobId | null): boolean {
     const way: KeyText[] = [];
     let isInside = false;

@@ -1,5 +1,4 @@
-// The list of jobs, newest first (docs/contract.md#job-list). Indexes provide the pages and counters the totals, so that no list reads
-// all jobs.
+// The list of jobs, newest first (docs/contract.md#job-list). Indexes provide the pages and counters the totals: no list reads all jobs.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
@@ -41,10 +40,10 @@ export function* listJobs(
 
 /** Greater than every id. */
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
-/** Records per scan. */
+/** The number of records that one scan reads; `openPageSize`: of open records. */
 const pageSize = 64;
 const openPageSize = 256;
-/** Jobs whose attempts are read per scan. */
+/** The maximum number of jobs whose attempts one scan reads. */
 const attemptsAtOnce = 256;
 
 function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {
@@ -119,14 +118,14 @@ class PageBuilder {
         if (block) this.#take(key, block, 0, block.count);
         if (this.#full) return;
         to = key;
-        // Pauses here, because a block may have a thousand jobs that do not match.
+        // The walk can pause here, because a block may have a thousand jobs that do not match.
         yield;
       }
       if (keys.length === 0) return;
     }
   }
 
-  /** Jobs that succeeded: attempts in descending order, so that waiting jobs cost nothing. */
+  /** Jobs that succeeded: the attempts in descending order, where waiting jobs cost nothing. */
   *succeeded(): Sliced<void> {
     for (let to = attemptKey(this.#before, 0); ; ) {
       let seen = 0;
@@ -134,7 +133,7 @@ class PageBuilder {
         to = Buffer.from(key);
         seen++;
         const page = new AttemptPage(this.#reader, to, value);
-        // An attempt is pruned with its block.
+        // The block is stored: it is pruned together with its attempts.
         const block = page.attempt(page.first)!.final ? this.#blocks.find(page.block) : undefined;
         if (block) this.#take(page.block, block, page.first, page.first + page.count);
         if (this.#full) return;
@@ -144,7 +143,7 @@ class PageBuilder {
     }
   }
 
-  /** Jobs that ended otherwise, from an index of their own. */
+  /** Jobs that ended without success, from an index of their own. */
   *unsuccessful(): Sliced<void> {
     for (const id of unsuccessfulIds(this.#reader, this.#names, this.#filter, this.#before)) {
       const block = id && this.#blocks.find(blockOf(id));
@@ -162,7 +161,7 @@ class PageBuilder {
       for (const { key, value } of this.#reader.scan('open', { to, reverse: true, limit: openPageSize })) {
         to = Buffer.from(key);
         seen++;
-        // There may be very many queued jobs before the running ones.
+        // There may be very many blocks of queued jobs before the running ones.
         if (status === 'running' && isUntouched(value)) continue;
         const open = readable(() => OpenBlock.decode(keyText(key), value));
         if (!open) continue;
@@ -204,7 +203,7 @@ class PageBuilder {
     }
   }
 
-  /** How many of the block's first jobs have ids below the end of the page. */
+  /** The number of jobs of the block whose ids are smaller than `#before`: they are its first ones. */
   #endIn(key: Uint8Array, count: number): number {
     const order = Buffer.compare(key, this.#before.subarray(0, blockKeyBytes));
     if (order !== 0) return order < 0 ? count : 0;
@@ -212,7 +211,7 @@ class PageBuilder {
   }
 }
 
-/** Stands for an unusable record: nothing is done with it. */
+/** Stands for an unusable record, whose job is shown as queued. */
 const unusable: RetryRecord = { attempt: 1, custody: 'waiting', dueUs: 0 };
 
 /** Whether an unsettled job of the block is queued or running. */
@@ -226,7 +225,7 @@ function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: numb
   return index => (isInFlight(retries.get(index) ?? open.firstAttempt(index)) ? 'running' : 'queued');
 }
 
-/** The smallest key greater than all keys with this prefix. */
+/** The smallest key greater than this one. */
 function keyAfter(key: Uint8Array): Buffer {
   return Buffer.concat([key, Buffer.of(0)]);
 }

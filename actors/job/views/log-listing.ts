@@ -23,7 +23,7 @@ import {
 } from '../records/journal.ts';
 import type { NameTable } from '../records/name-table.ts';
 
-/** Null: any. Times are times of completion in µs, both inclusive. */
+/** A filter for logs. A field that is null accepts every log. Times are those of completion, in µs, both inclusive. */
 export type LogFilter = {
   readonly plugin: string | null;
   readonly command: string | null;
@@ -54,7 +54,7 @@ export type LogView = JournalPosition & {
 const cancelledCode = statuses.indexOf('cancelled');
 const endOfTime = Number.MAX_SAFE_INTEGER - 1;
 
-/** Null: nothing can match. */
+/** The filter with names replaced by their numbers. Null: no log can match. */
 export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | null {
   const { plugin, command, status, submittedBy } = filter;
   const fromUs = Math.max(0, filter.fromUs ?? 0);
@@ -72,7 +72,7 @@ export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | 
   return commands.includes(1) ? { status: code, commands, submitter, fromUs, toUs } : null;
 }
 
-/** Entries checked per slice, and commits read per scan. */
+/** The number of entries after which the search can be interrupted, and the maximum number of commits that one scan reads. */
 const entriesPerSlice = 16_384;
 const commitsPerScan = 256;
 

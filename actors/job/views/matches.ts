@@ -23,7 +23,7 @@ const attemptsPerStep = 256;
 export type WordChecks = {
   readonly error?: (attempt: StoredAttempt) => boolean;
   readonly query?: (attempt: StoredAttempt) => boolean;
-  /** Attempts that ended later were not searched. */
+  /** Attempts that ended later do not count, because they were not searched. Null: nothing was searched. */
   readonly searchedUs: number | null;
 };
 export const noWords: WordChecks = { searchedUs: null };
@@ -38,11 +38,11 @@ export type MatchOptions = {
   readonly words?: WordChecks;
   /** Only jobs with larger ids match. */
   readonly after?: JobId | null;
-  /** The spans to search. Absent: they are chosen by the tables. */
+  /** The spans to search. Absent: `spansOf` (oldest-first.ts) chooses them. */
   readonly spans?: Iterable<JobSpan | null>;
 };
 
-/** Each null is a point at which the walk can pause. */
+/** The matching jobs. Each null is a point at which the walk can pause. */
 export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   const { reader, names, selection, moment, after = null } = options;
   const blocks = new BlockCache(reader, twoBlocks);
@@ -81,7 +81,7 @@ export function* nextMatches(
   return { ids, isEnd: true };
 }
 
-/** The most ids that a count shows. */
+/** The maximum number of ids that a count shows. */
 export const sampleMax = 10;
 
 export type MatchCount = {
@@ -119,9 +119,9 @@ type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[
 type Filters = {
   /** Whether the jobs of a group are wanted: the answer is the same for all of them. */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
-  /** Null: every job matches. */
+  /** Whether a job is inside the selected trees and runs. Null: every job is. */
   readonly isInside: ((id: JobId, group: JobGroup) => boolean) | null;
-  /** Null: every job matches, and no attempt is read. */
+  /** Whether a job matches in status, times and words. Null: every job does, and no attempt is read. */
   readonly fits: Fits | null;
 };
 

@@ -13,14 +13,14 @@ import { rangesOf } from '../records/tree.ts';
 /** Jobs of a block. `indexes` are in ascending order; null: all jobs. */
 export type JobSpan = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
 
-/** The keys that one scan reads of each range. */
+/** The maximum number of keys that one scan reads. */
 const keysPerStep = 256;
 const blocksPerStep = 64;
 /** Larger than the key of any block. */
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
-/** `after`: jobs up to this one may be omitted. Each null is a point at which the walk can pause. */
+/** The spans for a selection. `after`: jobs up to this one may be omitted. Each null is a point at which the walk can pause. */
 export function* spansOf(
   reader: Reader,
   names: NameTable,
@@ -140,7 +140,7 @@ function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Arr
   }
 }
 
-/** All spans of the job's tree. */
+/** The spans of the whole tree that the job belongs to. */
 function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<JobSpan | null> {
   const block = findBlock(reader, id);
   if (!block) return;

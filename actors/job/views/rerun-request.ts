@@ -19,7 +19,7 @@ export function rerunRequest(
   };
 }
 
-/** The event that a delivery or an emitted event gave the run; null: the run was called, and its event is the call. */
+/** The event of a delivery, or an emitted one, that started the run. Null: the run was called, and its event is the call. */
 export function deliveredEvent({ event }: RerunRequest): EntryEvent | null {
   return event && (event.type !== callEvent.type || event.source !== callEvent.source) ? event : null;
 }

@@ -1,4 +1,4 @@
-// The jobs that runs of a tree reused from other trees, as they appear in that tree.
+// The jobs that the runs of a tree reused from other trees, as they appear in the tree of these runs.
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { reusedOf } from '../../pipeline/records/reuse.ts';
@@ -14,8 +14,8 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * Parents come before children: a run of the tree comes before the jobs that it reused, and is added to `shown`. `isBelow`: whether the
- * wanted part of the tree contains the children of this job. Each null is a point at which the walk can pause.
+ * The jobs that the runs of this tree reused. Before the jobs that a run reused comes the run itself, which is added to `shown`. `isBelow`:
+ * whether the wanted part of the tree contains the children of this job. Each null is a point at which the walk can pause.
  */
 export function* reusedJobs(
   reader: Reader,
@@ -49,7 +49,7 @@ export function* reusedJobs(
   }
 }
 
-/** Neighbours that share a group. */
+/** Divides ranges of jobs into neighbours that share a group. */
 function* groupsIn(block: Block, ranges: readonly number[]) {
   for (let pair = 0; pair < ranges.length; pair += 2) {
     for (let first = ranges[pair]!; first < ranges[pair + 1]!; ) {
@@ -61,7 +61,7 @@ function* groupsIn(block: Block, ranges: readonly number[]) {
   }
 }
 
-/** The run, if it belongs to this tree and is not shown yet, after its parents. */
+/** The run with this id, after its parents, if it belongs to the tree and is not shown yet. */
 function* unshown(reader: Reader, blocks: BlockCache, root: JobId, id: JobId, shown: Set<string>): Iterable<JobView> {
   const name = formatId(id);
   const group = groupIn(blocks, id);
@@ -77,7 +77,7 @@ function groupIn(blocks: BlockCache, id: JobId): JobGroup | undefined {
   return block && groupOf(block, indexOf(id)).group;
 }
 
-/** Finds the rerun in this tree of a run in another tree. */
+/** Finds, for a run of another tree, its rerun in this tree. */
 export class Successors {
   readonly root: JobId;
   readonly #reader: Reader;
@@ -140,5 +140,5 @@ export class Successors {
 }
 
 const knownMax = 10_000;
-/** The most reruns, and reruns of reruns, that are examined to find the one in this tree. */
+/** The maximum number of reruns, and reruns of reruns, that are examined to find the one in this tree. */
 const lookedAtMax = 1000;

@@ -12,7 +12,9 @@ import { openOf } from './job-view.ts';
 import { descendantsOf } from './jobs.ts';
 import { reuseInvariants } from './reuse-invariants.ts';
 
-/** The maximum number of a tree's run records and jobs that are compared. A larger tree is not checked. */
+/**
+ * If the table has more records of runs than this, the runs are not counted. If a tree has more jobs than `treeJobsMax`, it is not checked.
+ */
 const recordsMax = 4096;
 const treeJobsMax = 1024;
 

@@ -1,7 +1,7 @@
 // The selfcheck compares the tables of the running store with each other, in slices, while work continues (docs/contract.md#selfcheck).
 //
-// Commits continue between two slices, so a record that looks wrong is at first only a suspect. A failure is reported if the record is
-// still wrong when it is checked again later, within one slice.
+// Commits continue between two slices, so a record may look wrong although it is not. It is checked again later, within one slice, and
+// reported if it still looks wrong.
 
 import { formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
@@ -20,7 +20,7 @@ import { invariantsOf } from './invariants.ts';
 
 /** The maximum number of records checked per table, the newest ones. A block counts as the number of its jobs. */
 export const lookedMax = 100_000;
-/** The maximum number of suspects per invariant that are checked again and reported. */
+/** The maximum number of records per invariant that are checked again and reported. */
 export const suspectsMax = 20;
 const pageSize = 32;
 const againMs = 100;
@@ -112,13 +112,13 @@ function* recordsOf(reader: Reader, table: Table, before?: Uint8Array): Iterable
   }
 }
 
-/** The current end of a table. Null: it is empty. */
+/** A key behind all present ones of a table. Null: the table is empty. */
 function endOf(reader: Reader, table: Table): Uint8Array | null {
   for (const { key } of recordsOf(reader, table)) return Buffer.concat([key, Buffer.of(0)]);
   return null;
 }
 
-/** A record that cannot be decoded is a failure, too. */
+/** What is wrong with a record. Null: nothing. A record that cannot be decoded is a failure, too. */
 function faultOf({ name, table, wrong }: Invariant, key: Uint8Array, value: Uint8Array): InvariantFailure | null {
   try {
     const detail = wrong(key, value);
@@ -170,7 +170,7 @@ async function countersOf(
   return [];
 }
 
-/** Null: something was pruned in the meantime. */
+/** Compares all counters once. Null: something was pruned in the meantime. */
 function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<InvariantFailure[] | null> {
   const kept = readCounts(reader);
   const pruned = readPruneMark(reader).number;

@@ -1,4 +1,4 @@
-// The list of a tree's jobs, newest first, from the table of trees, so that other jobs cost nothing.
+// The list of a tree's jobs, newest first. It is read from the table of trees, where jobs of other trees cost nothing.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -13,9 +13,9 @@ import { BlockJobs, type TakenOver } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 import { Successors } from './reused-jobs.ts';
 
-/** Entries of the tree per slice. */
+/** The number of entries of a tree that one scan reads. */
 const entriesPerStep = 16;
-/** Jobs whose attempts are read per slice. */
+/** The maximum number of jobs whose attempts are read between two interruptions. */
 const attemptsPerStep = 256;
 
 /** Neighbouring jobs of a block, from index `from` up to, not including, `to`. */
@@ -28,7 +28,10 @@ type JobRange = {
   readonly takenOver: TakenOver | null;
 };
 
-/** `has`: whether the latest attempt of a job matches. Default: every job matches. */
+/**
+ * One page of the jobs that match, and the total. `before`: the last job of the previous page. `has`: whether the latest attempt of a job
+ * matches; default: every job matches.
+ */
 export function* listWithin(
   reader: Reader,
   filter: JobFilter,
@@ -37,7 +40,7 @@ export function* listWithin(
   has?: (attempt: StoredAttempt) => boolean,
 ): Sliced<JobPage> {
   const { plugin, command, status, within } = filter;
-  // If all jobs of a range match, only those on the page are read.
+  // Whether each job must be checked. Otherwise all jobs of a range match, and only those on the page are read.
   const isSifted = status !== null || has !== undefined;
   const rows: JobRow[] = [];
   let total = 0;
@@ -71,14 +74,17 @@ export function* listWithin(
   return { rows: rows.slice(0, limit), total, more: rows.length > limit, atLeast: false };
 }
 
-/** The end of the jobs in a range with ids below `before`. */
+/** The index after the last job of the range whose id is below `before`; `from` if there is none. */
 function endBelow(key: BlockKey, from: number, to: number, before: JobId): number {
   const order = Buffer.compare(key, Buffer.from(before.buffer, before.byteOffset, blockKeyBytes));
   if (order !== 0) return order < 0 ? to : from;
   return Math.max(from, Math.min(to, indexOf(before)));
 }
 
-/** Ranges, newest first. The walk may pause at each null. */
+/**
+ * The ranges of jobs that match `within`: those of the tree, newest first, then the reused ones. Each null is a point at which the walk can
+ * pause.
+ */
 function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterable<JobRange | null> {
   const blocks = new BlockCache(reader);
   const { id } = within[0]!;
@@ -90,7 +96,7 @@ function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterab
   const { root } = groupOf(block, indexOf(id)).group;
   const top = root ?? id;
   yield* spansOfTable(reader, blocks, 'tree', top, group => isInside(group) && { takenOver: null });
-  // The root is in no run and has no cause, so that only `root` can select it.
+  // The root is in no run and has no parent, so only a filter `root` selects it.
   const isRootWanted = root === null && within.every(each => each.of === 'root' && keyText(each.id) === keyText(id));
   if (isRootWanted) yield { key, block, from: indexOf(id), to: indexOf(id) + 1, takenOver: null };
   const successors = Successors.in(reader, blocks, top);
@@ -101,7 +107,7 @@ function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterab
   });
 }
 
-/** False: the jobs of the group are not wanted. */
+/** Decides about the jobs of a group. False: they are not wanted. */
 type Wanted = (group: JobGroup) => false | Pick<JobRange, 'takenOver'>;
 
 function* spansOfTable(
@@ -143,7 +149,7 @@ function* spansOf(key: BlockKey, block: Block, ranges: readonly number[], wanted
 /** Greater than every block key. */
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
-/** Whether a job of the tree belongs to all scopes, decided without a walk through the tree. */
+/** Returns a check of whether a job matches all these filters. It needs no walk through the tree. */
 export function membersOf(
   blocks: BlockCache,
   within: readonly JobScopeFilter[],
@@ -157,7 +163,7 @@ export function membersOf(
   return (id, group) => each.every(isMember => isMember(id, group));
 }
 
-/** Whether a job of the tree belongs to the scope. */
+/** Returns a check of whether the jobs of a group match the filter. */
 function memberOf(blocks: BlockCache, { of, id }: JobScopeFilter): (group: JobGroup) => boolean {
   const wanted = keyText(id);
   if (of === 'root') return ({ root }) => root !== null && keyText(root) === wanted;

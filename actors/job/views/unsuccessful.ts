@@ -6,7 +6,7 @@ import { unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import type { JobFilter } from './job-page.ts';
 
-/** Keys per scan of each range. */
+/** The maximum number of keys that one scan reads. */
 const keysPerStep = 256;
 
 /** The newest keys below `to` that have one of the prefixes, without the prefix. */
@@ -25,7 +25,10 @@ export function newestKeys(
   return found.sort((a, b) => Buffer.compare(b, a)).slice(0, limit);
 }
 
-/** The jobs below `before` with the plugin, command and status of the filter. The walk may pause at each null. */
+/**
+ * The jobs below `before`, newest first, that have ended with the plugin, command and status of the filter and did not succeed. If jobs
+ * that will be retried are wanted, all these are included, too. Each null is a point at which the walk can pause.
+ */
 export function* unsuccessfulIds(
   reader: Reader,
   names: NameTable,

@@ -1,4 +1,4 @@
-// The records of events that will start runs in a later turn: their origin, and how many have been taken.
+// The records of events that will start runs in a later turn: their origin, and how many of them have been taken.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { TerminalStatus } from '../../job/records/job.ts';
@@ -19,7 +19,7 @@ export type Origin = {
     readonly node: number;
     readonly path: readonly number[];
   } | null;
-  /** Set: a hook waits for the end of the job itself, instead of its events. */
+  /** Set if hooks of the job's end wait, instead of its events. */
   readonly hook?: { readonly command: string; readonly status: TerminalStatus };
 };
 
@@ -38,7 +38,7 @@ export function rootOf({ root, job }: Origin): JobId {
   return root ?? job;
 }
 
-/** job id (16), then 0: events that start runs; 1: tokens of a run (earlier versions); 2: hooks. */
+/** The key: job id (16), then 0: events that start runs; 1: tokens of a run (earlier versions); 2: hooks. */
 export function originKey({ job, place, hook }: Origin): Uint8Array {
   return Buffer.concat([job, Buffer.of(place !== null ? 1 : hook ? 2 : 0)]);
 }
@@ -47,7 +47,7 @@ export function startKey(job: JobId): Uint8Array {
   return Buffer.concat([job, Buffer.of(0)]);
 }
 
-/** The origin's key, then 0. */
+/** The key of the cursor: the key of the origin, then 0. */
 export function cursorKey(origin: Uint8Array): Uint8Array {
   return Buffer.concat([origin, Buffer.of(0)]);
 }

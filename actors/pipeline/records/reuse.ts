@@ -26,7 +26,7 @@ export function splitPath(path: readonly number[]): readonly [before: readonly n
   return [path.slice(0, -1), path.at(-1) ?? 0];
 }
 
-/** The common part of the addresses of a fork's jobs. `path`: without the last ordinal. `run`: the address of their run. */
+/** The common part of the addresses of all jobs of a fork. `path`: without the last ordinal. `run`: the address of their run. */
 export function forkAddress(run: Uint8Array, { node, path, within = [] }: Place): Uint8Array {
   const text = JSON.stringify([node, within, path]);
   return createHash('sha256').update(run).update(text).digest().subarray(0, addressBytes);
@@ -93,7 +93,7 @@ export function removeNeed(batch: Batch, neededRoot: JobId, root: JobId): void {
   batch.remove('reuse_needs', Buffer.concat([neededRoot, root]));
 }
 
-/** Whether an open run needs one of the trees with roots from `from` up to `to`. */
+/** Whether an open run needs one of the trees with roots from `from` up to, not including, `to`. */
 export function isNeeded(reader: Reader, from: JobId, to: JobId): boolean {
   for (const _ of reader.keys('reuse_needs', { from, to, limit: 1 })) return true;
   return false;
@@ -103,7 +103,7 @@ export function isTreeNeeded(reader: Reader, root: JobId): boolean {
   return isNeeded(reader, root, Buffer.concat([root, afterIds]));
 }
 
-/** root (16), block (12) of reused jobs. */
+/** The key: root (16), block of the reused jobs (12). */
 export function reusedKey(root: JobId, block: BlockKey): Uint8Array {
   return Buffer.concat([root, block]);
 }
@@ -113,7 +113,7 @@ export function reusedOf(root: JobId): { readonly from: Uint8Array; readonly to:
   return { from: root, to: Buffer.concat([root, afterBlocks]) };
 }
 
-/** A job that the run made or reused is pruned before the run. */
+/** Records that a job which the run made or reused is pruned before the run. */
 export function writeLostJob(batch: Batch, run: JobId, job: JobId): void {
   batch.put('lost_jobs', run, job);
 }
@@ -124,7 +124,7 @@ export function readLostJob(reader: Reader, run: JobId): JobId | null {
   return reader.get('lost_jobs', run) ?? null;
 }
 
-/** The event, by its place among the job's events, was dropped in its run because of its `dedupe_key`. */
+/** Records that an event was dropped in its run because of its `dedupe_key`. `place`: its position among the job's events. */
 export function writeDropped(batch: Batch, job: JobId, place: number): void {
   batch.put('dropped_events', droppedKey(job, place), nothing);
 }

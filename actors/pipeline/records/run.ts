@@ -7,7 +7,7 @@ import { ArrivalLog } from './arrivals.ts';
 
 /** A value that a token added to the context, with its place there and the token's path. */
 export type MergedValue = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
-/** Added values by the text of their keys; of several tokens, the value of the first. */
+/** By the text of the keys: a value that was added there. If several tokens added one, it is that of the first token. */
 export type MergedValues = Map<string, MergedValue>;
 
 /** Where a run was called: the step, and the baggage with which its token continues when the run ends. */
@@ -63,7 +63,10 @@ export type StoredFan = {
 export type StoredReuse = {
   /** The original run. */
   readonly of: JobId;
-  /** The rerun that a caller started. The index of the original run's jobs is stored under its id (records/reuse.ts). */
+  /**
+   * The rerun that was asked for, which is this run or has called it. The index of the original run's jobs is stored under its id
+   * (records/reuse.ts).
+   */
   readonly root: JobId;
   /** The address of this run below that root. */
   readonly address: Uint8Array;
@@ -80,13 +83,13 @@ export type StoredRun = {
   readonly root: JobId | null;
   readonly hooked: boolean;
   readonly outer: CallSite | null;
-  /** Set: nothing new starts, and the run ends when its jobs have settled. */
+  /** Why the run fails; null: it does not. If it is set, nothing new starts, and the run ends when its jobs have settled. */
   failure: string | null;
-  /** Unsettled jobs. */
+  /** The number of unsettled jobs. */
   jobs: number;
   scopesMade: number;
   fansMade: number;
-  /** Settled jobs inside it, including those of called runs that have ended. */
+  /** The number of settled jobs inside it, including those of called runs that have ended. */
   settled: number;
   readonly unsuccessful: Unsuccessful;
   readonly reuse: StoredReuse | null;
@@ -149,13 +152,13 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     packScope(top),
     // Absent in records of format 9.
     run.settled,
-    // Absent if all succeeded.
+    // Absent, or null, if all succeeded.
     failed + timed_out + dead + cancelled > 0
       ? ([failed, timed_out, dead, cancelled] as const)
       : reuse
         ? null
         : undefined,
-    // Absent if nothing is reused.
+    // Absent if the run can reuse nothing.
     reuse ? ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const) : undefined,
   ] as const;
 }
@@ -184,12 +187,12 @@ export function decodeRun(bytes: Uint8Array) {
   return { hash, run, fans, top: unpackScope(top) };
 }
 
-/** run id (16), number of the inner scope (4). */
+/** The key: run id (16), number of the inner scope (4). */
 export function scopeKey(run: JobId, scope: number): Uint8Array {
   return numbered(run, scope);
 }
 
-/** run id (16), number of the fan-out (4). */
+/** The key: run id (16), number of the fan-out (4). */
 export function listKey(run: JobId, fan: number): Uint8Array {
   return numbered(run, fan);
 }
@@ -201,7 +204,7 @@ function numbered(run: JobId, number: number): Buffer {
   return key;
 }
 
-/** run id (16), scope (4), segment of the scope (4), sequence (4). */
+/** The key: run id (16), scope (4), segment of the scope (4), sequence (4). */
 export function arrivalKey(run: JobId, scope: number, position: number, sequence: number): Uint8Array {
   const key = Buffer.allocUnsafe(28);
   key.set(run);

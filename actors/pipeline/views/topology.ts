@@ -1,4 +1,4 @@
-// Which commands emit which signals and which are started by them, from the configuration (docs/contract.md#topology).
+// Which commands emit which signals, and which commands these signals start, according to the configuration (docs/contract.md#topology).
 import type { Config } from '../../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 import { pipelinePlugin } from '../../job/records/job.ts';

@@ -6,8 +6,9 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
 /**
- * A call, also a refused one; a delivery to a principal for the jobs of a frame; or a count of calls without the admin token. Trails
- * of earlier versions have a record for each delivered secret of each job, with `job:<id>` as the actor.
+ * One record stands for a call, which may have been refused; for a delivery to a principal for the jobs of a frame; or for a number of
+ * calls without the admin token. Trails of earlier versions have a record for each delivered secret of each job, with `job:<id>` as the
+ * actor.
  */
 export type AuditRecord = {
   /** µs since the epoch. */
@@ -29,7 +30,7 @@ export type AuditRecord = {
   readonly secrets?: readonly string[];
 };
 
-/** `at` and absent names are added when the record is written. */
+/** A record before it is written. The time, and null for absent names, are added then. */
 export type NewAuditRecord = Pick<AuditRecord, 'actor' | 'op' | 'outcome' | 'code'> & Partial<AuditRecord>;
 
 /** A stored record and its code. */
@@ -37,7 +38,7 @@ export type AuditEntry = AuditEnd & { readonly json: Uint8Array };
 
 export const codeBytes = 32;
 const pageSize = 256;
-/** The size of a segment, in bytes of JSON. */
+/** The maximum size of an `AuditSegment`, in bytes of JSON. */
 const segmentBytesMax = 1 << 20;
 
 /** The end of an empty trail. */
@@ -100,7 +101,9 @@ export function oldestAuditUs(reader: Reader): number | null {
   return null;
 }
 
-/** A segment ends before the first record at or after `beforeUs`, and at the latest with the record `through`. */
+/**
+ * The limits of an `AuditSegment`: it ends before the first record from `beforeUs` or later, and at the latest with the record `through`.
+ */
 export type SegmentLimits = { readonly beforeUs: number; readonly through: number };
 
 /** Adjacent records that verify. `end`: the last of them. `broken`: why the record after them does not verify. */

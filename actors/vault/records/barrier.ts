@@ -2,8 +2,8 @@
 //
 //   salt (16) | nonce (12) | tag (16) | ciphertext
 //
-// Each seal has its own key, derived from the data key and the salt, so that no pair of key and nonce is used twice, however
-// often a record is sealed again.
+// Each sealed record has its own key, derived from the data key and the salt: no pair of key and nonce is used twice, however often a
+// record is sealed again.
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 
 /** Returns that many random bytes. */

@@ -3,7 +3,7 @@ import { blockKeyBytes, formatId, jobIdBytes } from '../../../runtime/ids.ts';
 
 const separator = '..';
 
-/** `ids`: 16 bytes each. Adjacent ids become one range. */
+/** The entries for these jobs. `ids` has 16 bytes per job; adjacent ids become one entry. */
 export function rangesOf(ids: Uint8Array): string[] {
   const bytes = Buffer.from(ids.buffer, ids.byteOffset, ids.byteLength);
   const ranges: string[] = [];

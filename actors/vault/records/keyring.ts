@@ -1,5 +1,5 @@
-// The keyring: one record, sealed under the unlock key, with the vault's keys, and the facts against which its other records are checked:
-// versions and the ends of the audit trail.
+// The keyring: one record, sealed under the unlock key. It has the vault's keys, and the facts against which the other records are checked:
+// versions, and the ends of the audit trail.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Random, seal, unseal } from './barrier.ts';
@@ -17,7 +17,7 @@ export type Keyring = {
   readonly auditKeys: readonly AuditKey[];
   /** SHA-256 of the admin token. The token itself is not stored. */
   readonly adminDigest: Uint8Array;
-  /** Counts the writes: the newest version of any record. */
+  /** The newest version of any record, which grows with each write. */
   readonly version: number;
   /** The version of the table of contents. */
   readonly contents: number;

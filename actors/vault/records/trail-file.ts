@@ -113,7 +113,7 @@ function bytesOf(value: unknown): Buffer | null {
   return bytes?.length === codeBytes ? bytes : null;
 }
 
-/** A file that the service exports to: `audit-<first>-<mark>.partial`, renamed to `audit-<first>-<last>.ndjson` when it is complete. */
+/** A file to which the service exports: `audit-<first>-<mark>.partial`, renamed to `audit-<first>-<last>.ndjson` when it is complete. */
 export type ExportTarget = { readonly directory: string; readonly first: number; readonly mark: string };
 
 function partialOf({ directory, first, mark }: ExportTarget): string {
