@@ -4,9 +4,9 @@ import type { GroupOrigins } from './origins.ts';
 import { type Observations, type ObservationType, observationTypes } from './protocol.ts';
 
 export type Filter = {
-  /** Null: every type. */
+  /** The types of the selected observations. Null: every type. */
   readonly types: ReadonlySet<ObservationType> | null;
-  /** Null: every job. */
+  /** The job that selected observations are about. Null: every job. */
   readonly jobId: JobId | null;
   /** The id of a root: observations about it and about its descendants are selected. Null: every tree. */
   readonly root: string | null;
@@ -15,7 +15,7 @@ export type Filter = {
 };
 export const everything: Filter = { types: null, jobId: null, root: null, run: null };
 
-/** The types that the pattern matches, which is a type, or a prefix followed by a star. The list is empty if no type matches. */
+/** The types that match the pattern. A pattern is a type, or a prefix followed by a star. The list is empty if no type matches. */
 export function typesOf(pattern: string): readonly ObservationType[] {
   if (!pattern.endsWith('*')) return observationTypes.filter(type => type === pattern);
   return observationTypes.filter(type => type.startsWith(pattern.slice(0, -1)));

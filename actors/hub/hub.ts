@@ -1,4 +1,4 @@
-// The hub receives observations after their commit. Each subscriber reads them at its own pace.
+// The hub receives observations after the commit of what they report. Each subscriber reads them at its own pace.
 import { formatId, jobIdBytes } from '../../runtime/ids.ts';
 import { type Filter, isInTree, nextOfJob, wantsAll, wantsType } from './filter.ts';
 import { GroupOrigins, noOrigins, readingWorkMax } from './origins.ts';
@@ -32,7 +32,7 @@ export class Hub {
   readonly #origins: Origins;
   readonly #listeners = new Set<() => void>();
 
-  /** Ids increase across restarts if the first is derived from the time (`firstIdAt`). */
+  /** `firstId`: the id of the first observation. `firstIdAt` gives one that is above all ids of earlier starts. */
   constructor(firstId = 1, origins: Origins = noOrigins) {
     this.#ring = new Ring(firstId);
     this.#origins = origins;

@@ -17,7 +17,7 @@ const ends = new Set<ObservationType>([
   'pipeline.cancelled',
 ]);
 
-/** For a hub without a ledger. */
+/** Finds no origins: for a hub without a ledger. */
 export const noOrigins: Origins = { find: () => null, ended: () => null, refresh: () => {}, work: 0 };
 
 /** The origins of the jobs of one group, kept as long as the ring holds the group. */

@@ -2,14 +2,14 @@
 import type { GroupOrigins } from './origins.ts';
 import type { Observations } from './protocol.ts';
 
-/** The number of newest observations that can be read. A group of older ones is dropped. */
+/** The number of newest observations that can be read. Older groups are dropped. */
 export const ringSize = 4096;
 /**
  * The approximate maximum size of the ring. Beyond it, the oldest groups are dropped. A full ring of the longest error messages would take
  * twice as much.
  */
 export const ringBytesMax = 8 * 2 ** 20;
-/** The approximate size of a group without ids and messages. */
+/** The approximate size of a group, not counting ids and messages. */
 const groupBytes = 256;
 
 export type RingEntry = {
@@ -24,7 +24,7 @@ export type RingEntry = {
 export class Ring {
   readonly #held: RingEntry[] = [];
   #bytes = 0;
-  /** The numbers of the first observation of this start, and of the next one. */
+  /** The numbers of the first observation since the start of the service, and of the next one. */
   readonly first: number;
   next: number;
 
@@ -33,7 +33,7 @@ export class Ring {
     this.next = first;
   }
 
-  /** The oldest number in the ring. */
+  /** The number of the oldest observation in the ring; if there is none, `next`. */
   get oldest(): number {
     return Math.max(this.#held[0]?.first ?? this.next, this.next - ringSize);
   }

@@ -5,14 +5,14 @@ import { postingKey } from './records/search-layout.ts';
 
 export class Postings {
   readonly #index: Reader<IndexTable>;
-  /** Recognizes keys that the chunk that is being filled does not have yet. */
+  /** Recognizes keys that are new in the chunk that is being filled. */
   #known: KnownKeys;
   /** Word -> the log or logs that contain it, numbered within the chunk. Most words are in one log. */
   #gathered = new Map<string, number | number[]>();
   /** The number of pairs of a word and a log that were collected and not yet written. */
   count = 0;
 
-  /** `isNew`: the chunk that is being filled has no logs yet. */
+  /** `isNew`: whether the chunk that is being filled has no logs yet. */
   constructor(index: Reader<IndexTable>, isNew: boolean) {
     this.#index = index;
     this.#known = new KnownKeys(isNew);
@@ -48,7 +48,7 @@ export class Postings {
   }
 }
 
-/** A Bloom filter that recognizes new keys without a read, which would take as long as a write. */
+/** A Bloom filter that recognizes new keys without reading the index, which would take as long as writing. */
 class KnownKeys {
   readonly #bits = new Uint32Array(2 ** 16);
 

@@ -115,7 +115,7 @@ export class Actions {
     this.#end(turn, { ...action, progress: gone === 0 ? progress : { ...progress, skipped } }, null);
   }
 
-  /** Ends the action. The jobs that it has acted on stay as they are. */
+  /** Cancels the action. The jobs on which it has acted stay as they are. */
   cancel(turn: Turn, id: JobId, cancel: Cancel): void {
     const action = this.#open.get(keyText(id));
     if (!action) return;

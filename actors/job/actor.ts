@@ -77,7 +77,7 @@ export type InnerMessage =
 export type JobActorOptions = JobStateOptions &
   Omit<DispatcherPorts, 'deliver'> & {
     readonly pipeline: PipelineCalls;
-    /** Absent: no job waits for the vault or receives secrets. */
+    /** The vault. Absent: no job waits for it or receives secrets. */
     readonly vault?: VaultDelivery;
     /** Absent: every sandbox counts as available. */
     readonly trySandbox?: TrySandbox;
@@ -91,7 +91,7 @@ export type JobActorOptions = JobStateOptions &
 export type JobActor = Actor &
   JobCalls & {
     readonly dispatcher: Dispatcher;
-    /** Must be called before the first message of a turn. */
+    /** Must be called before the first message of each turn. The first call adopts the frames that hosts have. */
     begin(turn: Turn): void;
     reconfigure(config: Config): void;
     /** Writes the blocks of new jobs and dispatches jobs. True: jobs have ended, and their runs may have created further jobs. */
@@ -129,7 +129,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   let alarmUs: number | null = null;
   let isLoaded = false;
-  /** Whether the holds in use must be stored at the end of this turn, when all accepted jobs have been counted. */
+  /** Whether it must be stored at the end of this turn, when all accepted jobs have been counted, which holds have jobs. */
   let areHoldsDue = true;
   let isFirstTurn = true;
   /** Whether retention prunes at the end of this turn, when all reruns of the turn are known. */
@@ -363,7 +363,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       runs.seal(turn);
       acceptor.seal(turn);
       const isWalking = isLoaded && cancelling.step(turn);
-      // Some of the jobs that ended may have been held.
+      // The walk may have ended held jobs.
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
       if (dispatcher.dispatch(turn) || isWalking) turn.after(() => self({ kind: 'wake' }));

@@ -63,7 +63,7 @@ function isSent(state: JobState, open: OpenBlock, { index, attempt }: OpenAttemp
   return known !== undefined && isInFlight(known) && known.attempt === attempt;
 }
 
-/** Null: the block has no open job, or its record is unusable. */
+/** The open record of the block. Null: the block has no unsettled job, or the record is unusable. */
 function readOpen(state: JobState, key: KeyText): Adopting | null {
   const keyBytes = Buffer.from(key, 'latin1');
   const bytes = state.reader.get('open', keyBytes);

@@ -40,7 +40,7 @@ export class Awaited implements AwaitedJobs {
     if (this.#ids.delete(formatId(id))) turn.tell('edge', { kind: 'job_settled', id } satisfies JobSettled);
   }
 
-  /** True also if there is no such job. */
+  /** Whether the job has settled, or does not exist. */
   #hasSettled(id: JobId): boolean {
     return latestAttempt(this.#reader, id)?.attempt.final ?? findBlock(this.#reader, id) === undefined;
   }

@@ -63,7 +63,7 @@ export class Backlog {
     return job;
   }
 
-  /** Removes the attempt of this job, wherever it is in the line. Undefined: it is not in the line. */
+  /** Removes the job from `attempts` and returns it. Undefined: it is not there. */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
     const job = this.attempts.remove(open, index);
     if (job) this.waiting--;

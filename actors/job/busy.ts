@@ -11,7 +11,7 @@ export class BusyMeter {
   #atUs = 0;
   #workers = 0;
 
-  /** Sets the number of busy workers from now on. */
+  /** Records how many workers are busy from now on. */
   note(nowUs: number, workers: number): void {
     this.#advance(nowUs);
     this.#workers = workers;
@@ -25,7 +25,7 @@ export class BusyMeter {
 
   #advance(nowUs: number): void {
     if (nowUs - this.#atUs > busyWindowUs) {
-      // The last call was before the window. The workers that were busy then were busy for the whole window.
+      // The last call lies before the window: the workers that were busy then count as busy for the whole window.
       this.#atUs = nowUs - busyWindowUs;
       this.#bucketUs.fill(0);
     }

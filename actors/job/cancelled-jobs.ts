@@ -8,7 +8,7 @@ import { firstAttempt, hasRecord, type OpenAttempt } from './open-attempt.ts';
 import { cancelText } from './records/cancel.ts';
 import type { OpenBlock } from './records/open.ts';
 
-/** Jobs by block, given by their indexes in the block. */
+/** Cancelled jobs: for each block, the indexes of these jobs in the block. */
 export type Wanted = Map<OpenBlock, Set<number>>;
 
 /** Ends a job whose attempt was stopped or has failed. `startedUs` null: the start of the attempt was not observed. */
@@ -17,8 +17,8 @@ export function endStopped(state: JobState, turn: Turn, job: OpenAttempt, starte
 }
 
 /**
- * Ends a job whose attempt never started. If a run that contains the job was cancelled, and not the job itself, and this was its first
- * attempt, no observation or hook reports the end.
+ * Ends a job whose attempt never started. If the job was not cancelled itself, but with a run that contains it, and before its first
+ * attempt, then no observation or hook reports the end.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;
@@ -41,7 +41,7 @@ export function dropCancelled(state: JobState, turn: Turn, lane: Lane, max: numb
   return dropped;
 }
 
-/** Ends waiting jobs, none of which a host has. */
+/** Ends waiting jobs. No host may have any of them. */
 export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
   for (const [open, indexes] of wanted) {
     for (const index of indexes) {

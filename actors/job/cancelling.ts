@@ -29,8 +29,8 @@ const blocksPerScan = 16;
 const afterBlocks = Buffer.alloc(12, 0xff);
 
 /**
- * A walk through a tree that ends the jobs of cancelled runs, and its position. It begins at the block of a cancelled run, whose jobs are
- * in later blocks.
+ * The position of a walk through a tree. The walk ends the jobs of cancelled runs. It begins at the block of a cancelled run, whose jobs
+ * are in later blocks.
  */
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
@@ -100,7 +100,7 @@ export class Cancelling {
     return outcomes;
   }
 
-  /** Tells hosts to stop the cancelled jobs, and the jobs of cancelled runs. */
+  /** Tells hosts to stop those of the cancelled jobs and of the jobs of cancelled runs that they have. */
   #stopAll(turn: Turn, cancelled: ReadonlySet<string>, reason: string): void {
     this.#stop(turn, ({ open, index }) => {
       const run = this.#state.cancelledRun(open, index);
@@ -137,7 +137,7 @@ export class Cancelling {
     this.#asked.push({ caller, left: new Set(left) });
   }
 
-  /** After a failed turn, tells hosts again to stop the cancelled jobs that they still have, and makes callers wait again for these. */
+  /** After a failed turn, tells hosts again to stop the cancelled jobs that they still have, and waits again for their confirmations. */
   goOn(turn: Turn): void {
     const state = this.#state;
     if (!state.cancels.isEmpty) this.#stop(turn, job => (state.isCancelled(job) ? 'cancelled' : null));
@@ -169,7 +169,7 @@ export class Cancelling {
     return false;
   }
 
-  /** Removes detached cancels that are complete, and answers callers, at the end of a turn. */
+  /** Must be called at the end of a turn: removes detached cancels that have nothing left to end, and answers callers. */
   close(turn: Turn): void {
     const { detached } = this.#state.cancels;
     if (detached.size > 0) detached.end(turn, root => this.#isQuiet(root));
@@ -200,7 +200,7 @@ export class Cancelling {
     return isEnding ? 'ending' : 'done';
   }
 
-  /** Whether a job whose block is not in memory is unsettled: recovery has not read the block yet. */
+  /** Whether the job is unsettled although its block is not in memory: recovery has not read the block yet. */
   #isUnread(id: JobId): boolean {
     const status = this.#statusOf(id);
     return status === 'queued' || status === 'running';
@@ -289,8 +289,8 @@ export class Cancelling {
   }
 
   /**
-   * Does what is needed if the job belongs to a cancelled run: a waiting job is added to `wanted`, and a called run is cancelled. True: it
-   * was added, or newly cancelled.
+   * Handles the job that the walk has reached. If it belongs to a cancelled run, a waiting job is added to `wanted`, and a called run is
+   * cancelled. True: one of these was done.
    */
   #drop(key: Buffer, index: number, wanted: Wanted): boolean {
     const state = this.#state;

@@ -1,4 +1,4 @@
-// The stored cancels of unsettled jobs, called marks. If there are none, no lookup costs anything.
+// The stored cancels of unsettled jobs, called marks. While there are none, every lookup returns at once.
 
 import { indexOf, type JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -20,7 +20,7 @@ export type RunLookups = {
 /** The maximum number of cached lookups of runs. */
 const knownRunsMax = 16_384;
 
-/** `root` is the root of the run's tree; null: the job is not a run. */
+/** The stored cancel of an unsettled job. `root`: the root of the tree if the job is a run; null: the job is not a run. */
 type Mark = { readonly id: JobId; readonly root: JobId | null; cancel: Cancel };
 
 export class Cancels {
@@ -30,7 +30,7 @@ export class Cancels {
   readonly #changed = new Set<Mark>();
   /** The number of marked runs per tree, by root. */
   readonly #runsIn = new Map<string, number>();
-  /** By run: the marked run that contains it, or the run itself if it is marked. */
+  /** By run: the cached result of `around`. */
   readonly #known = new Map<string, JobId | null>();
   readonly #openRuns: RunLookups;
   readonly detached: DetachedCancels;
@@ -99,7 +99,7 @@ export class Cancels {
     return this.#runsIn.has(keyText(root));
   }
 
-  /** The job has ended: its mark, if any, becomes a note. */
+  /** Must be called when a job has ended: its mark, if any, becomes a note. */
   ended(turn: Turn, id: JobId): void {
     const name = keyText(id);
     const mark = this.#marks.get(name);
@@ -133,7 +133,7 @@ export class Cancels {
    */
   #follow(run: JobId): JobId | null {
     const above = this.detached.above(run);
-    // If the run has ended, only some of its jobs may be left.
+    // If the run is not open, it needs no mark: only some of its jobs may be left.
     if (above === null || !this.#openRuns.isOpen(run)) return above;
     const cancel = { ...this.detached.of(above)!, notStarted: { jobs: 0, elements: 0 } };
     const mark = { id: run, root: this.#openRuns.begun(run)?.root ?? this.#rootOf(run) ?? run, cancel };

@@ -87,7 +87,7 @@ export class CompletionWriter {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** Called when the actors start: no job counts as running. The counters that were read are from the time before the start. */
+  /** Must be called when the actors start: resets the counters of running jobs, which are from the time before. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;

@@ -79,7 +79,7 @@ export class DetachedCancels {
     return this.#cancels.has(wanted) && this.#find(run, name => name === wanted) !== null;
   }
 
-  /** Goes from the run to the one above it, and so on, until one is wanted. Null: none of them is. */
+  /** The first wanted run among this one, the one above it (`#next`), and so on. Null: none of them is wanted. */
   #find(run: JobId, isWanted: (name: string) => boolean): JobId | null {
     for (let at: JobId | null = run; at; at = this.#next(at)) if (isWanted(keyText(at))) return at;
     return null;

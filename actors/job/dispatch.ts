@@ -1,4 +1,4 @@
-// Dispatches jobs to hosts: lanes take turns, frames fill the free places, and reported outcomes settle jobs.
+// Dispatches jobs to hosts: lanes take turns, frames fill the free places in the hosts' slots, and reported outcomes settle jobs.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -147,7 +147,10 @@ export class Dispatcher {
     return this.#pause;
   }
 
-  /** Fills the free places. Frames leave after the commit. True: held jobs remain to be moved, which requires another turn. */
+  /**
+   * Sends frames of waiting jobs to the hosts with free places, after the commit. True: held jobs remain to be moved, which requires
+   * another turn.
+   */
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
@@ -239,7 +242,7 @@ export class Dispatcher {
     });
   }
 
-  /** Fails the attempts without sending them, because the secrets are revoked: plugin code never runs without its secrets. */
+  /** Fails the attempts without sending them, because the plugin may no longer receive its secrets: plugin code never runs without them. */
   #failRevoked(turn: Turn, slot: HostSlot, frame: JobFrame, { reason }: RevokedDelivery): void {
     this.#heldMoves += frame.jobs.length;
     const body = encodeBody({ error: Buffer.from(reason) });
@@ -260,7 +263,7 @@ export class Dispatcher {
     return slot.host;
   }
 
-  /** A host has reported how tasks of a frame ended. */
+  /** Handles the report of a host: some tasks of a frame have ended. */
   settle(turn: Turn, slotName: HostSlotName, frameId: number, outcomes: readonly Outcome[]): void {
     const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
@@ -306,8 +309,8 @@ export class Dispatcher {
   }
 
   /**
-   * A host has died. A single job in it is charged. If there were several, those that must not run twice are charged, and each of the
-   * others runs again alone, in the quarantine.
+   * Handles the death of a host. If it had a single job, that job is charged. If it had several, those that must not run twice are charged,
+   * and each of the others runs again alone, in the quarantine.
    */
   hostLost(turn: Turn, slotName: HostSlotName, reason: string, sentUpTo: number): void {
     const state = this.#state;
@@ -366,7 +369,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.over(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // If only retries are left, the block is read again when one of them is due.
+      // No job of the block runs or waits in a lane. If a retry is left, the block is read again when the retry is due.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }

@@ -1,4 +1,4 @@
-// Which lanes and commands are held, since when (stored), and which have been held for too long.
+// Which lanes and commands are held, since when, and which have been held for too long. The holds that have jobs are stored.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -54,7 +54,7 @@ export class Holds {
     return hold;
   }
 
-  /** Records which holds have jobs: those in `used`. Stores the holds that are new among them, and removes the stored ones that are not. */
+  /** Records that the holds in `used` are those that have jobs: stores the new ones among them, and removes all other stored holds. */
   keep(turn: Turn, used: ReadonlySet<Hold>): void {
     for (const [key, hold] of this.#known) {
       if (!used.has(hold)) {
@@ -71,7 +71,10 @@ export class Holds {
     }
   }
 
-  /** The holds that have lasted for `lastingUs`: their jobs fail. A hold by the vault never expires: the operator decides what happens. */
+  /**
+   * The holds that have lasted for at least `lastingUs`: their jobs fail. A hold by the vault never expires: the operator decides what
+   * happens.
+   */
   expired(nowUs: number, lastingUs: number): readonly Hold[] {
     if (this.#known.size === 0) return none;
     const isExpired = ({ reason, sinceUs }: Hold) => reason === 'plugin' && sinceUs > 0 && nowUs - sinceUs >= lastingUs;

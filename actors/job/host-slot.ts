@@ -1,4 +1,4 @@
-// A slot of the dispatcher: a host and the frames it has.
+// A slot of the dispatcher: a host, and the frames that it has. Its places are its threads, or the programs that it may run at once.
 import type { PluginHost, Runtime } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';
@@ -56,17 +56,17 @@ export function mainSlot(threads: number): HostSlot {
   return emptySlot('main', ['worker'], threads, frameUsTarget);
 }
 
-/** For persistent processes. One host is faster than two would be, since it knows all idle and all crashed processes. */
+/** The slot for persistent processes. One host is faster than two would be, because it knows all idle and all crashed processes. */
 export function persistentSlot(places: number): HostSlot {
   return emptySlot('persistent', ['process'], places, programsUsTarget);
 }
 
-/** For commands that run several jobs at once, in at most `threads` threads or processes per command. */
+/** The slot for commands that run several jobs at once, in at most `threads` threads or processes per command. */
 export function concurrentSlot(threads: number): HostSlot {
   return emptySlot('concurrent', ['worker', 'process'], threads, 0, true);
 }
 
-/** For programs that each run one attempt. The places are divided among several hosts, the larger ones first. */
+/** The slots for programs that each run one attempt. The places are divided among several hosts, of which the first ones have more. */
 export function programSlots(places: number): readonly HostSlot[] {
   const count = Math.min(places, programHostsMax);
   return Array.from({ length: count }, (_, i) =>
@@ -75,14 +75,14 @@ export function programSlots(places: number): readonly HostSlot[] {
 }
 
 /**
- * For suspects. There is a slot for each job that can run at the same time, up to `quarantineHostsMax`: a suspect seldom waits behind a
- * long one.
+ * The slots for suspects. There is one for each job that can run at the same time, up to `quarantineHostsMax`: a suspect seldom waits
+ * behind a long one.
  */
 export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));
 }
 
-/** For suspects and isolated plugins: threads and programs, one job at a time. */
+/** A slot for suspects or isolated plugins, whose host runs threads and programs, one job at a time. */
 export function singleJobSlot(name: HostSlotName): HostSlot {
   return emptySlot(name, ['worker', 'process'], 1, 0);
 }

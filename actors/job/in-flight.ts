@@ -1,4 +1,5 @@
-// Counts the jobs that hosts have, in slot, lane and job state, when a frame is sent, its tasks are reported, and it has ended.
+// Counts the jobs that hosts have, in the slot, the lane and the job state. The counts change when a frame is sent, when one of its tasks
+// is reported, and when the frame has ended.
 
 import type { HostSlot } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';

@@ -44,7 +44,7 @@ export class JobAcceptor {
 
   #remembered(turn: Turn, { idempotency, watch }: SubmitJobs): SubmitJobsReply | null {
     const reply = idempotency ? this.#idempotency.answerAll(idempotency, turn) : null;
-    // Only single calls are awaited.
+    // Callers wait only for single calls: `ids` is one id.
     if (reply?.kind === 'accepted' && watch) this.#state.awaited.addKnown(reply.ids, turn);
     return reply;
   }

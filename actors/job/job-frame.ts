@@ -17,7 +17,7 @@ export type JobFrame = {
   readonly lane: Lane;
   readonly command: CommandLane;
   readonly jobs: readonly OpenAttempt[];
-  /** By task: 1 if it was reported. */
+  /** By task: 1 if it has been reported, else 0. */
   readonly reported: Uint8Array;
   unreportedCount: number;
   /** The runner of the command that runs the jobs concurrently; -1: none, they run one after another. */

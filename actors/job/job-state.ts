@@ -1,4 +1,4 @@
-// The state of the job actor, and the basic changes of it: touch, move, end, retry.
+// The state of the job actor and its basic changes: touch, move, end, retry.
 
 import type { Config, RetryPolicy } from '../../config/config.ts';
 import { isJobHook } from '../../config/pipeline/definition.ts';
@@ -42,9 +42,9 @@ export type JobStateOptions = {
   readonly gauges: Gauges;
   /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
-  /** What may hold a plugin besides its absence from the configuration. */
+  /** The sources of holds, besides the absence of a plugin from the configuration. */
   readonly holdSources?: HoldSources;
-  /** Lookups of open runs. Default: there are none. */
+  /** Lookups of open runs. Default: no run is open. */
   readonly openRuns?: RunLookups;
 };
 
@@ -154,8 +154,8 @@ export class JobState {
   }
 
   /**
-   * Ends a job. The attempt, which is also its log, the journal, the counters and the consequences for a run are one commit. `isSilent`: no
-   * observation or hook reports the end.
+   * Ends a job. One commit has the attempt, which is the job's log, the entry in the journal, the counters, and the consequences for a run.
+   * `isSilent`: no observation or hook reports the end.
    */
   end(
     turn: Turn,
@@ -208,7 +208,7 @@ export class JobState {
     this.delay(this.move(turn, job, custody, turn.nowUs + delayMs * 1000, attempt + 1));
   }
 
-  /** `startedUs` null: the start was not observed. */
+  /** Writes an ended attempt. `startedUs` null: its start was not observed. */
   #writeAttempt(
     turn: Turn,
     open: OpenBlock,

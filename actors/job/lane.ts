@@ -35,13 +35,13 @@ export class Lane extends Backlog {
   readonly #framesOf = new Map<string, number>();
   /** Null: the plugin is not configured. */
   instance: PluginInstance | null = null;
-  /** Not null: no job of the lane is dispatched. Set by `JobState`. */
+  /** Why no job of the lane is dispatched. Null: jobs are dispatched. Set by `JobState`. */
   hold: Hold | null = null;
   /** By command: jobs whose command is missing or paused. */
   readonly heldByCommand = new Map<string, Backlog>();
   /** Jobs whose attempt is `lost`: they wait until their command is available again. */
   readonly lost: OpenAttempt[] = [];
-  /** Counts how its attempts end. Null: not configured. */
+  /** The circuit breaker, which counts how attempts end. Null: none is configured. */
   breaker: Breaker | null = null;
   /** Since when its half-open breaker has let one job run at a time. Null: it does not. */
   probingSinceUs: number | null = null;

@@ -48,7 +48,7 @@ export class LostJobs {
     if (group.run) this.#lose(group.run.run, key, job, seen);
   }
 
-  /** Undefined: the run has been pruned, which is the usual case. */
+  /** The group of the run. Undefined: the run has been pruned, which is the usual case. */
   #groupOf(run: JobId): JobGroup | undefined {
     if (this.#reader.peek('blocks', blockOf(run)) === undefined) return undefined;
     return groupOf(this.#blocks.find(blockOf(run))!, indexOf(run)).group;

@@ -11,8 +11,7 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
 /**
- * Frames and cancels are added and removed only when the store says the same: by effects of a turn, which run after its commit, and by the
- * adoption of frames (adoption.ts).
+ * Changed by the effects of a turn, which run after its commit, and by the adoption of frames (adoption.ts). So it agrees with the store.
  */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();

@@ -40,7 +40,7 @@ export class Pace {
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 
-  /** Jobs of a frame were returned because one of them was slow. */
+  /** Called when a host has returned jobs of a frame because one of them was slow: the next frame is smaller. */
   tooLarge(): void {
     this.#size = Math.max(1, this.#size >> 2);
   }

@@ -12,7 +12,7 @@ const noCommands: ReadonlyMap<string, Hold> = new Map();
 
 export class Pauses {
   readonly #known = new Map<string, Pause>();
-  /** Keys of pauses whose breaker is half open, and since when. */
+  /** By the key of a pause: since when its breaker has been half open. */
   readonly #probing = new Map<string, number>();
 
   constructor(reader: Reader, setAside = new SetAside()) {

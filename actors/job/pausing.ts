@@ -69,7 +69,7 @@ function announce(state: JobState, turn: Turn, change: 'paused' | 'resumed', pau
   state.observations.plain(`${pause.kind}.${change}`, turn.nowUs, fieldsOf(pause, by));
 }
 
-/** The fields of the event that reports a pause or its end. */
+/** The fields of the observation that reports a pause or its end. */
 function fieldsOf({ kind, name, command, reason, untilUs }: Pause, by: string) {
   return {
     ...(kind !== 'system' && { [kind]: name }),

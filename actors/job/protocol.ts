@@ -18,7 +18,7 @@ export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8
 export interface IdempotencyStore {
   /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
-  /** As answer, for a call that may have created many jobs. */
+  /** As `answer`, for a call that may have created many jobs. */
   answerAll(key: IdempotencyKey, turn: Turn): SubmitJobsReply | null;
   /** Must be called in the turn that creates the jobs. `ids` has 16 bytes per job. */
   remember(key: IdempotencyKey, ids: Uint8Array, turn: Turn): void;
@@ -30,7 +30,7 @@ export type EntryEvent = { readonly type: string; readonly source: string; reado
 /** The data that a rerun takes from its original job, besides payload and event. */
 export type RerunSource = {
   readonly rerun: Rerun;
-  /** Packed map: the baggage. */
+  /** The baggage, a packed map. */
   readonly context: Uint8Array;
   readonly dedupeKey: string | null;
 };
@@ -39,7 +39,7 @@ export type RerunSource = {
 export type NewCalls = {
   readonly plugin: string;
   readonly command: string;
-  /** Packed, one per job. */
+  /** The packed payloads, one per job. */
   readonly payloads: readonly Uint8Array[];
   readonly submittedBy: string;
   /** The event that the command `handle` receives. Null: another command. */
@@ -50,7 +50,7 @@ export type NewCalls = {
   /** Set if the job is a rerun; then it is the only one. */
   readonly source?: RerunSource;
 };
-/** From the main thread. Answered with a SubmitJobsReply. */
+/** From the main thread: new jobs. Answered with a SubmitJobsReply. */
 export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
 
 /** From the main thread: the jobs of a batch, as many as there is room for. Answered with a SubmitJobsReply. */
@@ -63,7 +63,7 @@ export type SubmitBatch = Omit<NewCalls, 'payloads' | 'watch' | 'source'> & {
 /** A run that a call, a delivery or a rerun starts. */
 export type NewRun = {
   readonly pipeline: string;
-  /** Packed map. */
+  /** A packed map. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
   /** The event of a webhook delivery, or the one that started the original run of a rerun. Absent: the run is called. */
@@ -172,7 +172,7 @@ export interface JobCalls {
   createJobs(jobs: NewJobs, turn: Turn): void;
   /** Creates the job that stands for a run. It is never dispatched. */
   createRun(pipeline: string, group: JobGroup, payload: Uint8Array, turn: Turn): JobId;
-  /** As createRun, for roots that differ only in their payloads. They have blocks of their own. */
+  /** As `createRun`, for roots that differ only in their payloads. They have blocks of their own. */
   createRuns(pipeline: string, group: JobGroup, payloads: readonly Uint8Array[], turn: Turn): JobId[];
   settleRun(run: EndedRun, turn: Turn): void;
   /** The pause that holds the runs of this pipeline at their next step. Null: there is none. */
@@ -183,13 +183,13 @@ export interface JobCalls {
   readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted'> & {
     readonly detached: Pick<DetachedCancels, 'coversEventsOf'>;
   };
-  /** A source of holds has changed its answer for some plugins. */
+  /** Must be called when a source of holds has changed its answer for some plugins. */
   holdsChanged(): void;
 }
 
 /** The pipeline actor, as the job actor calls it. */
 export interface PipelineCalls {
-  /** Moves the runs of these jobs on. Must be called in the turn that settles the jobs, after each message that settled some. */
+  /** Moves the runs of these jobs on. Must be called in the turn that settles the jobs, after the message that settled them. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
   /** Called when a pause has ended: the runs that it held continue in this turn, unless another pause holds them. */
   resumed(): void;

@@ -39,7 +39,7 @@ type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 /** A block that a walk reaches. `block` null: the block is open, and was not read, because its key has the time of its acceptance. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
-/** The data that the steps of one turn share. */
+/** The data of one call of `step`. */
 type SweepContext = {
   readonly turn: Turn;
   readonly beforeUs: number;

@@ -116,7 +116,7 @@ export class DefinitionVersions {
     return packed && this.#add(unpack<PipelineDefinition>(packed), Buffer.from(packed));
   }
 
-  /** Stores the definition, because a run with it is being persisted or has ended. */
+  /** Must be called when a run with this definition is stored or has ended: stores the definition. */
   keep(version: Version, batch: Batch): void {
     if (version.stored) return;
     version.stored = true;

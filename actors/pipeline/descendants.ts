@@ -21,7 +21,7 @@ export class Descendants {
   readonly #setAside: SetAside;
   readonly #trees = new Map<string, TreeCounts>();
   #dirty: TreeCounts[] = [];
-  /** Trees that had no run in memory when they were looked up. */
+  /** Trees that may have no run in memory: `renew` drops those that have none. */
   #idle: TreeCounts[] = [];
 
   constructor(reader: Reader, limit: () => number, setAside = new SetAside()) {
@@ -80,7 +80,7 @@ export class Descendants {
     const made = this.#reader.get('descendants', root);
     const open = this.#reader.get('open_trees', root);
     if (!made && !open) return undefined;
-    // If the number of descendants cannot be read, they are counted again (-1).
+    // If the number of descendants cannot be read, -1 makes `room` count them again.
     const tree = this.#add(
       root,
       this.#number('descendants', root, made) ?? -1,

@@ -8,7 +8,7 @@ import { type Cursor, cursorKey, type Origin, originKeyBytes } from './records/d
 import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** Must be called in the first turn after a start. */
+/** Converts all such events. Must be called in the first turn after a start. */
 export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
   const { reader, setAside, batch } = table;
   for (const { key, value } of [...reader.scan('emissions', {})]) {

@@ -164,7 +164,7 @@ export class Expansion {
     else this.#expandNext(run, fan, plan as FanPlan);
   }
 
-  /** A parked token enters its node. */
+  /** Lets a parked token enter its node. */
   #goOn(run: Run, fan: FanOut): void {
     const table = this.#table;
     const { node, scope: number, token } = table.looking.get(lookName(run, fan.id)) ?? this.#waited(run, fan);
@@ -303,7 +303,7 @@ export class Expansion {
     return { ...plan, list: plan.hasEvents ? bodyPart(body, 'events')! : asPayload(result), result };
   }
 
-  /** If lists take too much memory, drops all those that are stored from memory. */
+  /** If lists take too much memory, drops from memory all those that are stored. */
   #trim(): void {
     if (this.#table.listBytes <= listBytesMax) return;
     for (const run of this.#table.runs.values()) {

@@ -12,7 +12,7 @@ import type { StepPosition } from './token.ts';
 
 /** What all elements of a fan-out have in common. Stored in the table `lists`. */
 export type FanPlan = Omit<StepPosition, 'first'> & {
-  /** The packed list. */
+  /** The packed list of the elements. */
   readonly list: Uint8Array;
   /** The list as a value in parts, if it is stored as one. */
   readonly parted?: Uint8Array;
@@ -30,7 +30,7 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
 /** A token that is parked at a node until a later turn; `list` is its payload. */
 export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
-  /** Null: the same as the payload. */
+  /** The token's result. Null: the same as the payload. */
   readonly result: Uint8Array | null;
   /** `list` and `result` are not stored here: they are read from the job or run that produced them. */
   readonly isBehindJob?: true;
@@ -39,7 +39,7 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
 };
 
 export type FanOut = StoredFan & {
-  /** Null: it must be read from the store. */
+  /** The plan of the fan-out. Null: it must be read from the store. */
   plan: FanPlan | ParkedPlan | null;
   stored: boolean;
   /** Whether it is a parked token whose look had no room in memory: other tokens continue first. */

@@ -26,7 +26,7 @@ export function inflated(settled: SettledJob): SettledJob {
 export type JobEvents = readonly Emitted[] | null;
 const noEvents: JobEvents = [];
 
-/** Only jobs that succeeded have events. */
+/** The events of a job, which has some only if it succeeded. */
 export function eventsOf({ status, body }: SettledJob, context: Uint8Array): JobEvents {
   const packed = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
   if (packed === undefined) return noEvents;

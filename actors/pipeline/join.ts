@@ -19,7 +19,7 @@ import { movedTo, Packed, type Token } from './token.ts';
  */
 export const joinBytesMax = 64 * 2 ** 20;
 
-/** A token that arrives. */
+/** A token that arrives at a join, or at the end of its run. */
 export type Arrival = {
   readonly path: readonly number[];
   readonly result: Uint8Array;

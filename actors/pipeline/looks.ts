@@ -10,14 +10,14 @@ export type Sight = {
   readonly parts: PartReader;
   /** Whether the turn has no time left. */
   readonly isSpent: () => boolean;
-  /** Larger data is read in steps of about `stepBytes`. */
+  /** Data up to this size is decoded whole. Larger data is read in steps of about `stepBytes`. */
   readonly wholeBytesMax: number;
   readonly stepBytes: number;
 };
 
 /** Packed data up to this size is decoded whole. */
 export const wholeBytesMax = 4096;
-/** Limits a step to a few milliseconds, which it takes if the data consists of one-byte numbers. */
+/** The size of a step. It takes a few milliseconds if the data consists of one-byte numbers, which is the worst case. */
 export const stepBytesMax = 64 * 2 ** 10;
 
 const nothing: PartReader = { get: () => undefined, has: () => false };

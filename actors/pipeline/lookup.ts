@@ -6,9 +6,9 @@ import { place } from '../../runtime/splice.ts';
 /** The data that paths refer to. Undefined: a part of the path is missing. */
 export type Data = {
   value(path: Path): Json | undefined;
-  /** For conditions: a large list or map is not decoded. */
+  /** The value as conditions need it: a large list or map is not decoded. */
   view(path: Path): Json | LargeValue | undefined;
-  /** Text as it is, anything else as JSON. */
+  /** The value as text: a text as it is, anything else as JSON. */
   text(path: Path): string | undefined;
 };
 

@@ -5,7 +5,7 @@ import type { ParkedPlan } from './fanout.ts';
 import type { Scope } from './run.ts';
 import type { Token } from './token.ts';
 
-/** The token before a node. A large payload that the store has already is not stored again. */
+/** The plan of a token that is parked before a node. A large payload that the store already has is not stored again. */
 export function parkedAt(node: number, { id: scope }: Scope, token: Token): ParkedPlan {
   const { path, cause, depth, event, isStored, isReused } = token;
   const payload = unpinned(token.payload.stored);
@@ -16,7 +16,7 @@ export function parkedAt(node: number, { id: scope }: Scope, token: Token): Park
   return isStored && token.payload.isLarge ? { ...plan, isBehindJob: true } : plan;
 }
 
-/** The token of a job that emitted very many events: it divides into one token per event. */
+/** The plan of a token behind a job that emitted very many events: the token divides into one token per event. */
 export function parkedBeforeEvents(node: number, scope: Scope, token: Token, events: Uint8Array): ParkedPlan {
   const result = unpinned(token.result);
   return { ...parkedAt(node, scope, token), isBehindJob: true, list: unpinned(events), result, hasEvents: true };

@@ -15,7 +15,7 @@ export const joinEventType = 'pipeline.join';
 export type StartRun = NewRun & {
   readonly kind: 'start_run';
   readonly replyTo: ReplyTo;
-  /** The caller waits, and receives a JobSettled. */
+  /** Whether the caller waits: then a JobSettled follows. */
   readonly watch: boolean;
 };
 
@@ -23,7 +23,7 @@ export type StartRun = NewRun & {
 export type StartRuns = Omit<NewRun, 'payload' | 'source' | 'event'> & {
   readonly kind: 'start_runs';
   readonly replyTo: ReplyTo;
-  /** Packed maps. */
+  /** The payloads, which are packed maps. */
   readonly payloads: StoredList;
 };
 

@@ -35,7 +35,7 @@ export class ReuseSources {
   readonly #reader: Reader;
   /** Ended roots whose index is being removed. */
   #over: JobId[] = [];
-  /** Roots that ended in this turn. The entries that they wrote in this turn can be read in the next one. */
+  /** Roots that ended in this turn. Their entries that this turn has written can be read in the next one. */
   #ended: JobId[] = [];
 
   constructor(reader: Reader) {

@@ -121,7 +121,7 @@ export class Reuse {
     return attempt ? { id, attempt } : null;
   }
 
-  /** Writes the jobs that this turn reused. */
+  /** Records in the store which jobs this turn reused. */
   flush(): void {
     this.#reused.flush(this.#table.batch);
   }

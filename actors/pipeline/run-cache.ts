@@ -13,7 +13,7 @@ import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 const loadedBytesMax = 64 * 2 ** 20;
 /** The maximum number of runs that one turn examines: each is dropped from memory, or kept because it was used recently. */
 const trimmedPerTurnMax = 4096;
-/** The estimated memory of a run and of a scope, in addition to twice their records. */
+/** The estimated memory of a run and of a scope, in addition to twice the size of their records. */
 const runBytes = 1024;
 const scopeBytes = 512;
 
@@ -24,7 +24,7 @@ export type RunsOptions = {
   readonly setAside: SetAside;
   /** Called when a run that stays open is dropped from memory. */
   readonly onReleased: (run: Run) => void;
-  /** Default: 64 MiB. */
+  /** The estimated amount of memory above which runs are dropped from it. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
 };
 
@@ -70,7 +70,7 @@ export class Runs {
     this.#release(run);
   }
 
-  /** Updates the run's weight after its records were written. */
+  /** Updates the estimated memory of the run after its records were written. */
   weigh(run: Run): void {
     const weight = runBytes + run.scopes.size * scopeBytes + 2 * run.bytes;
     this.#bytes += weight - run.weight;

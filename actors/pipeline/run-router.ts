@@ -57,7 +57,7 @@ export class RunRouter {
     this.deferred = new DeferredEvents(table, fire, stored.bodyOf);
   }
 
-  /** Jobs of one group have settled: hooks and events start runs, and the tokens of their run continue. */
+  /** Handles jobs of one group that have settled: hooks and events start runs, and the tokens of their run continue. */
   settled(message: JobsSettled): void {
     const position = message.group.run;
     const run = position && this.#table.find(idText(position.run));
@@ -158,7 +158,7 @@ export class RunRouter {
     return token.isReused && (!run.reuse!.isIndexed || this.#table.turn.isSpent || this.#table.isFull);
   }
 
-  /** Whether this turn writes the token's payload and it is large: then the next turn writes the values made from it. */
+  /** Whether the token's payload is large and this turn writes it: then the next turn writes the values made from it. */
   #isWritten({ isStored, payload: { stored } }: Token): boolean {
     return isStored && !isParted(stored) && stored.length > this.#table.partedBytesMin;
   }
@@ -314,7 +314,7 @@ export class RunRouter {
     arriveAtJoin(this.#table, run, scope, arrival);
   }
 
-  /** A called run has ended: the token continues after the step that called it. */
+  /** Handles the end of a called run: the token continues after the step that called it. */
   #returned(run: Run, { outer, run: called, end }: Extract<Move, { readonly kind: 'returned' }>): void {
     const table = this.#table;
     const { id, name, depth } = called;
@@ -353,8 +353,9 @@ export class RunRouter {
   }
 }
 
-/** A successful job of a step, new or reused; or a successful run that a step called. */
+/** A successful job of a step, new or reused. */
 type PassedJob = TakenJobPlace & { readonly plugin: string; readonly command: string; readonly body: Body };
+/** A successful run that a step called. */
 type PassedRun = TakenJobPlace & { readonly name: string; readonly result: Uint8Array };
 type TakenJobPlace = Pick<TakenJob, 'id' | 'path' | 'context' | 'depth'> & { readonly isReused: boolean };
 

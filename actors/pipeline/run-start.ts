@@ -30,7 +30,7 @@ export type RunStart = {
   readonly payload: Uint8Array;
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
-  /** For a called run: the place of the calling step, and the names that the job shows. */
+  /** For a called run: the place of the calling step, and the names of the pipeline and step that the run's job shows. */
   readonly called: {
     readonly outer: CallSite;
     readonly within?: RunPosition['within'];

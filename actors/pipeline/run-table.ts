@@ -33,7 +33,7 @@ export const bytesPerTurnMax = 8 * 2 ** 20;
 const partBytesMax = 2 ** 20;
 /** The maximum number of looks (looks.ts) that keep partial results in memory. */
 export const looksMax = 4;
-/** Arrivals above this size move from the record of their run to a value of their own. */
+/** Arrivals above this size move from the record of their scope to a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
 /** Above this total size of the records of open runs, calls are refused and events wait. */
@@ -62,7 +62,7 @@ export type RunTableOptions = {
   readonly jobs: JobCalls;
   /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
-  /** Events start no runs while this many are open. Default: 16,384. */
+  /** Events start no runs while this many runs are open. Default: 16,384. */
   readonly openRunsMax?: number;
   /** No run is accepted while the records of open runs exceed this size. Default: 8 GiB. */
   readonly openRunsBytesMax?: number;
@@ -85,7 +85,7 @@ export class RunTable {
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
   readonly arrivals: Arrivals;
-  /** For looks that may take several turns. */
+  /** What looks (looks.ts) depend on that may take several turns. */
   readonly sight: Sight;
   /** Tokens with an unfinished look, by `lookName`, with their positions. */
   readonly looking = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();
@@ -203,8 +203,8 @@ export class RunTable {
   }
 
   /**
-   * Jobs of the run have settled. `unsuccessful`: how many of them did not succeed; `inside`: if they are called runs, the number of
-   * settled jobs inside them.
+   * Counts jobs of the run that have settled. `unsuccessful`: how many of them did not succeed; `inside`: if they are called runs, the
+   * number of settled jobs inside them.
    */
   settled(run: Run, jobs: number, unsuccessful: Unsuccessful, inside = 0): void {
     run.jobs -= jobs;
@@ -301,8 +301,8 @@ export class RunTable {
   }
 
   /**
-   * Writes the parts of a value that are not stored yet, one part per step, and returns the value in parts. A repetition for the same
-   * token writes the same parts.
+   * Writes the parts of a value that are not stored yet, one part per step, and returns the value in parts. `id`: the number of the token.
+   * A repetition for the same token writes the same parts.
    */
   *writeParts(run: Run, id: number, sections: readonly Section[]): Sliced<Uint8Array> {
     const named: Section[] = [];

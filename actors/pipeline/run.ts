@@ -45,7 +45,7 @@ export type Run = StoredRun & {
   readonly name: string;
   readonly version: Version;
   readonly tree: TreeCounts;
-  /** The job that caused it, while the store does not have it: during the turn in which the run begins. */
+  /** The job that caused the run. Null: the run is a root, or it was read from the store. */
   readonly parent: JobId | null;
   readonly scopes: Map<number, Scope>;
   readonly fans: Map<number, FanOut>;

@@ -48,7 +48,7 @@ export type StepPosition = {
   readonly depth: number;
   readonly event: EventEnvelope;
   readonly context: Uint8Array;
-  /** Absent: false. */
+  /** As in `Token`; absent: false. */
   readonly isReused?: boolean;
 };
 
@@ -100,7 +100,7 @@ export class Packed {
     return this.value as JsonObject;
   }
 
-  /** Too large to be decoded whole. */
+  /** Whether the value is too large to be decoded whole. */
   get isLarge(): boolean {
     return isParted(this.stored) || this.stored.length > this.#sight.wholeBytesMax;
   }

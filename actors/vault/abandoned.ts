@@ -24,13 +24,13 @@ export const vaultTables: readonly Table[] = ['vault', 'vault_principals', 'vaul
 /** The maximum number of records that one commit removes. */
 const removedMax = 10_000;
 
-/** Null: no vault was abandoned since the last `vault init`. */
+/** The last abandonment. Null: no vault was abandoned since the last `vault init`. */
 export function readAbandonment(reader: Reader): Abandonment | null {
   const bytes = reader.get('meta', abandonedKey);
   return bytes ? JSON.parse(Buffer.from(bytes).toString()) : null;
 }
 
-/** Belongs in the commit that creates a new vault. */
+/** Removes the record of an abandonment. Must be called in the commit that creates a new vault. */
 export function forgetAbandonment(batch: Batch): void {
   batch.remove('meta', abandonedKey);
 }
@@ -81,7 +81,7 @@ function moved(from: string, to: string): boolean {
   return true;
 }
 
-/** False: there was nothing to remove. */
+/** Removes some records of the vault. False: there were none. */
 function clearSome(store: Store): boolean {
   for (const table of vaultTables) {
     const keys = Array.from(store.scan(table, { limit: removedMax }), ({ key }) => Buffer.from(key));

@@ -1,4 +1,4 @@
-// The vault actor: the only writer of principals, secrets and the audit trail. An effect and its audit record are one commit.
+// The vault actor: the only writer of principals, secrets and the audit trail. A change or delivery and its audit record are one commit.
 import { createHash } from 'node:crypto';
 import { pack } from '../../runtime/packing.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
@@ -21,7 +21,7 @@ import type { Unlock } from './unlock-key.ts';
 import { type Opening, openVault, type Vault } from './vault.ts';
 
 export type VaultActorOptions = Omit<AuditPruningOptions, 'audit'> & {
-  /** Called at the start, and at each reload while no vault is open. */
+  /** Reads the unlock key. Called at the start, and at each reload while no vault is open. */
   readonly readUnlock: () => Unlock;
   /** Called each time the actor has tried to open the vault. */
   readonly onOpened: (opening: Opening) => void;
@@ -35,7 +35,7 @@ export type VaultActor = Actor &
     readonly state: VaultStatus;
     /** Called after a reload: tries again to open a vault that did not open. */
     reconfigure(): void;
-    /** Writes the anchors of what the turn changed and delivered. */
+    /** Writes the table of contents and the keyring if the turn has changed them, and reports a new admin token to the main thread. */
     close(turn: Turn): void;
   };
 
@@ -90,7 +90,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     }
   }
 
-  /** Null: the reply follows later. */
+  /** Handles a call of a caller. Null: the reply follows later. */
   function call(opened: Vault, { request, presented, replyTo }: VaultCall, turn: Turn): VaultReply | null {
     const about = namedIn(request);
     if (presented !== statusOf(opened).adminDigest) {
@@ -203,7 +203,7 @@ function damageTo({ principals, damaged }: Vault, instance: string): string | nu
   return `the record of the secret ${secret} does not open, and it may be granted to ${instance}`;
 }
 
-/** Null: the instance has no principal, or no secret is granted to it. */
+/** What the instance receives. Null: it has no principal, or no secret is granted to it. */
 function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null {
   const principal = vault.principals.get(instance);
   if (principal?.kind !== 'plugin') return null;
@@ -217,7 +217,7 @@ function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null
   return { delivery: { kind: 'secrets', packed: pack(values) }, names: Object.keys(values).sort() };
 }
 
-/** What a request is about, for audit and observers. An invalid name is left out: it may be anything, even a value. */
+/** What a request is about, for audit and observers. An invalid name is left out: it may be anything, even the value of a secret. */
 function namedIn(request: VaultRequest): Pick<AuditRecord, 'op' | 'principal' | 'secret'> {
   const name = 'name' in request && isName(request.name) ? request.name : null;
   const isPrincipal = request.op.startsWith('principal.');

@@ -1,7 +1,7 @@
 // Prunes the audit trail: exports the oldest records if an export directory is configured, and then removes them, some in each turn.
 //
-// Every record is verified, and is on disk in a complete file, before the first one is removed. Each commit that removes records adds a
-// record that says so. After a crash some of the records may be removed, but the file has all of them.
+// With an export, every record is verified, and is on disk in a complete file, before the first one is removed. Each commit that removes
+// records adds a record that says so. After a crash some of the records may be removed, but the file has all of them.
 import type { Reader } from '../../runtime/store/store.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { PruneAudit, PruneEvent, VaultReply } from './protocol.ts';

@@ -25,7 +25,7 @@ export type PolicyDecision =
   | { readonly kind: 'done'; readonly done: VaultDone; readonly changes: readonly VaultChange[] }
   | { readonly kind: 'refused'; readonly refusal: VaultRefusal; readonly detail: string };
 
-/** `mint` creates the value of an auto secret. */
+/** Decides about a request. `mint` creates the value of an auto secret. */
 export function decide(
   vault: VaultContents,
   request: Exclude<VaultRequest, PruneRequest>,
@@ -34,7 +34,7 @@ export function decide(
 ): PolicyDecision {
   if (request.op === 'list') return { kind: 'done', done: { listing: listingOf(vault) }, changes: [] };
   const { name } = request;
-  // An invalid name may be anything, even a value: the message does not repeat it.
+  // An invalid name may be anything, even the value of a secret: the message does not repeat it.
   if (!isName(name)) {
     const rule = '1 to 128 characters of A-Z a-z 0-9 _ -, beginning with a letter or digit';
     return refuse('invalid_name', `the name must be ${rule}`);
@@ -113,7 +113,7 @@ function patternOf({ pattern }: SetRequest, known: Secret | undefined): SecretPa
   return pattern === undefined ? (known?.pattern ?? 'manual') : patterns.find(one => one === pattern);
 }
 
-/** The only write to a reserved name. It takes exactly a name and a value. */
+/** Sets the admin token: the only write to a reserved name. The request must have exactly a name and a value. */
 function rotateAdminToken({ value, grants, pattern }: SetRequest): PolicyDecision {
   if (value === undefined || grants !== undefined || pattern !== undefined) {
     return refuse('reserved_entity', `${adminTokenSecret} is reserved: only its value can be set`);

@@ -16,7 +16,7 @@ export type VaultCondition =
       readonly problems: readonly string[];
     };
 
-/** Opens every record. */
+/** Opens the vault and each of its records. */
 export function examineVault(reader: Reader, unlock: Unlock): VaultCondition {
   const opening = openVault(reader, unlock, randomBytes);
   if (opening.kind !== 'open') return opening;

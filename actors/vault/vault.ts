@@ -31,7 +31,7 @@ export type Opening =
   | { readonly kind: 'sealed'; readonly problems: readonly string[] }
   | { readonly kind: 'open'; readonly vault: Vault; readonly problems: readonly string[] };
 
-/** Reads every record of the vault. */
+/** Opens the vault, and reads each of its records. */
 export function openVault(reader: Reader, unlock: Unlock, random: Random): Opening {
   const keyring = openKeyring(reader, unlock);
   if (keyring === null) return { kind: 'absent' };

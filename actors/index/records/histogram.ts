@@ -45,7 +45,7 @@ export class Histogram {
     this.count += times;
   }
 
-  /** A percentile by nearest rank, in µs; 0 without samples. */
+  /** The percentile for this share of the samples (0 to 1), by nearest rank, in µs; 0 if there are no samples. */
   percentile(part: number): number {
     let left = Math.max(1, Math.ceil(part * this.count));
     for (const bucket of [...this.#counts.keys()].sort((a, b) => a - b)) {

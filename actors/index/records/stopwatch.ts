@@ -33,7 +33,7 @@ type PackedPage = [step: string, times: Uint8Array, spans: [name: string, times:
 
 type Times = { readonly all: Histogram; readonly spans: Map<string, Histogram> };
 
-/** One minute of one plugin, while it is being written. */
+/** The page of one minute and plugin, while it is being written. */
 export class MinutePage {
   readonly #steps = new Map<string, Times>();
 

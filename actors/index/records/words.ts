@@ -1,6 +1,6 @@
 // The words of texts and queries. Case and accents are folded, and every character that is neither a letter nor a digit separates words.
 
-/** The number of characters of a word that count: words that agree in these are equal. */
+/** Only this many characters of a word count: words that agree in them are equal. */
 export const wordCharactersMax = 64;
 
 const ascii = /^[\0-\x7f]*$/;
@@ -44,7 +44,7 @@ function cut(word: string): string {
   return word.slice(0, isSplit ? wordCharactersMax - 1 : wordCharactersMax);
 }
 
-/** A word of a query. A prefix matches every word that begins with it. */
+/** A word of a query. `isPrefix`: it matches every word that begins with it. */
 export type SearchTerm = { readonly word: string; readonly isPrefix: boolean };
 /** Words that must be adjacent, in this order. */
 export type Phrase = readonly SearchTerm[];

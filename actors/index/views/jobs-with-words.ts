@@ -59,7 +59,7 @@ export function* jobsWithWords(
   return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : position.atUs - 1 };
 }
 
-/** A text of the id that sorts like its bytes. */
+/** The id as a text. These texts sort like the bytes of the ids. */
 function textOf(id: Uint8Array): string {
   return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
 }

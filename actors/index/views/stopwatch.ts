@@ -13,7 +13,7 @@ export type StepTimes = {
   readonly spans: ReadonlyMap<string, Times>;
 };
 
-/** The first and the last minute, counted since the epoch. */
+/** The first and the last minute of a window, counted since the epoch. */
 export type Window = { readonly from: number; readonly to: number };
 
 /** The minutes from that of `sinceUs` up to now, at most those that are stored. If `sinceUs` lies in the future, the window is empty. */

@@ -40,7 +40,10 @@ export type Selection = {
   readonly parent: JobId | null;
   /** Words that the last error of the job must contain. */
   readonly error: string | null;
-  /** Words that the log of an attempt must contain, which ended between the two times, in µs, both inclusive. */
+  /**
+   * Words that the log of an attempt must contain. This attempt must have ended from `fromUs` to `toUs`, in µs, both inclusive. Null: any
+   * words, and any time.
+   */
   readonly query: string | null;
   readonly fromUs: number | null;
   readonly toUs: number | null;
@@ -48,12 +51,12 @@ export type Selection = {
   readonly children: boolean;
 };
 
-/** The moment for which a selection is evaluated: the end of a turn of the ledger. */
+/** The moment for which a selection is evaluated: that of a message in a turn of the ledger. */
 export type Moment = {
   readonly atUs: number;
-  /** The blocks up to that moment have smaller keys. */
+  /** The blocks that were created before that moment have smaller keys. */
   readonly block: Uint8Array;
-  /** The time of the newest commit of the journal at that moment. */
+  /** The time that the commit of this turn has in the journal. */
   readonly commitUs: number;
 };
 

@@ -12,8 +12,8 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApart, writeAttempt } from './attempt.ts';
 
 /**
- * The maximum number of attempts in a page. A page ends at each multiple of this number of jobs of the block. So most attempts are found by
- * key, without a search. Larger pages would be written slightly faster, but reading one attempt would be slower.
+ * The maximum number of attempts in a page. A page ends before each job whose index in the block is a multiple of this number. So most
+ * attempts are found by key, without a search. Larger pages would be written slightly faster, but reading one attempt would be slower.
  */
 export const pageAttemptsMax = 32;
 /** A page with this many bytes of records is full. The body of a larger record is stored apart. */
@@ -150,14 +150,14 @@ export class AttemptPage {
   }
 }
 
-/** The last page of the block with a key below `to`. */
+/** The last one of the block's pages whose key is below `to`. */
 function pageBelow(reader: Reader, key: BlockKey, to: Uint8Array): AttemptPage | undefined {
   const range = { from: attemptKey(jobId(key, 0), 0), to, reverse: true, limit: 1 };
   for (const entry of reader.scan('attempts', range)) return new AttemptPage(reader, entry.key, entry.value);
   return undefined;
 }
 
-/** The page of the job, if it begins at a multiple of `pageAttemptsMax`. */
+/** The page with the job's first attempt, if that page begins at a multiple of `pageAttemptsMax`. */
 function pageAt(reader: Reader, id: JobId): AttemptPage | undefined {
   const index = indexOf(id);
   const key = attemptKey(id, 1);

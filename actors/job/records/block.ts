@@ -121,7 +121,7 @@ function withOwnBytes(group: JobGroup): JobGroup {
   return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked, rerun };
 }
 
-/** The encoded length of the fields of a group that may be long. */
+/** The approximate encoded length of those fields of a group that may be long. */
 function groupBytes({ context, event, run }: JobGroup): number {
   const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
   const paths = run === null ? 0 : run.path.length + (run.within?.reduce((sum, path) => sum + path.length, 0) ?? 0);
@@ -247,7 +247,7 @@ function unpackPosition([run, node, scope, path, first, within]: ReturnType<type
   return within === undefined ? { run, node, scope, path, first } : { run, node, scope, path, first, within };
 }
 
-/** The group of a job, the job's position in it, and how many jobs of the group follow, including this one. */
+/** The group of a job, the job's position in it (`offset`), and how many jobs the group has from this one on (`left`). */
 export function groupOf(
   block: Block,
   index: number,

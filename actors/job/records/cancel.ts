@@ -31,7 +31,7 @@ export function putMark(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.put('cancels', keyOf(marks, id), encodeCancel(cancel));
 }
 
-/** Called when the job ends: its mark, if any, becomes a note. */
+/** Must be called when the job ends: its mark, if any, becomes a note. */
 export function putNote(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.remove('cancels', keyOf(marks, id));
   batch.put('cancels', keyOf(notes, id), encodeCancel(cancel));

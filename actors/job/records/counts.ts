@@ -7,7 +7,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { isHosted, type TerminalStatus, terminalStatuses } from './job.ts';
 
 export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
-  /** The number of attempts with this status that were followed by another attempt. */
+  /** The numbers of failed and of timed-out attempts that were followed by another attempt. */
   retried_failed: number;
   retried_timed_out: number;
   /** How many of the cancelled jobs never started. Absent in records of format 9. */

@@ -26,7 +26,7 @@ export function pruneHoldEnds(reader: Reader, batch: Batch, beforeUs: number): v
   for (const key of reader.keys('hold_ends', range)) batch.remove('hold_ends', Buffer.from(key));
 }
 
-/** Oldest first. Unusable records are skipped. */
+/** All stored ends, oldest first. Unusable records are skipped. */
 export function* readHoldEnds(reader: Reader): Iterable<HoldEnd> {
   for (const key of reader.keys('hold_ends', {})) {
     const end = decodeHoldEnd(key);

@@ -18,7 +18,7 @@ export type Hold = {
   readonly untilUs?: number;
 };
 
-/** Why no job of a plugin instance may be dispatched. Null: jobs may. */
+/** Returns why no job of a plugin instance may be dispatched. Null: jobs may be. */
 export type HoldOf = (instance: string) => string | null;
 
 /** The key of its record in `holds`. */

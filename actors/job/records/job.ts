@@ -29,7 +29,7 @@ export type RunPosition = {
   readonly scope: number;
   /** The ordinals of the forks on the way to this step, which give the order of a join's results. */
   readonly path: readonly number[];
-  /** Not null: the path of job k of the group ends with `first + k`. */
+  /** The ordinal of the group's first job: it is appended to `path`, and job k has `first + k`. Null: `path` is complete. */
   readonly first: number | null;
   /** The paths of the scopes around the job, outermost first, without the top scope. Absent: the job is in the top scope. */
   readonly within?: readonly (readonly number[])[];
@@ -46,14 +46,14 @@ export type JobGroup = {
   readonly depth: number;
   /** The event that a job of the command `handle` receives, or that started a run; otherwise null. */
   readonly event: EventEnvelope | null;
-  /** Packed map: the baggage. */
+  /** The baggage, a packed map. */
   readonly context: Uint8Array;
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly run: RunPosition | null;
   /** Whether the job is inside a run that a hook started; no hooks fire there. */
   readonly hooked: boolean;
-  /** Not null: these jobs are reruns of another job. */
+  /** The job of which these are reruns, with from where and why. Null: they are no reruns. */
   readonly rerun: Rerun | null;
 };
 
@@ -100,7 +100,7 @@ export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, ca
   sum.cancelled += cancelled;
 }
 
-/** Without the last two parts: nothing was reused, and the run never began. */
+/** The last two parts are absent if nothing was reused and the run never began. */
 type PackedTally = number[] | [...counts: number[], reused: number, hash: Uint8Array | null];
 
 /** The stored data of an ended run: its counts, and the hash of its definition, if it began. */

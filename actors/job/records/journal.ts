@@ -97,7 +97,7 @@ export class JournalEntry {
     return this.#bytes.readDoubleLE(this.#at + 28);
   }
 
-  /** The number of plugin and command in the `NameTable`. */
+  /** The number of the plugin and command in the `NameTable` (name-table.ts). */
   get commandNumber(): number {
     return this.#bytes.readUInt32LE(this.#at + commandAt);
   }

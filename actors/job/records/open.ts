@@ -33,7 +33,7 @@ type StoredOpenRecord = [
   settled: Uint8Array | null,
 ];
 
-/** Whether none of the block's jobs was ever dispatched. Only this field is decoded. */
+/** Whether none of the block's jobs was ever dispatched. Only the field `next` is decoded. */
 export function isUntouched(record: Uint8Array): boolean {
   // Skips the list's head, plugin, command and count.
   const next = skipValue(record, skipValue(record, skipValue(record, 1)));
@@ -65,7 +65,7 @@ export class OpenBlock {
 
   constructor(key: KeyText, plugin: string, command: string, count: number) {
     this.key = key;
-    // A separate copy: a slice of the buffer pool would pin 8 KiB, and there may be very many blocks.
+    // A separate copy: a slice of Node's buffer pool would keep 8 KiB in memory, and there may be very many blocks.
     this.keyBytes = new Uint8Array(Buffer.from(key, 'latin1'));
     this.plugin = plugin;
     this.command = command;

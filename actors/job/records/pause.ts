@@ -44,7 +44,7 @@ export function decodePause(key: Uint8Array, value: Uint8Array): Pause | null {
   return { kind: known, name, command: command === '' ? null : command, reason, by, sinceUs, untilUs, rejects };
 }
 
-/** `the plugin mailer`, `the command mailer.send`, `the pipeline import`, `the service`. */
+/** The target in words, such as `the plugin mailer`, `the command mailer.send`, `the pipeline import` or `the service`. */
 export function targetText({ kind, name, command }: PauseTarget): string {
   if (kind === 'system') return 'the service';
   return command === null ? `the ${kind} ${name}` : `the command ${name}.${command}`;

@@ -10,9 +10,9 @@ export const rerunsListedMax = 100;
 export const rerunsCountedMax = 10_000;
 
 export type Reruns = {
-  /** Newest first, at most `rerunsListedMax`. */
+  /** The reruns, newest first, at most `rerunsListedMax`. */
   readonly ids: readonly JobId[];
-  /** At most `rerunsCountedMax`. */
+  /** The number of reruns, at most `rerunsCountedMax`. */
   readonly count: number;
 };
 
@@ -25,7 +25,7 @@ const takesOver = Uint8Array.of(reusesMark);
 const namesParts = Uint8Array.of(namesPartsMark);
 export const afterIds = Buffer.alloc(16, 0xff);
 
-/** `payload`: the stored payload of the new job. */
+/** Records a rerun with this id. `payload`: the stored payload of the new job. */
 export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload: Uint8Array): void {
   for (const run of runsNamedIn(payload)) batch.put('reruns', rerunKey(run, id), namesParts);
   batch.put('reruns', rerunKey(of, id), from === 'failed' ? takesOver : nothing);

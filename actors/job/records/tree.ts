@@ -25,7 +25,7 @@ export function encodeRanges(ranges: readonly number[]): Uint8Array {
   return Buffer.from(Uint32Array.from(ranges).buffer);
 }
 
-/** The pairs of an entry. */
+/** The pairs `from, to` of an entry, one after another. */
 export function rangesOf(value: Uint8Array): number[] {
   const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
   const ranges: number[] = [];

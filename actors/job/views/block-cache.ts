@@ -7,7 +7,7 @@ import { type KeyText, keyText } from '../records/open.ts';
 /** How many blocks are cached, and the maximum length of each. */
 export type BlockCacheLimits = { readonly blocksMax: number; readonly bytesMax: number };
 const manyBlocks: BlockCacheLimits = { blocksMax: 64, bytesMax: 64 * 2 ** 10 };
-/** Enough for jobs in the order of their ids, because those of a block are neighbours. */
+/** Enough to read jobs in the order of their ids, in which those of a block are neighbours. */
 export const twoBlocks: BlockCacheLimits = { blocksMax: 2, bytesMax: Number.POSITIVE_INFINITY };
 
 /** A block never changes, but it may be pruned while it is cached. */

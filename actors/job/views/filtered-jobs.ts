@@ -13,7 +13,10 @@ import { membersOf } from './tree-listing.ts';
 /** The number of jobs after which the work can be interrupted. */
 const jobsPerStep = 64;
 
-/** `ids`: newest first; a null among them only marks a place where the work may yield. */
+/**
+ * A page of those jobs among `ids` (newest first) that match the filter, and whose latest attempt matches `has`. A null among the ids is a
+ * point at which the work can be interrupted.
+ */
 export function* filterJobs(
   reader: Reader,
   filter: JobFilter,

@@ -373,7 +373,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
   }
 }
 
-/** The jobs that belong to the root, as pairs `from, to`. */
+/** The jobs of the block that belong to this root's tree, as pairs `from, to`. */
 function rangesIn(block: Block, root: JobId): number[] {
   const ranges: number[] = [];
   for (const [place, start] of block.starts.entries()) {

@@ -51,7 +51,7 @@ export type JobView = {
   readonly counts: Tally | null;
   /** Its input. Read on demand. */
   readonly input: JobInput;
-  /** Not null: the job is a rerun of another job. */
+  /** The job of which this one is a rerun. Null: it is no rerun. */
   readonly rerun: Rerun | null;
   /** Its reruns. Read on demand. */
   readonly reruns: Reruns;
@@ -59,17 +59,17 @@ export type JobView = {
 
 /** The input of a job, and its position in a run. */
 export type JobInput = {
-  /** As it is stored, possibly in parts. */
+  /** The payload as it is stored, possibly in parts. */
   readonly stored: Uint8Array;
-  /** Packed. A value in parts is assembled on demand. Packed null: some of its parts were pruned. */
+  /** The packed payload. A value in parts is assembled on demand. It is a packed null if some of its parts were pruned. */
   readonly payload: Uint8Array;
   /** The length of the payload. */
   readonly payloadBytes: number;
-  /** Packed map: the baggage. */
+  /** The baggage, a packed map. */
   readonly context: Uint8Array;
   /** The event that the job received (command `handle`), or that started the run; otherwise null. */
   readonly event: JobGroup['event'];
-  /** Null: the job is no step of a pipeline. */
+  /** The pipeline with the step that the job belongs to. Null: it belongs to no step. */
   readonly pipeline: string | null;
   readonly runId: string | null;
   readonly stepId: string | null;

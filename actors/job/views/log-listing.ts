@@ -87,7 +87,7 @@ export function* findLogs(
   const kept = countedTotal(reader, filter);
   const places: JournalPosition[] = [];
   let counted = 0;
-  // If counters have the total, only the page must be found.
+  // If counters have the total, the search can begin where the previous page ended.
   let toUs = kept !== null && before ? Math.min(entries.toUs, before.atUs) : entries.toUs;
   for (;;) {
     const range = { from: usKey(entries.fromUs), to: usKey(toUs + 1), reverse: true, limit: commitsPerScan };

@@ -16,7 +16,7 @@ import { BlockJobs } from './job-view.ts';
 import { type JobSpan, spansOf } from './oldest-first.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** The attempts of at most this many jobs are read in one step. */
+/** The maximum number of jobs whose attempts are read at once. */
 const attemptsPerStep = 256;
 
 /** Checks for the words of a selection; a check is absent if the selection has no such words. */

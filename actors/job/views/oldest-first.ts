@@ -10,7 +10,7 @@ import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 
-/** Jobs of a block. `indexes` are in ascending order; null: all jobs. */
+/** A span: some or all jobs of a block. `indexes` are in ascending order; null: all jobs. */
 export type JobSpan = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
 
 /** The maximum number of keys that one scan reads. */

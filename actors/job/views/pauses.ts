@@ -2,7 +2,7 @@
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodePause, type Pause } from '../records/pause.ts';
 
-/** Sorted by kind and name, without unusable records, which the ledger sets aside. */
+/** The stored pauses, sorted by kind and name, without unusable records, which the ledger sets aside. */
 export function listPauses(reader: Reader): readonly Pause[] {
   const pauses: Pause[] = [];
   for (const { key, value } of reader.scan('pauses', {})) {

@@ -1,4 +1,4 @@
-// The input with which a settled job is rerun. Only runs reuse jobs: any other job runs from its start.
+// The input with which a settled job is rerun. Only runs can reuse jobs: a rerun of any other job begins from the start.
 import { parseId } from '../../../runtime/ids.ts';
 import { callEvent } from '../../pipeline/protocol.ts';
 import type { EntryEvent, RerunSource } from '../protocol.ts';

@@ -112,7 +112,7 @@ function* recordsOf(reader: Reader, table: Table, before?: Uint8Array): Iterable
   }
 }
 
-/** A key behind all present ones of a table. Null: the table is empty. */
+/** A key after all present keys of a table. Null: the table is empty. */
 function endOf(reader: Reader, table: Table): Uint8Array | null {
   for (const { key } of recordsOf(reader, table)) return Buffer.concat([key, Buffer.of(0)]);
   return null;

@@ -119,7 +119,7 @@ function* spansOfTable(
 ): Iterable<JobRange | null> {
   let to: Uint8Array = Buffer.concat([root, endOfBlocks]);
   for (;;) {
-    // No scan stays open while other reads run.
+    // Reads all these entries at once: no scan stays open while other reads run.
     const entries = [...reader.scan(table, { from: root, to, reverse: true, limit: entriesPerStep })];
     for (const entry of entries) {
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));

@@ -93,7 +93,7 @@ export class ArrivalLog {
 type Stretch = { readonly path: readonly number[]; readonly results: Uint8Array };
 
 /**
- * The results as a packed list, in the order of their paths: the list's head, then its results in pieces. No path is a prefix of
+ * The results as a packed list, in the order of their paths: the list's head, then its results in pieces. No path may be a prefix of
  * another.
  */
 export function spliceArrivals(logs: readonly Uint8Array[], count: number): readonly Uint8Array[] {
@@ -146,7 +146,7 @@ function follows(a: readonly number[], b: readonly number[]): boolean {
   return true;
 }
 
-/** Lexicographic order; a prefix comes first. */
+/** Compares two paths: negative, 0 or positive. Paths are in lexicographic order, and a prefix comes first. */
 export function comparePaths(a: readonly number[], b: readonly number[]): number {
   const common = Math.min(a.length, b.length);
   for (let i = 0; i < common; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;

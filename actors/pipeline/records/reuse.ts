@@ -46,7 +46,7 @@ export function writeFound(batch: Batch, root: JobId, fork: Uint8Array, ordinal:
   batch.put('reuse_index', indexKey(root, fork, ordinal), value);
 }
 
-/** The job with this ordinal, with the neighbours that follow it. */
+/** The job with this ordinal, with the neighbours that follow it. Null: no job has it. */
 export function readFound(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): Found | null {
   const range = { from: indexKey(root, fork, 0), to: indexKey(root, fork, ordinal + 1), reverse: true, limit: 1 };
   for (const { key, value } of reader.scan('reuse_index', range)) {

@@ -214,7 +214,10 @@ export function arrivalKey(run: JobId, scope: number, position: number, sequence
   return key;
 }
 
-/** The key of a part of a value that a token made. It has the form of an arrival's key, with a scope number that no run uses. */
+/**
+ * The key of a part of a new payload (`RunTable.writeParts`). It has the form of an arrival's key, with a scope number that no run uses.
+ * `id`: the number of the token.
+ */
 export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
   return arrivalKey(run, 2 ** 31 + id, 0, sequence);
 }

@@ -28,8 +28,8 @@ const webhookCommand = 'handle';
 type Edges = Map<string, Map<string, End>>;
 
 /**
- * Sorted by name. `outputs` are declared by manifests. `inputs` come from webhooks and from pipelines: a step receives the pipeline's
- * trigger, or what the step before it passes on. A step whose command declares no events passes on `<plugin>.<command>.result`.
+ * The topology, sorted by name. `outputs` are declared by manifests. `inputs` come from webhooks and from pipelines: a step receives the
+ * pipeline's trigger, or what the step before it passes on. A step whose command declares no events passes on `<plugin>.<command>.result`.
  */
 export function topologyOf(config: Config): Topology {
   const walk = new Walk(config);
@@ -80,7 +80,7 @@ class Walk {
     this.#sequence(steps, [on ?? onHook ?? callEventType]);
   }
 
-  /** A webhook starts the pipeline: its first steps receive this signal. */
+  /** Walks a pipeline that a webhook starts: its first steps receive this signal. */
   delivery(pipeline: string, signal: string): void {
     this.#sequence(this.#byName.get(pipeline)?.steps ?? [], [signal]);
   }

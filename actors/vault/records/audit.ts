@@ -11,7 +11,7 @@ import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
  * actor.
  */
 export type AuditRecord = {
-  /** µs since the epoch. */
+  /** When the record was written, in µs since the epoch. */
   readonly at: number;
   /** `admin`, `unknown`, `command`, `dispatcher`, `retention`, or `job:<id>`. */
   readonly actor: string;
@@ -50,7 +50,7 @@ export function seqKey(seq: number): Buffer {
   return key;
 }
 
-/** NaN for an invalid key. */
+/** The number of the record with this key; NaN if the key is invalid. */
 function seqOf(key: Uint8Array): number {
   return key.length === 8 ? Number(Buffer.from(key).readBigUInt64BE()) : Number.NaN;
 }
@@ -73,7 +73,7 @@ export function appendAudit(batch: Batch, keyring: Keyring, record: AuditRecord)
   return { seq, code };
 }
 
-/** Null, or why the trail does not end at the record that the keyring names. */
+/** Why the trail does not end at the record that the keyring names. Null: it does. */
 export function checkAuditEnd(reader: Reader, { auditEnd: { seq, code } }: Keyring): string | null {
   const newest = Array.from(reader.scan('vault_audit', { reverse: true, limit: 1 }))[0];
   const newestSeq = newest ? seqOf(newest.key) : 0;

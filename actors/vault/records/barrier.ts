@@ -9,7 +9,7 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 /** Returns that many random bytes. */
 export type Random = (bytes: number) => Uint8Array;
 
-/** The associated data of a seal. A vault uses each version number once. */
+/** What a sealed record is bound to: the associated data of its encryption. A vault uses each version number once. */
 export type RecordName = { readonly table: string; readonly name: string; readonly version: number };
 
 export const keyBytes = 32;
@@ -27,7 +27,7 @@ export function seal(key: Uint8Array, record: RecordName, plain: Uint8Array, ran
   return Buffer.concat([salt, nonce, sealing.getAuthTag(), sealed]);
 }
 
-/** Null: the record was sealed under another key or name, or was changed afterwards. */
+/** Opens a sealed record. Null: it was sealed under another key or name, or was changed afterwards. */
 export function unseal(key: Uint8Array, record: RecordName, sealed: Uint8Array): Buffer | null {
   if (sealed.length < headBytes) return null;
   const salt = sealed.subarray(0, saltBytes);
@@ -47,7 +47,7 @@ function sealKey(key: Uint8Array, salt: Uint8Array): Buffer {
   return createHmac('sha256', key).update('headgate vault record\0').update(salt).digest();
 }
 
-/** Unambiguous, because no name contains a NUL. */
+/** The associated data as bytes. They are unambiguous, because no name contains a NUL. */
 function associated({ table, name, version }: RecordName): Buffer {
   return Buffer.from(`${table}\0${name}\0${version}`);
 }

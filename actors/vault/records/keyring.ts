@@ -11,9 +11,9 @@ export type AuditEnd = { readonly seq: number; readonly code: Uint8Array };
 export type AuditKey = { readonly from: number; readonly key: Uint8Array };
 
 export type Keyring = {
-  /** Seals every other record of the vault. */
+  /** The key that seals every other record of the vault. */
   readonly dataKey: Uint8Array;
-  /** Oldest first; the last one is in use. */
+  /** The keys of the audit trail's codes, oldest first; the last one is in use. */
   readonly auditKeys: readonly AuditKey[];
   /** SHA-256 of the admin token. The token itself is not stored. */
   readonly adminDigest: Uint8Array;
@@ -33,7 +33,7 @@ export function wrapKeyring(unlockKey: Uint8Array, keyring: Keyring, random: Ran
   return seal(unlockKey, record, pack(keyring), random);
 }
 
-/** Null: it was wrapped with another key, or changed afterwards. */
+/** Opens the keyring. Null: it was wrapped with another key, or changed afterwards. */
 export function unwrapKeyring(unlockKey: Uint8Array, wrapped: Uint8Array): Keyring | null {
   const packed = unseal(unlockKey, record, wrapped);
   return packed && unpack<never>(packed);

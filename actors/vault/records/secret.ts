@@ -22,9 +22,9 @@ export type Secret = {
   readonly name: string;
   readonly pattern: SecretPattern;
   readonly status: RecordStatus;
-  /** Null: revoked. */
+  /** The value. Null: the secret is revoked. */
   readonly value: string | null;
-  /** Names of principals. */
+  /** The names of the principals that receive the secret. */
   readonly grants: readonly string[];
   readonly createdUs: number;
   readonly changedUs: number;

@@ -134,19 +134,19 @@ export async function continueExport(target: ExportTarget, lines: string): Promi
   await appendTo(partialOf(target), lines);
 }
 
-/** When it resolves, the file is complete on disk, under its final name. */
+/** Completes the file. When the promise resolves, the file is on disk under its final name. */
 export async function endExport(target: ExportTarget, last: number, end: string): Promise<void> {
   const partial = partialOf(target);
   await appendTo(partial, end);
   await putInPlace(partial, join(target.directory, `audit-${target.first}-${last}.ndjson`));
 }
 
-/** Fails if the file exists. */
+/** Writes a new file. Fails if the file exists. */
 export function writeNew(path: string, text: string): Promise<void> {
   return writeFile(path, text, { flag: 'wx', mode: fileMode });
 }
 
-/** Fails if the file does not exist. */
+/** Appends to a file. Fails if the file does not exist. */
 export function appendTo(path: string, text: string): Promise<void> {
   return writeFile(path, text, { flag: constants.O_WRONLY | constants.O_APPEND });
 }
