@@ -4,7 +4,7 @@ import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
 import type { JobObservations, JobOrigin, ObservationType, Origins, RunEnding } from './protocol.ts';
 
-/** The maximum number of lookups of one read, which take about a millisecond. The next read continues. */
+/** When a read has made this many lookups, which take about a millisecond, it stops. The next read continues. */
 export const readingWorkMax = 256;
 
 const ends = new Set<ObservationType>([

@@ -80,7 +80,7 @@ export type RunEnding = { readonly counts: Tally | null; readonly notStarted: No
 
 /** Reads origins from the committed store. */
 export interface Origins {
-  /** Null: the job is no longer stored. */
+  /** The tree and the runs that the job belongs to. Null: the job is no longer stored. */
   find(id: JobId): JobOrigin | null;
   /** How the jobs inside this ended run ended. Null: the run is no longer stored. */
   ended(id: JobId): RunEnding | null;

@@ -18,7 +18,7 @@ export class Postings {
     this.#known = new KnownKeys(isNew);
   }
 
-  /** Must be called in the order of the logs' numbers. */
+  /** Records that the log contains the word. Must be called in the order of the logs' numbers. */
   add(word: string, log: number): void {
     const logs = this.#gathered.get(word);
     if (logs === undefined) this.#gathered.set(word, log);

@@ -79,7 +79,7 @@ export type JobActorOptions = JobStateOptions &
     readonly pipeline: PipelineCalls;
     /** The vault. Absent: no job waits for it or receives secrets. */
     readonly vault?: VaultDelivery;
-    /** Absent: every sandbox counts as available. */
+    /** Tries whether a sandbox works on this machine. Absent: every sandbox counts as available. */
     readonly trySandbox?: TrySandbox;
     readonly nowMs: number;
     /** Sends a message to the actor itself, for a later turn. */
@@ -129,7 +129,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   let alarmUs: number | null = null;
   let isLoaded = false;
-  /** Whether it must be stored at the end of this turn, when all accepted jobs have been counted, which holds have jobs. */
+  /** Whether the dispatcher must store at the end of this turn, when all accepted jobs have been counted, which holds have jobs. */
   let areHoldsDue = true;
   let isFirstTurn = true;
   /** Whether retention prunes at the end of this turn, when all reruns of the turn are known. */

@@ -30,7 +30,7 @@ export class Backlog {
     }
   }
 
-  /** The next job. */
+  /** The job that is dispatched next. */
   peek(): OpenAttempt | undefined {
     const next = this.attempts.peek();
     if (next) return next;

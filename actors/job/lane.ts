@@ -29,11 +29,11 @@ export class Lane extends Backlog {
   /** The number of jobs that hosts have, and how many of them run at once: of a frame whose jobs run one after another, one. */
   running = 0;
   inFlight = 0;
-  /** Whether its jobs run one at a time in a host of their own, because they have recently ended several hosts. */
+  /** Whether the jobs of the lane run one at a time in a host of their own, because they have recently ended several hosts. */
   isIsolated = false;
   /** The number of frames in hosts, by the plugin's manifest name at dispatch (a reload can change the name). */
   readonly #framesOf = new Map<string, number>();
-  /** Null: the plugin is not configured. */
+  /** The plugin instance. Null: it is not configured. */
   instance: PluginInstance | null = null;
   /** Why no job of the lane is dispatched. Null: jobs are dispatched. Set by `JobState`. */
   hold: Hold | null = null;
@@ -47,7 +47,7 @@ export class Lane extends Backlog {
   probingSinceUs: number | null = null;
   /** The retry policy of the newest configuration with this plugin. */
   retry: RetryPolicy = retryDefault;
-  /** Whether any of its commands has runners. */
+  /** Whether any command of the plugin has runners. */
   #isConcurrent = false;
   #commands = new Map<string, CommandLane>();
   /** The commands that are not paused. */
@@ -144,14 +144,14 @@ export class Lane extends Backlog {
     return paused;
   }
 
-  /** What runs its jobs. */
+  /** What runs the jobs of the lane. */
   get kind(): LaneKind {
     const { instance } = this;
     if (instance?.manifest.runtime !== 'process') return 'threads';
     return instance.manifest.persistent === undefined ? 'attempts' : 'persistent';
   }
 
-  /** What runs its next job. A suspect has no runner, because it runs alone. */
+  /** What runs the next job of the lane. A suspect has no runner, because it runs alone. */
   get nextKind(): LaneKind {
     if (!this.#isConcurrent || this.attempts.peek()?.custody === 'suspect') return this.kind;
     return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;

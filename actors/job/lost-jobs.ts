@@ -22,7 +22,7 @@ export class LostJobs {
     this.#blocks = new BlockCache(reader, twoBlocks);
   }
 
-  /** Must be called for each block that this turn prunes. */
+  /** Records which runs lose jobs with this block. Must be called for each block that this turn prunes. */
   prune(key: BlockKey, block: Block): void {
     this.#pruned.add(keyText(key));
     const seen = new Set<string>();

@@ -33,7 +33,7 @@ export class NewReruns {
     return new NeededBlocks(blocks, roots);
   }
 
-  /** Must be called at the end of the turn. */
+  /** Forgets the reruns of this turn. Must be called at the end of the turn. */
   clear(): void {
     this.#begun.length = 0;
   }

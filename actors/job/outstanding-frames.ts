@@ -24,7 +24,7 @@ export class OutstandingFrames {
     return ++this.#ids;
   }
 
-  /** The last id that was assigned. */
+  /** The id of the newest frame. */
   get newestId(): number {
     return this.#ids;
   }
@@ -49,7 +49,7 @@ export class OutstandingFrames {
     this.#slots.get(slot)?.frames.delete(frameId);
   }
 
-  /** Called when all hosts have been stopped. */
+  /** Forgets all frames and hosts. Must be called when all hosts have been stopped. */
   clear(): void {
     this.#slots.clear();
   }

@@ -45,7 +45,10 @@ export class Pauses {
     this.#probing.set(pauseKey(pause), nowUs);
   }
 
-  /** Called when the configuration changes. The breakers may be gone, so their expired pauses are dealt with again. */
+  /**
+   * Ends the half-open state of all breakers. Called when the configuration changes: the breakers may be gone, and their expired pauses are
+   * dealt with again.
+   */
   endProbes(): void {
     this.#probing.clear();
   }

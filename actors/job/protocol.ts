@@ -47,7 +47,7 @@ export type NewCalls = {
   /** Whether callers wait: then a JobSettled follows when a job has settled. */
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
-  /** Set if the job is a rerun; then it is the only one. */
+  /** What a rerun takes from the original job. Absent: the jobs are no reruns. Only a single job can be a rerun. */
   readonly source?: RerunSource;
 };
 /** From the main thread: new jobs. Answered with a SubmitJobsReply. */
@@ -63,7 +63,7 @@ export type SubmitBatch = Omit<NewCalls, 'payloads' | 'watch' | 'source'> & {
 /** A run that a call, a delivery or a rerun starts. */
 export type NewRun = {
   readonly pipeline: string;
-  /** A packed map. */
+  /** The packed payload, a map. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
   /** The event of a webhook delivery, or the one that started the original run of a rerun. Absent: the run is called. */
@@ -90,12 +90,12 @@ export const refusals = [
 ] as const;
 export type Refusal = (typeof refusals)[number];
 
-/** `untilUs`: when the reason ends by itself; absent: unknown. */
+/** The answer to refused work. `untilUs`: when the reason ends by itself; absent: unknown. */
 export type RefusedWork = {
   readonly kind: 'refused';
   readonly refusal: Refusal;
   readonly untilUs?: number;
-  /** For `not_kept`: what is no longer stored. */
+  /** What is no longer stored; only for `not_kept`. */
   readonly detail?: string;
 };
 
@@ -110,7 +110,8 @@ export const payloadGone: RefusedWork = {
 export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | RefusedWork;
 
 /**
- * `ids` has 16 bytes per job, in the order of the payloads. If it has fewer jobs than there are payloads, there was no room for the rest.
+ * The answer to the submission of several jobs. `ids` has 16 bytes per job, in the order of the payloads. If it has fewer jobs than there
+ * are payloads, there was no room for the rest.
  */
 export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
@@ -123,9 +124,9 @@ export type EdgeMessage = JobSettled | ActorsRestarted;
 
 /** The list of jobs and runs that callers wait for, to which the pipeline actor adds runs. */
 export interface AwaitedJobs {
-  /** For a job that this turn has created, or an open run. */
+  /** Adds a job that this turn has created, or an open run. */
   add(id: JobId): void;
-  /** For any other job, which may have settled already. */
+  /** Adds any other job or run, which may have settled already. */
   addKnown(id: JobId, turn: Turn): void;
 }
 
@@ -141,16 +142,16 @@ export type NewJobs = {
   readonly group: JobGroup;
   /** Packed, one per job: payloads[k] belongs to job k of the group. */
   readonly payloads: readonly Uint8Array[];
-  /** Not null: the jobs end at once, without an attempt (template error, hop limit). */
+  /** How the jobs end at once, without an attempt (template error, hop limit). Null: they do not. */
   readonly failedAtCreation: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
 };
 
-/** The end of a run. */
+/** How a run has ended. */
 export type EndedRun = {
   readonly id: JobId;
   readonly pipeline: string;
   readonly submittedBy: string;
-  /** `dead`: it never began, because its root had too many descendants. */
+  /** How the run ended. `dead`: it never began, because its root had too many descendants. */
   readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
   readonly body: Body;
   /** When the run was created, in µs. */
@@ -237,12 +238,15 @@ export type CancelJob = {
   /** Whether to cancel also the runs that events of its jobs have started, and so on. */
   readonly detached?: boolean;
 };
-/** `status`: the job's status after the commit. If it is not final, the job is being stopped. Null: there is no such job. */
+/**
+ * The answer to a CancelJob. `status`: that of the job after the commit. If it is not final, the job is being stopped. Null: there is no
+ * such job.
+ */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };
 
 /** From the main thread: which of these jobs (16 bytes each) does no host have? Answered with an IdleReply. */
 export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
-/** `ids` null: the answer is unknown, because unsettled jobs are still being read after the start. */
+/** The jobs that no host has. Null: the answer is unknown, because unsettled jobs are still being read after the start. */
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
 
 /** From the main thread: which jobs are waiting and running? Answered with a QueueReply. */
@@ -308,7 +312,7 @@ export type HeldReply = { readonly kind: 'held'; readonly held: readonly HeldJob
 
 /** From the main thread: which records are unusable? Answered with a SetAsideReply. */
 export type SetAsideQuery = { readonly kind: 'ask_set_aside'; readonly replyTo: ReplyTo };
-/** `all` also counts the records that are not listed. */
+/** The unusable records. `all`: their number, including those that are not listed. */
 export type SetAsideReply = {
   readonly kind: 'set_aside';
   readonly all: number;
@@ -363,7 +367,7 @@ export type ActionStep = {
   /** Whether no further jobs match. */
   readonly isLast: boolean;
 };
-/** `waits`: why the job after the cursor cannot be handled yet. Null: it can. */
+/** What an action has done. `waits`: why the job after the cursor cannot be handled yet. Null: it can. */
 export type ActionStepReply = {
   readonly kind: 'action_step';
   readonly cursor: JobId | null;

@@ -43,7 +43,7 @@ export class Quarantine {
     else this.#state.suspects.push(job);
   }
 
-  /** Called when a host has died whose only job was one of this lane. After too many of these, the lane is isolated. */
+  /** Counts a host that has died while a job of this lane was its only job. After too many of these, the lane is isolated. */
   endedHost(turn: Turn, lane: Lane): void {
     let breaker = this.#breakers.get(lane);
     if (!breaker) {

@@ -3,12 +3,12 @@ import type { RetryPolicy } from '../../config/config.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { TerminalStatus } from './records/job.ts';
 
-/** `permanent`: the plugin or the protocol says that another attempt would be useless. */
+/** How an attempt ended. `permanent`: the plugin or the protocol says that another attempt would be useless. */
 type AttemptEnd = Pick<Outcome, 'verdict' | 'permanent'> & { readonly retrySafe: boolean };
 
 export type Decision =
   | { readonly kind: 'end'; readonly status: TerminalStatus }
-  /** `status`: that of the attempt, for its log. */
+  /** Another attempt follows. `status`: that of the ended attempt, for its log. */
   | { readonly kind: 'retry'; readonly status: 'failed' | 'timed_out'; readonly delayMs: number };
 
 /** Decides after an attempt. `random` gives a number in [0, 1): the delay is this share of the longest possible wait ("full jitter"). */

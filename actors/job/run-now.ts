@@ -5,7 +5,7 @@ import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
 import { keyText } from './records/open.ts';
 
-/** False: the job does not wait for the time of an attempt. */
+/** Makes the job's next attempt due. False: the job does not wait for the time of an attempt. */
 export function runNow(state: JobState, dispatcher: Dispatcher, turn: Turn, id: JobId): boolean {
   const open = state.open.get(keyText(blockOf(id)));
   const job = open && state.retries.remove(open, indexOf(id));

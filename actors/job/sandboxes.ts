@@ -13,7 +13,7 @@ export class Sandboxes {
   /** By sandbox: why it does not work; null: it works; undefined: it is being tried. */
   readonly #found = new Map<string, string | null | undefined>();
 
-  /** `onTried` is called when a trial has ended, after which fewer plugins may be held. */
+  /** `onTried` is called when the trial of a sandbox has ended: fewer plugins may be held from then on. */
   constructor(config: Config, attempt: TrySandbox, onTried: () => void) {
     this.#config = config;
     this.#attempt = attempt;

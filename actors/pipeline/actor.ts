@@ -43,7 +43,7 @@ export type PipelineActorOptions = RunTableOptions & {
 
 export type PipelineActor = Actor &
   PipelineCalls & {
-    /** Must be called before the first message of a turn. */
+    /** Begins a turn. Must be called before its first message. */
     begin(turn: Turn): void;
     reconfigure(config: Config, turn: Turn): void;
     /** Begins accepted runs, takes deferred events and expands fan-outs, as many as fit into the turn. */
@@ -52,7 +52,7 @@ export type PipelineActor = Actor &
     close(turn: Turn): void;
   };
 
-/** Restores its state from the store; open runs continue in the first turn. */
+/** Creates the actor with its state from the store. Runs with work left continue in the first turn. */
 export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
   const { store, jobs, wake, ancestor = ancestorIn(store) } = options;
   const { bodyOf = bodyIn(store), payloadOf = payloadIn(store) } = options;

@@ -56,7 +56,10 @@ export class Arrivals {
     return fresh ?? this.#reader.peek('arrivals', arrivalKey(run.id, scope.id, scope.position, number));
   }
 
-  /** Called when a value in parts refers to the scope's arrivals: they no longer belong to the scope, and are pruned with the run's job. */
+  /**
+   * Must be called when a value in parts refers to the scope's arrivals: they no longer belong to the scope, and are pruned with the run's
+   * job.
+   */
   name(run: Run, scope: Scope): void {
     const { turn, values } = scope.fresh;
     const first = scope.stored - values.length;

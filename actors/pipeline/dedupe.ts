@@ -1,4 +1,4 @@
-// Remembers which events have started which steps: a second event with the same key does not start the step again.
+// Remembers which events have started which pipelines and steps: a second event with the same key does not start them again.
 import { createHash } from 'node:crypto';
 import type { Turn } from '../../runtime/turn.ts';
 import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';

@@ -46,7 +46,7 @@ export class DeferredEvents {
   readonly #lines = new Map<string, (string | Begun)[]>();
   /** Jobs whose events this turn has deferred. Their records can be read from the next turn on. */
   #arriving: Origin[] = [];
-  /** The lists in memory. */
+  /** The lists whose events are in memory. */
   readonly #held = new Set<Begun>();
   #heldBytes = 0;
   #taken = 0;

@@ -146,7 +146,7 @@ export class Descendants {
     }
   }
 
-  /** Called when a run of the tree is dropped from memory. */
+  /** Must be called when a run of the tree is dropped from memory. */
   release(tree: TreeCounts): void {
     tree.loaded--;
     if (tree.loaded === 0) this.#idle.push(tree);

@@ -116,7 +116,7 @@ export class Expansion {
     this.#paused.clear();
   }
 
-  /** Called when jobs of the run have settled. */
+  /** Continues the fan-outs of the run if there is room again. Called when jobs of the run have settled. */
   resume(run: Run): void {
     if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
   }

@@ -57,7 +57,7 @@ export class Reuse {
     return job && canReuse(run, at, job.attempt) ? job : null;
   }
 
-  /** The run that a step called at this place of the original run, if it began: its jobs can be reused, too. */
+  /** The run that a step called at this place of the original run: its jobs can be reused, too. Null: there is none, or it never began. */
   entered(run: Run, at: At): Entered | null {
     const called = this.#find(run, at);
     const hash = called?.attempt.final ? readDefinitionHash(called.attempt.stored) : null;

@@ -106,7 +106,7 @@ export class RunRouter {
     }
   }
 
-  /** Performs all moves that this turn has left. */
+  /** Performs all moves that are left in this turn, and ends the failed runs whose jobs have settled. */
   drain(): void {
     const { moves, ending } = this.#table;
     while (moves.length > 0 || ending.length > 0) {
@@ -269,7 +269,7 @@ export class RunRouter {
     else this.#table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 
-  /** Continues behind a reused job. */
+  /** Moves the token on behind a reused job. */
   #takenOver(run: Run, scope: Scope, { id, node: number, path, context, depth, body: stored }: TakenJob): void {
     const node = run.version.compiled.nodes[number] as WorkNode;
     const { step } = node;

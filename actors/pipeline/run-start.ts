@@ -24,7 +24,10 @@ export type RunStart = {
   /** The length of the chain of jobs that led to the run. */
   readonly depth: number;
   readonly event: EventEnvelope;
-  /** Set for a delivery: the first steps get the event unchanged. Otherwise its type is the pipeline's `on`. */
+  /**
+   * Whether a delivery starts the run: then the first steps get its event unchanged. Otherwise the type of their event is the pipeline's
+   * `on`.
+   */
   readonly isDelivery?: true;
   readonly context: Uint8Array;
   readonly payload: Uint8Array;

@@ -48,7 +48,7 @@ export type Move =
       readonly scope: Scope;
       readonly node: number;
       readonly token: Token;
-      /** Set if the token was parked: its number. The first condition is evaluated even if the turn has no time left. */
+      /** The number of the token, if it was parked. Then the first condition is evaluated even if the turn has no time left. */
       readonly waitedAs?: number;
     }
   /** A run has ended, and hooks may wait for it. */
@@ -362,7 +362,7 @@ export class RunTable {
     this.descendants.close(run.tree);
   }
 
-  /** Called when the run is dropped from memory; the lists are in the store. */
+  /** Stops counting the lists of a run that is dropped from memory; they are in the store. */
   #releaseLists(run: Run): void {
     for (const { plan } of run.fans.values()) if (plan) this.listBytes -= plan.list.length;
   }

@@ -110,14 +110,14 @@ export type FinishedRun = Pick<
   readonly hash: Uint8Array | null;
   /** The number of reused jobs inside it. */
   readonly reused: number;
-  /** The name of its pipeline. */
+  /** The name of the run's pipeline. */
   readonly name: string;
   readonly depth: number;
   /** The number of settled jobs inside it. */
   readonly inside: number;
 };
 
-/** `result` is a packed null if the run failed, `error` is empty if it succeeded; `dead`: it never began. */
+/** How a run ended. `result` is a packed null if the run failed, `error` is empty if it succeeded. `dead`: it never began. */
 export type RunEnd = {
   readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
   readonly result: Uint8Array;

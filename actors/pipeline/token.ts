@@ -34,7 +34,7 @@ export type Token = {
   readonly result: Uint8Array;
   /** Whether the store has the payload: it is the run's payload, or the result of the cause. */
   readonly isStored: boolean;
-  /** Whether it has passed only reused jobs. Then its next job can be reused, too. */
+  /** Whether the token has passed only reused jobs. Then its next job can be reused, too. */
   readonly isReused: boolean;
 };
 

@@ -50,7 +50,7 @@ export class Triggers {
     this.configure();
   }
 
-  /** Must be called after each change of the configuration. */
+  /** Finds the pipelines that events and hooks start. Must be called after each change of the configuration. */
   configure(): void {
     this.#onEvent = new Map();
     this.#onHook = new Map();

@@ -49,12 +49,12 @@ type PruneJob = {
   readonly beforeUs: number;
   /** The last record that may be removed. */
   readonly through: number;
-  /** Null: no caller waits for the end. */
+  /** The caller that waits for the end of the pruning. Null: none does. */
   readonly replyTo: ReplyTo | null;
 };
 
 type RunningJob = PruneJob & {
-  /** Null: the records are not exported. */
+  /** The file of the export. Null: the records are not exported. */
   readonly file: ExportTarget | null;
   /** The record before the first one that is pruned. */
   readonly after: AuditEnd;

@@ -43,7 +43,7 @@ export type VaultDone =
   | { readonly status: 'registered' | 'set' | 'rolled' | 'revoked' | 'purged' }
   | { readonly rolled: readonly string[]; readonly skipped: readonly string[] }
   | { readonly listing: VaultListing }
-  /** `more`: there may be more to prune. */
+  /** The result of a pruning. `more`: there may be more to prune. */
   | { readonly status: 'pruned'; readonly records: number; readonly more: boolean };
 
 /** The contents of the vault, without values. */
@@ -56,9 +56,9 @@ export type VaultListing = {
 
 export type VaultReply =
   | ({ readonly kind: 'done' } & VaultDone)
-  /** `detail` never contains a value. */
+  /** The request was refused. `detail` never contains the value of a secret. */
   | { readonly kind: 'refused'; readonly refusal: VaultRefusal; readonly detail: string }
-  /** `unauthorized`: the admin token was rotated after the caller was admitted. */
+  /** The request was refused without a detail. `unauthorized`: the admin token was rotated after the caller was admitted. */
   | { readonly kind: 'refused'; readonly refusal: 'unauthorized' | 'vault_unavailable' | 'disk_full' | 'unavailable' };
 
 /** From the main thread: a call with the admin token, whose SHA-256 is `presented`. The answer is a VaultReply. */

@@ -25,7 +25,10 @@ type Contents = Record<RecordTable, { [name: string]: number }>;
 const contentsName = 'contents';
 const contentsKey = Buffer.from(contentsName);
 
-/** `sealed`: there is a vault, and it does not open. The problems of an open vault are records that do not open. */
+/**
+ * The result of opening a vault. `sealed`: there is a vault, and it does not open. The problems of an open vault are records that do not
+ * open.
+ */
 export type Opening =
   | { readonly kind: 'absent' }
   | { readonly kind: 'sealed'; readonly problems: readonly string[] }

@@ -15,7 +15,7 @@ import { searchUnindexed } from './unindexed-logs.ts';
 
 const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').map(status => statuses.indexOf(status));
 
-/** `searchedUs`: attempts that ended later were not searched. Null: no attempt has ended. */
+/** The jobs that may match. `searchedUs`: attempts that ended later were not searched; null: no attempt has ended. */
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
 /**

@@ -19,7 +19,10 @@ export const tailBytesMax = 64 * 2 ** 20;
 /** The number of commits that one scan reads. */
 const commitsPerStep = 256;
 
-/** `places`: newest first. `unsearched`: the number of unindexed logs beyond these two limits, which were not searched. */
+/**
+ * `places`: the positions of matching logs, newest first. `unsearched`: the number of unindexed logs beyond these two limits, which were
+ * not searched.
+ */
 export type UnindexedMatches = { readonly places: readonly JournalPosition[]; readonly unsearched: number };
 
 export function* searchUnindexed(

@@ -103,7 +103,7 @@ export function decodeAction(value: Uint8Array): Action {
   return { plan, progress };
 }
 
-/** Undefined: the action has ended, or there is none. */
+/** The open action with this id. Undefined: it has ended, or there is none. */
 export function readAction(reader: Reader, id: JobId): Action | undefined {
   const value = reader.get('actions', id);
   return value && decodeAction(value);

@@ -25,7 +25,7 @@ export const headBytes = bodyAt + 1;
 const finalFlag = 1;
 const apartFlag = 2;
 
-/** `final`: the job ended with this attempt; otherwise another one follows. The status is that of the attempt. */
+/** An ended attempt. `status` is that of the attempt. `final`: the job ended with it; otherwise another attempt follows. */
 export type Attempt = {
   readonly status: TerminalStatus;
   readonly final: boolean;
@@ -120,7 +120,7 @@ export class StoredAttempt implements Attempt {
   }
 }
 
-/** The error message, or null. */
+/** The error message in the body. Null: there is none. */
 export function errorOf(body: Body): string | null {
   return textOf(body, 'error');
 }

@@ -18,7 +18,7 @@ export interface Block {
   readonly plugin: string;
   readonly command: string;
   readonly createdUs: number;
-  /** How many jobs it has. */
+  /** The number of jobs in the block. */
   readonly count: number;
   /** The packed payload of a job. */
   payload(index: number): Uint8Array;
@@ -208,13 +208,13 @@ function packGroup(group: JobGroup) {
   return rerun === null ? packed : ([...packed, [rerun.of, rerun.from, rerun.reason]] as const);
 }
 
-/** `within` is absent in the top scope. */
+/** The stored form of a position. `within` is absent in the top scope. */
 function packPosition({ run, node, scope, path, first, within }: RunPosition) {
   const position = [run, node, scope, path, first] as const;
   return within === undefined ? position : ([...position, within] as const);
 }
 
-/** The third field is no longer used. `headers` is absent if there are none. */
+/** The stored form of an event. The third field is no longer used. `headers` is absent if there are none. */
 function packEvent({ type, source, dedupeKey, headers }: EventEnvelope) {
   const event = [type, source, null, dedupeKey] as const;
   return headers === undefined ? event : ([...event, headers] as const);

@@ -12,7 +12,9 @@ export type Cancel = {
   readonly by: string;
   readonly atUs: number;
   readonly reason: string | null;
-  /** Only for a run: the number of its accepted jobs that never started, and of its elements of fan-outs that never became jobs. */
+  /**
+   * The number of accepted jobs of the run that never started, and of elements of its fan-outs that never became jobs. 0 for any other job.
+   */
   readonly notStarted: NotStarted;
 };
 export type NotStarted = { readonly jobs: number; readonly elements: number };

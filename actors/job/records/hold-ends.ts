@@ -9,7 +9,7 @@ export const holdEndsMax = 10_000;
 const prunedPerTurnMax = 1_000;
 const timeBytes = 8;
 
-/** `plugin` is empty for a pause of the whole service; `command` is empty for all commands. */
+/** The end of a hold. `plugin` is empty for a pause of the whole service; `command` is empty for all commands. */
 export type HoldEnd = { readonly atUs: number; readonly plugin: string; readonly command: string };
 
 /** Records that a pause or hold of these jobs ends in this turn. */
@@ -34,7 +34,7 @@ export function* readHoldEnds(reader: Reader): Iterable<HoldEnd> {
   }
 }
 
-/** Null: the record is unusable. */
+/** The end of a hold that a key describes. Null: the record is unusable. */
 export function decodeHoldEnd(key: Uint8Array): HoldEnd | null {
   const [plugin, command, ...more] = Buffer.from(key.subarray(timeBytes)).toString().split('\0');
   if (key.length <= timeBytes || plugin === undefined || command === undefined || more.length > 0) return null;

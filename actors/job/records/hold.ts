@@ -2,19 +2,21 @@
 // from the record of the pause (pause.ts); every other hold has a record here.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
-/** `plugin`: the configuration cannot run the plugin. `vault`: the plugin's secrets cannot be delivered. */
+/**
+ * The reasons that stored holds have. `plugin`: the configuration cannot run the plugin. `vault`: the plugin's secrets cannot be delivered.
+ */
 export const holdReasons = ['plugin', 'vault'] as const;
 export type HoldReason = (typeof holdReasons)[number];
 
 export type Hold = {
   readonly reason: HoldReason | 'paused';
   readonly plugin: string;
-  /** Null: all commands of the plugin. */
+  /** The command whose jobs are held. Null: all commands of the plugin. */
   readonly command: string | null;
   detail: string;
   /** Since when it has held jobs; 0: it holds none. */
   sinceUs: number;
-  /** When it ends; absent: unknown. */
+  /** When the hold ends; absent: unknown. */
   readonly untilUs?: number;
 };
 
@@ -30,7 +32,7 @@ export function encodeHold({ sinceUs }: Hold): Uint8Array {
   return pack([sinceUs]);
 }
 
-/** Null: the record is unusable. */
+/** The hold that a record describes. Null: the record is unusable. */
 export function decodeHold(key: Uint8Array, value: Uint8Array): Hold | null {
   const [reason = '', plugin = '', command] = Buffer.from(key).toString().split('\0');
   const known = holdReasons.find(name => name === reason);

@@ -59,7 +59,7 @@ export type JobGroup = {
 
 /** The settled job that is rerun, from where, and why. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
-/** `start`: all jobs run again. `failed`: jobs that succeeded are reused. */
+/** From where a run is rerun. `start`: all its jobs run again. `failed`: jobs that succeeded are reused. */
 export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 

@@ -45,7 +45,7 @@ export class JournalEntry {
     this.#at = place * journalEntryBytes;
   }
 
-  /** Whether it matches the filter, except for the time range. */
+  /** Whether the entry matches the filter. The time range is not tested. */
   matches(filter: EntryFilter): boolean {
     return matchesEntry(filter, this.#bytes, this.#at);
   }
@@ -59,7 +59,7 @@ export class JournalEntry {
     return this.#bytes.subarray(this.#at, this.#at + 16);
   }
 
-  /** 0: the job ended without an attempt. */
+  /** The number of the attempt; 0: the job ended without one. */
   get attempt(): number {
     return this.#bytes.readUInt16BE(this.#at + 16);
   }
@@ -78,12 +78,12 @@ export class JournalEntry {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
   }
 
-  /** Whether its response reported spans. */
+  /** Whether the response of the attempt reported spans. */
   get spanned(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & spansFlag) !== 0;
   }
 
-  /** Whether its job belongs to a step of a pipeline. */
+  /** Whether the job belongs to a step of a pipeline. */
   get stepped(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & stepFlag) !== 0;
   }
@@ -147,7 +147,7 @@ export type EntryFilter = {
   readonly toUs: number;
 };
 
-/** Whether the entry at this offset matches, except for the time range. */
+/** Whether the entry at this offset matches the filter. The time range is not tested. */
 export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes: Buffer, at: number): boolean {
   const found = bytes[at + statusAt]!;
   if (found === prunedStatus || (status >= 0 && found !== status)) return false;
@@ -169,12 +169,12 @@ export class AttemptReader {
     this.#reader = reader;
   }
 
-  /** Undefined: the attempt was pruned. */
+  /** The attempt of an entry. Undefined: it was pruned. */
   find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): StoredAttempt | undefined {
     return this.#pageWith(id, attempt)?.attempt(indexOf(id));
   }
 
-  /** The body alone. Undefined: the attempt was pruned. */
+  /** The body of an entry's attempt. Undefined: the attempt was pruned. */
   findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
     return this.find({ id, attempt })?.body;
   }

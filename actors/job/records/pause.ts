@@ -34,7 +34,7 @@ export function encodePause({ reason, by, sinceUs, untilUs, rejects }: Pause): U
   return pack([reason, by, sinceUs, untilUs, rejects]);
 }
 
-/** Null: the record is unusable. */
+/** The pause that a record describes. Null: the record is unusable. */
 export function decodePause(key: Uint8Array, value: Uint8Array): Pause | null {
   const [kind = '', name, command] = Buffer.from(key).toString().split('\0');
   const known = pauseKinds.find(one => one === kind);

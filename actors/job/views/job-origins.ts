@@ -13,7 +13,7 @@ const runsMax = 1_000;
 /** Reading a block counts as one lookup, plus one for each of these many bytes. */
 const bytesPerWork = 16_384;
 
-/** `root` null: each job is its own root. */
+/** The origin that the jobs of a group share. `root` null: each job is its own root. */
 type OriginPath = { readonly root: string | null; readonly runs: readonly string[] };
 
 export class JobOrigins implements Origins {
@@ -25,7 +25,7 @@ export class JobOrigins implements Origins {
   );
   #work = 0;
 
-  /** Must be called before `find`. */
+  /** Sets the store to read from. Must be called before `find`. */
   open(reader: Reader): void {
     this.#reader = reader;
   }

@@ -23,13 +23,13 @@ export type JobRow = { readonly id: JobId } & Pick<
   'plugin' | 'command' | 'status' | 'createdUs' | 'startedUs' | 'completedUs' | 'attempt' | 'counts' | 'isReused'
 >;
 
-/** `more`: further jobs follow. `atLeast`: the total is a lower bound. */
+/** A page of the list of jobs. `more`: further jobs follow. `atLeast`: the total is a lower bound. */
 export type JobPage = {
   readonly rows: readonly JobRow[];
   readonly total: number;
   readonly more: boolean;
   readonly atLeast: boolean;
-  /** Only for a search: the end of the searched time range. Null: no attempt had ended yet. */
+  /** The end of the searched time range; only for a search. Null: no attempt had ended yet. */
   readonly searchedUs?: number | null;
 };
 

@@ -42,18 +42,18 @@ export type JobView = {
   readonly cancelling: boolean;
   /** Who cancelled the job. Read on demand; null: it was not cancelled. */
   readonly cancel: Cancel | null;
-  /** The body of its last attempt. Null: another attempt follows. */
+  /** The body of the final attempt. Null: the job has not ended. */
   readonly body: Body | null;
   /** Whether the body is stored apart, partly deflated, or has a result in parts: it takes longer to read. */
   readonly isLarge: boolean;
   readonly lastError: string | null;
-  /** Only for a run: how the jobs inside ended. Null: it is not a run, or they were not counted. Read on demand. */
+  /** How the jobs inside a run ended. Null: the job is not a run, or they were not counted. Read on demand. */
   readonly counts: Tally | null;
-  /** Its input. Read on demand. */
+  /** The job's input. Read on demand. */
   readonly input: JobInput;
   /** The job of which this one is a rerun. Null: it is no rerun. */
   readonly rerun: Rerun | null;
-  /** Its reruns. Read on demand. */
+  /** The job's reruns. Read on demand. */
   readonly reruns: Reruns;
 };
 

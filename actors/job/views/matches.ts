@@ -36,7 +36,7 @@ export type MatchOptions = {
   readonly selection: Selection;
   readonly moment: Moment;
   readonly words?: WordChecks;
-  /** Only jobs with larger ids match. */
+  /** The last job of the previous page: only jobs with larger ids match. */
   readonly after?: JobId | null;
   /** The spans to search. Absent: `spansOf` (oldest-first.ts) chooses them. */
   readonly spans?: Iterable<JobSpan | null>;
@@ -87,7 +87,7 @@ export const sampleMax = 10;
 export type MatchCount = {
   readonly matched: number;
   readonly sample: readonly JobId[];
-  /** `plugin\0command` of the jobs that match. */
+  /** The plugins and commands of the jobs that match, as `plugin\0command`. */
   readonly commands: readonly string[];
 };
 

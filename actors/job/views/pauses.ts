@@ -12,7 +12,7 @@ export function listPauses(reader: Reader): readonly Pause[] {
   return pauses;
 }
 
-/** Null: the record is unusable. */
+/** The pause that a record describes. Null: the record is unusable. */
 export function readPause(key: Uint8Array, value: Uint8Array): Pause | null {
   try {
     return decodePause(key, value);

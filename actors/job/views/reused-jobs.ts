@@ -85,7 +85,7 @@ export class Successors {
   readonly #rootName: string;
   readonly #known = new Map<string, JobId>();
 
-  /** Null: no run of the tree reused a job. */
+  /** The `Successors` of a tree. Null: no run of the tree reused a job. */
   static in(reader: Reader, blocks: BlockCache, root: JobId): Successors | null {
     if (reader.count('reused') === 0) return null;
     for (const _ of reader.keys('reused', { ...reusedOf(root), limit: 1 })) return new Successors(reader, blocks, root);

@@ -24,7 +24,7 @@ type JobRange = {
   readonly block: Block;
   readonly from: number;
   readonly to: number;
-  /** Not null: the jobs are reused from another tree. */
+  /** How reused jobs appear in this tree. Null: the jobs belong to this tree. */
   readonly takenOver: TakenOver | null;
 };
 

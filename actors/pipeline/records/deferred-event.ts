@@ -12,14 +12,14 @@ export type Origin = {
   readonly depth: number;
   readonly context: Uint8Array;
   readonly hooked: boolean;
-  /** Set only by earlier versions, for events that became tokens of a run. These are fan-outs now. */
+  /** The place of events that become tokens of a run: only in records of earlier versions. Such events are fan-outs now. */
   readonly place: {
     readonly run: JobId;
     readonly scope: number;
     readonly node: number;
     readonly path: readonly number[];
   } | null;
-  /** Set if hooks of the job's end wait, instead of its events. */
+  /** The end of the job, if hooks of this end wait. Absent: the job's events wait. */
   readonly hook?: { readonly command: string; readonly status: TerminalStatus };
 };
 

@@ -79,7 +79,7 @@ function indexKey(root: JobId, fork: Uint8Array, ordinal: number): Uint8Array {
   return key;
 }
 
-/** All entries of a root. The one whose key is the root's id alone lists the needed roots. */
+/** The key range of the index entries of a root. The entry whose key is the root's id alone lists the needed roots. */
 export function indexOfRoot(root: JobId): { readonly from: Uint8Array; readonly to: Uint8Array } {
   return { from: root, to: Buffer.concat([root, Buffer.alloc(keyBytes, 0xff)]) };
 }

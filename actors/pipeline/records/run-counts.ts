@@ -1,7 +1,10 @@
 // The stored counts of a definition's open runs.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
-/** The number of open runs, of their records, of settled jobs inside them, and the size of the records. */
+/**
+ * For the open runs of a definition: their number, the number of their records, the number of settled jobs inside them, and the size of the
+ * records.
+ */
 export type RunCounts = { runs: number; records: number; settled: number; bytes: number };
 type PackedCounts = [runs: number, records: number, settled: number, bytes: number];
 

@@ -89,7 +89,7 @@ export type StoredRun = {
   jobs: number;
   scopesMade: number;
   fansMade: number;
-  /** The number of settled jobs inside it, including those of called runs that have ended. */
+  /** The number of settled jobs inside the run, including those of called runs that have ended. */
   settled: number;
   readonly unsuccessful: Unsuccessful;
   readonly reuse: StoredReuse | null;
@@ -163,7 +163,7 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
   ] as const;
 }
 
-/** `hash` of its definition; `top`: its outermost scope. */
+/** The record of a run. `hash`: the hash of its definition. `top`: its top scope. */
 export function encodeRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope): Uint8Array {
   const packed = packRun(run, hash, fans, top);
   return pack(packed.slice(0, packed.findLastIndex(part => part !== undefined) + 1));

@@ -13,7 +13,7 @@ import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 export type AuditRecord = {
   /** When the record was written, in µs since the epoch. */
   readonly at: number;
-  /** `admin`, `unknown`, `command`, `dispatcher`, `retention`, or `job:<id>`. */
+  /** Who acted: `admin`, `unknown`, `command`, `dispatcher`, `retention`, or `job:<id>`. */
   readonly actor: string;
   readonly op: string;
   readonly principal: string | null;
@@ -21,9 +21,9 @@ export type AuditRecord = {
   readonly outcome: 'ok' | 'refused';
   /** Why the call was refused. */
   readonly code: string | null;
-  /** The number of calls (absent: one), or of records that a prune removed. */
+  /** The number of calls (absent: one), or of records that a pruning removed. */
   readonly count?: number;
-  /** The newest record that a prune removed. */
+  /** The newest record that a pruning removed. */
   readonly through?: number;
   /** The jobs of a delivery (job-ranges.ts), and the names of the delivered secrets. */
   readonly jobs?: readonly string[];

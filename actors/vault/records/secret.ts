@@ -4,7 +4,7 @@ export const principalKinds = ['plugin', 'consumer', 'gateway'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
 
 export const patterns = ['manual', 'auto'] as const;
-/** `auto`: the service generates the value. */
+/** Where the value of a secret comes from. `auto`: the service generates it. `manual`: callers set it. */
 export type SecretPattern = (typeof patterns)[number];
 
 type RecordStatus = 'active' | 'revoked';
