@@ -121,7 +121,10 @@ export class Stopwatch implements JournalConsumer {
     return open.page;
   }
 
-  /** Begins a minute: forgets the pages of earlier minutes, which are written, and removes some stored pages that are too old. */
+  /**
+   * Begins a minute: drops the pages of earlier minutes from memory, which have been written, and removes some stored pages that are too
+   * old.
+   */
   #turnTo(minute: number, batch: Batch<IndexTable>): void {
     if (minute <= this.#newest) return;
     this.#newest = minute;

@@ -1,4 +1,4 @@
-// Removes the oldest settled jobs, block by block, with their logs and index entries.
+// Removes the oldest settled jobs, block by block, with their logs and their entries in other tables.
 import { blockKeyMs, blockOf, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { isNeeded, isTreeNeeded, pruneReuse } from '../pipeline/records/reuse.ts';
@@ -74,8 +74,8 @@ export class Retention {
   }
 
   /**
-   * Prunes a little. True: this sweep may have more to prune. Called at most once per turn, after all else that reads jobs, because reads
-   * show the pruned jobs until the commit.
+   * Prunes a little. True: this sweep may have more to prune. Must be called at most once per turn, after everything else that reads jobs:
+   * reads show the pruned jobs until the commit.
    */
   step(turn: Turn): boolean {
     const { config, completions, gauges, newReruns, reader } = this.#state;

@@ -1,4 +1,4 @@
-// What a job that has ended left for its run: its body, inflated, and its events.
+// Reads what an ended job has left for its run: its body, inflated, and its events.
 import { checkBody } from '../../runtime/host/wire/body-check.ts';
 import { bodyPart, encodeBody, inflateBody } from '../../runtime/host/wire/outcome.ts';
 import { listCount } from '../../runtime/splice.ts';

@@ -105,7 +105,7 @@ export class AuditPruning {
     const mark = Buffer.from(this.#options.random(6)).toString('hex');
     this.#job = {
       ...job,
-      // Records that are written in the meantime are not pruned.
+      // Records that are written while the pruning runs are not pruned.
       through: Math.min(job.through, auditEnd.seq),
       file: directory === null ? null : { directory, first: after.seq + 1, mark },
       after,
