@@ -17,8 +17,8 @@ export function endStopped(state: JobState, turn: Turn, job: OpenAttempt, starte
 }
 
 /**
- * Ends a job whose attempt never started. If the job was not cancelled itself, but with a run that contains it, and before its first
- * attempt, then no observation or hook reports the end.
+ * Ends a job whose attempt never started. Observations and hooks do not report this end if it was the job's first attempt and only a run
+ * that contains the job was cancelled.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;

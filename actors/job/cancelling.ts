@@ -144,7 +144,7 @@ export class Cancelling {
     for (const caller of this.#callers) this.#await(turn, caller, 'cancelled');
   }
 
-  /** The host confirms that none of the task's code can start any more. */
+  /** Handles a host's confirmation that none of the task's code can start any more. */
   confirmed(name: HostSlotName, frameId: number, wanted: number): void {
     const job = this.#dispatcher.jobAt(name, frameId, wanted);
     if (job) for (const { left } of this.#asked) left.delete(job);

@@ -30,7 +30,7 @@ export type StartRuns = Omit<NewRun, 'payload' | 'source' | 'event'> & {
 /** From the ledger thread, at intervals: remove expired keys. */
 export type Prune = { readonly kind: 'prune' };
 
-/** From the ledger thread: this run made a turn fail. It fails when its jobs have settled, or at once if it has none. */
+/** From the ledger thread: this run made a turn fail. The run ends as failed: at once if `atOnce`, otherwise when its jobs have settled. */
 export type FailRun = {
   readonly kind: 'fail_run';
   readonly id: JobId;

@@ -108,12 +108,12 @@ export type FinishedRun = Pick<
 > & {
   /** The hash of its definition; null: the run never began. */
   readonly hash: Uint8Array | null;
-  /** The number of reused jobs inside it. */
+  /** The number of reused jobs inside the run. */
   readonly reused: number;
   /** The name of the run's pipeline. */
   readonly name: string;
   readonly depth: number;
-  /** The number of settled jobs inside it. */
+  /** The number of settled jobs inside the run. */
   readonly inside: number;
 };
 

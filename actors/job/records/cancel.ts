@@ -64,7 +64,7 @@ function* readKind(reader: Reader, kind: number): StoredCancels {
   for (const { key, value } of reader.scan('cancels', range)) yield [Buffer.from(key.subarray(1)), value];
 }
 
-/** Removes the remaining cancel records of a block that is pruned. */
+/** Removes the notes and the second records of the jobs of a block that is pruned. */
 export function pruneNotes(reader: Reader, batch: Batch, block: Uint8Array, count: number): void {
   if (reader.count('cancels') === 0) return;
   for (const kind of [notes, detached]) {

@@ -25,7 +25,7 @@ export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Ui
 /** A scope: one pass through a sequence with joins. A segment is its part between two joins. */
 export type StoredScope = {
   readonly sequence: number;
-  /** The scope in which its last join continues, and the token's path there; -1 for the top scope. */
+  /** The scope in which this scope's last join continues, and the token's path there; -1 for the top scope. */
   readonly parent: number;
   readonly path: readonly number[];
   /** How many of the sequence's joins have fired. */
@@ -222,7 +222,7 @@ export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
   return arrivalKey(run, 2 ** 31 + id, 0, sequence);
 }
 
-/** What a stored run says about its jobs: whether it is the root of its tree, and how many jobs must be inside it. */
+/** Reads from a stored run whether it is the root of its tree, and how many jobs must be inside it. */
 export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {
   const { root, jobs, settled } = decodeRun(value).run;
   return { isRoot: root === null, jobs: jobs + settled };
