@@ -1,5 +1,5 @@
-// Observations: messages about committed changes. A group has the observations of one type about jobs of one command, or a single other
-// one.
+// Observations: messages about committed changes. A group has either the observations of one type about jobs of one command, or one
+// observation of any other type.
 import type { JobId } from '../../runtime/ids.ts';
 import type { NotStarted } from '../job/records/cancel.ts';
 import type { Tally } from '../job/records/job.ts';
@@ -63,7 +63,7 @@ export type PlainObservation = {
 
 export type Observations = JobObservations | PlainObservation;
 
-/** The message to the hub, which leaves after the commit of what it reports. */
+/** Sends observations to the hub. The message leaves after the commit of the changes that it reports. */
 export type Observed = { readonly kind: 'observed'; readonly groups: readonly Observations[] };
 
 /**
@@ -73,8 +73,8 @@ export type Observed = { readonly kind: 'observed'; readonly groups: readonly Ob
 export type JobOrigin = { readonly root: string; readonly runs: readonly string[] };
 
 /**
- * How the jobs inside an ended run ended. `counts` is null if an earlier version stored none, `notStarted` if the run itself was not
- * cancelled.
+ * How the jobs inside an ended run ended. `counts` is null if an earlier version of headgate, which stored no counts, ended the run.
+ * `notStarted` is null if the run itself was not cancelled.
  */
 export type RunEnding = { readonly counts: Tally | null; readonly notStarted: NotStarted | null };
 

@@ -24,7 +24,7 @@ export type RingEntry = {
 export class Ring {
   readonly #held: RingEntry[] = [];
   #bytes = 0;
-  /** The numbers of the first observation since the start of the service, and of the next one. */
+  /** `first`: the number of the first observation since the start of the service. `next`: the number that the next observation gets. */
   readonly first: number;
   next: number;
 

@@ -35,7 +35,7 @@ export class JournalFollower {
     return upToUs - Math.min(...[...this.#positions.values()].map(({ atUs }) => atUs));
   }
 
-  /** Processes some of the attempts that ended up to this time. True: there may be more. */
+  /** Processes some of the attempts that ended at this time or earlier. True: there may be more. */
   take(upToUs: number): boolean {
     const { ledger, index } = this.#stores;
     if ([...this.#positions.values()].every(({ atUs }) => atUs > upToUs)) return false;

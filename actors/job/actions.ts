@@ -80,7 +80,7 @@ export class Actions {
     return id;
   }
 
-  /** Acts on the next jobs. `closed`: why nothing can be done now; null: it can. */
+  /** Acts on the next jobs. `closed`: why the action cannot act now. Null: it can. */
   step(turn: Turn, message: ActionStep, closed: Refusal | null): void {
     const reply = this.#step(turn, message, closed);
     turn.reply(message.replyTo, { kind: 'action_step', ...reply } satisfies ActionStepReply);

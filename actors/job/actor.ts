@@ -129,7 +129,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   let alarmUs: number | null = null;
   let isLoaded = false;
-  /** Whether the dispatcher must store at the end of this turn, when all accepted jobs have been counted, which holds have jobs. */
+  /**
+   * Whether the dispatcher must store which holds have jobs. It does so at the end of the turn, when all accepted jobs have been counted.
+   */
   let areHoldsDue = true;
   let isFirstTurn = true;
   /** Whether retention prunes at the end of this turn, when all reruns of the turn are known. */
@@ -363,7 +365,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       runs.seal(turn);
       acceptor.seal(turn);
       const isWalking = isLoaded && cancelling.step(turn);
-      // The walk may have ended held jobs.
+      // `cancelling.step` may have ended held jobs.
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
       if (dispatcher.dispatch(turn) || isWalking) turn.after(() => self({ kind: 'wake' }));

@@ -24,7 +24,7 @@ export class Awaited implements AwaitedJobs {
 
   addKnown(id: JobId, turn: Turn): void {
     this.add(id);
-    // If the job ends in this turn, that can be read only after the commit.
+    // If the job ends in this turn, reads of the store show this only after the commit.
     turn.after(() => {
       if (this.#hasSettled(id)) this.ended(id, turn);
     });

@@ -100,7 +100,7 @@ export class Cancelling {
     return outcomes;
   }
 
-  /** Tells hosts to stop those of the cancelled jobs and of the jobs of cancelled runs that they have. */
+  /** Tells each host to stop those of its jobs whose id, or the id of whose run, is in `cancelled`. */
   #stopAll(turn: Turn, cancelled: ReadonlySet<string>, reason: string): void {
     this.#stop(turn, ({ open, index }) => {
       const run = this.#state.cancelledRun(open, index);
@@ -289,8 +289,8 @@ export class Cancelling {
   }
 
   /**
-   * Handles the job that the walk has reached. If it belongs to a cancelled run, a waiting job is added to `wanted`, and a called run is
-   * cancelled. True: one of these was done.
+   * Handles the job that the walk has reached, if it belongs to a cancelled run: adds it to `wanted` if it waits, and cancels it if it is a
+   * run itself. True: it was added or cancelled.
    */
   #drop(key: Buffer, index: number, wanted: Wanted): boolean {
     const state = this.#state;

@@ -116,7 +116,8 @@ export class CompletionWriter {
   }
 
   /**
-   * Subtracts a pruned attempt from the counters. If it was the end of a job that did not succeed, removes the job from the index of these.
+   * Subtracts a pruned attempt from the counters. If the attempt was the end of a job that did not succeed, also removes the job from the
+   * index of unsuccessful jobs.
    */
   pruned(
     batch: Batch,

@@ -343,7 +343,10 @@ export class Dispatcher {
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 
-  /** Must follow `stop`. Jobs that were still running wait again, uncharged; those that must not run twice are charged. */
+  /**
+   * Takes back the jobs that were still running at the end of `stop`, which must have been called before: those that must not run twice are
+   * charged, and the others wait again, unless they were cancelled.
+   */
   requeueAll(turn: Turn): void {
     const state = this.#state;
     for (const slot of this.#slots.values()) {

@@ -22,7 +22,7 @@ export type JobFrame = {
   unreportedCount: number;
   /** The runner of the command that runs the jobs concurrently; -1: none, they run one after another. */
   readonly runner: number;
-  /** Whether it is too long for another frame to wait behind it (host-slot.ts). Set at dispatch. */
+  /** Whether the frame is too long for another one to wait behind it (host-slot.ts). Set at dispatch. */
   slow: boolean;
   readonly sentUs: number;
   readonly ids: Uint8Array;

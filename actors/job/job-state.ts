@@ -154,7 +154,7 @@ export class JobState {
   }
 
   /**
-   * Ends a job. One commit has the attempt, which is the job's log, the entry in the journal, the counters, and the consequences for a run.
+   * Ends a job. One commit has the attempt (the job's log), the entry in the journal, the counters, and the consequences for a run.
    * `isSilent`: no observation or hook reports the end.
    */
   end(

@@ -26,7 +26,10 @@ export type CommandLane = {
 export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
-  /** The number of jobs that hosts have, and how many of them run at once: of a frame whose jobs run one after another, one. */
+  /**
+   * `running`: the number of jobs that hosts have. `inFlight`: how many of them run at once; a frame whose jobs run one after another
+   * counts as one.
+   */
   running = 0;
   inFlight = 0;
   /** Whether the jobs of the lane run one at a time in a host of their own, because they have recently ended several hosts. */
@@ -43,7 +46,7 @@ export class Lane extends Backlog {
   readonly lost: OpenAttempt[] = [];
   /** The circuit breaker, which counts how attempts end. Null: none is configured. */
   breaker: Breaker | null = null;
-  /** Since when its half-open breaker has let one job run at a time. Null: it does not. */
+  /** Since when the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
   probingSinceUs: number | null = null;
   /** The retry policy of the newest configuration with this plugin. */
   retry: RetryPolicy = retryDefault;
@@ -192,7 +195,7 @@ export class Lane extends Backlog {
     return (this.#framesOf.get(plugin) ?? 0) > 0;
   }
 
-  /** How many more of its jobs may run: as many as `parallelism` allows, and one in total while its breaker is half open. */
+  /** How many more jobs of the lane may run: as many as `parallelism` allows, and one in total while its breaker is half open. */
   get room(): number {
     const most = this.instance?.parallelism ?? Number.POSITIVE_INFINITY;
     return (this.probingSinceUs === null ? most : 1) - this.inFlight;

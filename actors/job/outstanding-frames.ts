@@ -11,7 +11,8 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
 /**
- * Changed by the effects of a turn, which run after its commit, and by the adoption of frames (adoption.ts). So it agrees with the store.
+ * The frames that hosts have, and the cancels that they must confirm. These are changed by the effects of a turn, which run after its
+ * commit, and by the adoption of frames (adoption.ts), so they agree with the store.
  */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();

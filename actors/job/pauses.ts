@@ -40,20 +40,23 @@ export class Pauses {
     return pause;
   }
 
-  /** Makes the breaker that began this pause half open: one job at a time runs, and its end decides. */
+  /**
+   * Makes the breaker that began this pause half open: one job at a time runs, and how that job ends decides whether the breaker closes or
+   * opens again.
+   */
   probe(pause: Pause, nowUs: number): void {
     this.#probing.set(pauseKey(pause), nowUs);
   }
 
   /**
-   * Ends the half-open state of all breakers. Called when the configuration changes: the breakers may be gone, and their expired pauses are
-   * dealt with again.
+   * Ends the half-open state of all breakers. Called when the configuration changes, because the breakers may be gone; `over` then returns
+   * their expired pauses again.
    */
   endProbes(): void {
     this.#probing.clear();
   }
 
-  /** Since when the half-open breaker of the lane has let one job run at a time. Null: it does not. */
+  /** Since when the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
   probingSince({ name }: Lane): number | null {
     if (this.#probing.size === 0) return null;
     return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;

@@ -21,7 +21,7 @@ export function endPause(state: JobState, turn: Turn, target: PauseTarget, by: s
   return pause;
 }
 
-/** The pause has expired: it ends or, if a breaker began it, the breaker becomes half open. */
+/** Handles a pause that has expired: ends it or, if a breaker began it, makes the breaker half open. */
 export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
   if (pause.by !== breakerName || !state.lane(pause.name).breaker) {
     endPause(state, turn, pause, 'until');

@@ -31,7 +31,7 @@ import type { TakeOver } from './take-over.ts';
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 
 /**
- * The maximum number of children that are created at once, and in one turn. If a run has about `unsettledMax` unsettled ones, its fan-outs
+ * The maximum number of children that are created at once, and in one turn. If a run has about `unsettledMax` unsettled jobs, its fan-outs
  * wait.
  */
 export const childrenPerMessageMax = 1024;
@@ -39,7 +39,10 @@ export const childrenPerTurnMax = 4096;
 export const unsettledMax = 16_384;
 /** The maximum number of events of a job that are taken before the turn's limits are checked again. */
 const eventsPerStepMax = 64;
-/** When the lists in memory have more than this size, the stored ones are dropped from memory, and read again when they are expanded. */
+/**
+ * When the lists of fan-outs in memory have more than this size, the stored ones are dropped from memory, and read again when they are
+ * expanded.
+ */
 const listBytesMax = 64 * 2 ** 20;
 
 /** Reads the results and payloads that fan-outs do not store themselves. */

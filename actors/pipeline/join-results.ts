@@ -8,8 +8,8 @@ import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
 /**
- * The maximum number of stretches (records/arrivals.ts) of a value in parts. With more, which only very many jobs that ended in random
- * order have, the references would take as much space as the results.
+ * The maximum number of stretches (records/arrivals.ts) of a value in parts. With more stretches, the references to them would take as much
+ * space as the results. Only the results of very many jobs that ended in random order have so many.
  */
 const stretchesMax = 2 ** 16;
 

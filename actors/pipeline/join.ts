@@ -14,8 +14,8 @@ import type { RunTable } from './run-table.ts';
 import { movedTo, Packed, type Token } from './token.ts';
 
 /**
- * If the results that reach a join exceed this size, the run fails. If those that reach the end of a run do, the run ends without its
- * result.
+ * If the results that reach a join exceed this size, the run fails. If the results that reach the end of a run exceed it, the run ends
+ * without its result.
  */
 export const joinBytesMax = 64 * 2 ** 20;
 

@@ -21,7 +21,7 @@ export const wholeBytesMax = 4096;
 export const stepBytesMax = 64 * 2 ** 10;
 
 const nothing: PartReader = { get: () => undefined, has: () => false };
-/** What looks into data that is not in parts depend on, if they have no limit of time. */
+/** The `Sight` of looks that have no limit of time, and whose data is not in parts. */
 export const plainSight: Sight = { parts: nothing, isSpent: () => false, wholeBytesMax, stepBytes: stepBytesMax };
 
 export class Looks {

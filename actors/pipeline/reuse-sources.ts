@@ -1,4 +1,4 @@
-// What a rerun needs of the original run. None of this is pruned from the start of the rerun until the end of the rerun.
+// Keeps what a rerun needs of the original run: it is not pruned while the rerun is open.
 import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';

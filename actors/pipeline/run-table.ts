@@ -143,7 +143,10 @@ export class RunTable {
     return this.turn.batch;
   }
 
-  /** Whether events must wait to start runs, because too many are open. Events may fill at most half of the queue. */
+  /**
+   * Whether events must wait to start runs: the number of open runs has reached `openRunsMax` or half of `queueDepthMax`, or
+   * `isFullOfRuns`.
+   */
   get isCrowded(): boolean {
     const runsMax = Math.min(this.#openRunsMax, Math.ceil(this.config.service.queueDepthMax / 2));
     return this.versions.open.runs >= runsMax || this.isFullOfRuns;

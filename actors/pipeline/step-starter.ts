@@ -125,7 +125,7 @@ export class StepStarter {
   }
 }
 
-/** The size of the sections that contain their bytes, rather than refer to stored ones. */
+/** The total size of those sections that are bytes themselves, and not references to stored bytes. */
 function ownBytesOf(sections: readonly Section[]): number {
   return bytesOf(sections.filter(section => section instanceof Uint8Array));
 }

@@ -113,7 +113,7 @@ export interface VaultDelivery {
 }
 
 /**
- * The secrets for these jobs (`ids`: 16 bytes each) of an instance that need not wait; null: none is granted. The audit record is
- * in the commit of the turn.
+ * Returns the secrets for these jobs (`ids`: 16 bytes each) of a plugin instance for which `waitsFor` gives no reason. Null: none is
+ * granted. Adds the audit record of the delivery to the turn.
  */
 export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

@@ -15,7 +15,7 @@ export type KeySource = { readonly file: string; readonly variable: string | und
 export type Unlock = {
   /** The key, or why it cannot be read. */
   readonly key: Uint8Array | string;
-  /** The path of the key file if it exists, which means that there was a vault; else null. */
+  /** The path of the key file if it exists; else null. If there is a key file, there is or was a vault. */
   readonly file: string | null;
 };
 

@@ -20,8 +20,8 @@ export const tailBytesMax = 64 * 2 ** 20;
 const commitsPerStep = 256;
 
 /**
- * `places`: the positions of matching logs, newest first. `unsearched`: the number of unindexed logs beyond these two limits, which were
- * not searched.
+ * `places`: the positions of matching logs, newest first. `unsearched`: the number of unindexed logs that were not searched because of
+ * `unindexedLogsMax` or `tailBytesMax`.
  */
 export type UnindexedMatches = { readonly places: readonly JournalPosition[]; readonly unsearched: number };
 

@@ -5,7 +5,7 @@ import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { RerunFrom, Status } from './job.ts';
 
-/** What an action does to each job; also the command of its own job. */
+/** What an action does to each job. It is also the command of the job that stands for the action. */
 export const deeds = ['cancel', 'rerun', 'run_now'] as const;
 export type Deed = (typeof deeds)[number];
 
@@ -54,7 +54,7 @@ export type Selection = {
 /** The moment for which a selection is evaluated: that of a message in a turn of the ledger. */
 export type Moment = {
   readonly atUs: number;
-  /** The blocks that were created before that moment have smaller keys. */
+  /** A block key: the blocks that were created before the moment have smaller keys. */
   readonly block: Uint8Array;
   /** The time that the commit of this turn has in the journal. */
   readonly commitUs: number;

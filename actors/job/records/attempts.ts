@@ -99,9 +99,9 @@ function encodeApart(attempt: Attempt): Buffer {
 /** A page that was read. Attempts are decoded on demand. Throws a RangeError if the value is not a page. */
 export class AttemptPage {
   readonly key: Uint8Array;
-  /** The number of all its attempts: 1 for first attempts, 2 for second ones. */
+  /** The attempt number that all attempts of the page have: 1 if they are first attempts, 2 if they are second ones. */
   readonly number: number;
-  /** The index of its first job in the block. */
+  /** The index, in the block, of the page's first job. */
   readonly first: number;
   readonly count: number;
   readonly #reader: Reader;
@@ -150,7 +150,7 @@ export class AttemptPage {
   }
 }
 
-/** The last one of the block's pages whose key is below `to`. */
+/** The last page of the block with a key below `to`. */
 function pageBelow(reader: Reader, key: BlockKey, to: Uint8Array): AttemptPage | undefined {
   const range = { from: attemptKey(jobId(key, 0), 0), to, reverse: true, limit: 1 };
   for (const entry of reader.scan('attempts', range)) return new AttemptPage(reader, entry.key, entry.value);

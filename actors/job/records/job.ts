@@ -53,7 +53,7 @@ export type JobGroup = {
   readonly run: RunPosition | null;
   /** Whether the job is inside a run that a hook started; no hooks fire there. */
   readonly hooked: boolean;
-  /** The job of which these are reruns, with from where and why. Null: they are no reruns. */
+  /** If the jobs of the group are reruns: the job that they rerun, from where, and why. Otherwise null. */
   readonly rerun: Rerun | null;
 };
 

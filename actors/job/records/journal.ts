@@ -250,7 +250,10 @@ export function newestCommitUs(reader: Reader): number | null {
   return null;
 }
 
-/** Attempts that ended up to this time may have been pruned; later ones are stored. `number` grows with each commit that prunes. */
+/**
+ * Attempts that ended at the time `upToUs` or earlier may have been pruned; later ones are stored. `number` grows with each commit that
+ * prunes.
+ */
 export type PruneMark = { readonly upToUs: number; readonly number: number };
 const prunedKey = Buffer.from('pruned');
 

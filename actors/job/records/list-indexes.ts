@@ -1,7 +1,7 @@
 // The indexes of the list of jobs: the blocks of each plugin and command, and the jobs that did not succeed.
 import { type Status, statuses } from './job.ts';
 
-/** The prefix of all keys of a plugin and command, which has this number. */
+/** The prefix of all keys of the plugin and command with this number (name-table.ts). */
 export function numberKey(number: number): Buffer {
   const key = Buffer.allocUnsafe(4);
   key.writeUInt32BE(number);

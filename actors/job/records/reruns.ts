@@ -71,7 +71,7 @@ export function* dependents(reader: Reader, first: JobId, end: JobId): Iterable<
   }
 }
 
-/** Removes the reruns of the pruned jobs from `first` up to, not including, `end`. */
+/** Removes the records of the reruns of the pruned jobs from `first` up to, not including, `end`. */
 export function pruneReruns(reader: Reader, batch: Batch, first: JobId, end: JobId): void {
   for (const key of reader.keys('reruns', { from: first, to: end })) batch.remove('reruns', Buffer.from(key));
 }

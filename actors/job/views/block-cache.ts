@@ -22,8 +22,8 @@ export class BlockCache {
   }
 
   /**
-   * The block, from the cache or from the store. A cached block may have been pruned: the caller has seen a record that is pruned only
-   * together with it. Undefined: it was pruned.
+   * The block, from the cache or from the store. Undefined: it was pruned. A cached block may have been pruned, too. So `find` is only for
+   * callers that have just read a record that is pruned together with the block.
    */
   find(key: BlockKey): Block | undefined {
     return this.#blocks.get(keyText(key)) ?? this.read(key);

@@ -8,7 +8,7 @@ export type JobFilter = {
   readonly plugin: string | null;
   readonly command: string | null;
   readonly status: Status | null;
-  /** A job must match all of these. Empty: every job matches. */
+  /** A job must match all of these filters. Empty: every job matches. */
   readonly within: readonly JobScopeFilter[];
 };
 

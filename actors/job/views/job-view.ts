@@ -113,7 +113,7 @@ export class BlockJobs {
     return around;
   }
 
-  /** The cancel of an ended job or of the run that it ended with. */
+  /** The cancel of an ended job itself, or of the run with which it was cancelled. Null: there is none. */
   endedCancel(index: number, status: Status): Cancel | null {
     if (this.reader.count('cancels') === 0) return null;
     const own = cancelOfJob(this.reader, jobId(this.#key, index));

@@ -73,7 +73,7 @@ function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | 
 
 /**
  * The job and all its descendants, parents before children, read on demand. Undefined: there is no such job. Each null is a point at which
- * the walk can pause: if the job is not a root, most of the tree is skipped.
+ * the walk can pause, because it may skip most of the tree if the job is not a root.
  */
 export function findTree(
   reader: Reader,

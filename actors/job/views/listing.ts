@@ -40,7 +40,7 @@ export function* listJobs(
 
 /** Greater than every id. */
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
-/** The number of records that one scan reads; `openPageSize`: of open records. */
+/** How many records one scan reads: `openPageSize` for open records, `pageSize` for others. */
 const pageSize = 64;
 const openPageSize = 256;
 /** The maximum number of jobs whose attempts one scan reads. */
@@ -87,7 +87,7 @@ class PageBuilder {
     return this.rows.length >= this.#rowsMax;
   }
 
-  /** All jobs: blocks in descending order. */
+  /** Takes jobs from all blocks, newest first. */
   *all(): Sliced<void> {
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
       let seen = 0;
@@ -103,7 +103,7 @@ class PageBuilder {
     }
   }
 
-  /** The jobs of some commands, from the index of their blocks. */
+  /** Takes jobs of the commands with these numbers, by the index of their blocks. */
   *byCommand(numbers: readonly number[]): Sliced<void> {
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
       const keys = newestKeys(
@@ -125,7 +125,7 @@ class PageBuilder {
     }
   }
 
-  /** Jobs that succeeded: the attempts in descending order, where waiting jobs cost nothing. */
+  /** Takes jobs that succeeded, by their attempts, newest first. Waiting jobs, which have none, cost nothing. */
   *succeeded(): Sliced<void> {
     for (let to = attemptKey(this.#before, 0); ; ) {
       let seen = 0;
@@ -143,7 +143,7 @@ class PageBuilder {
     }
   }
 
-  /** Jobs that ended without success, from an index of their own. */
+  /** Takes jobs that ended without success, from an index of their own. */
   *unsuccessful(): Sliced<void> {
     for (const id of unsuccessfulIds(this.#reader, this.#names, this.#filter, this.#before)) {
       const block = id && this.#blocks.find(blockOf(id));
@@ -153,7 +153,7 @@ class PageBuilder {
     }
   }
 
-  /** Unsettled jobs, from the newest open blocks. */
+  /** Takes unsettled jobs with this status, from the open records, newest first. */
   *open(status: 'queued' | 'running'): Sliced<void> {
     const { plugin, command } = this.#filter;
     for (let to = keyAfter(blockOf(this.#before)); ; ) {

@@ -49,7 +49,7 @@ export function* reusedJobs(
   }
 }
 
-/** Divides ranges of jobs into neighbours that share a group. */
+/** Divides ranges of jobs into smaller ones, each of jobs that share a group. */
 function* groupsIn(block: Block, ranges: readonly number[]) {
   for (let pair = 0; pair < ranges.length; pair += 2) {
     for (let first = ranges[pair]!; first < ranges[pair + 1]!; ) {

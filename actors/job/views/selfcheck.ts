@@ -211,7 +211,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   for (const { plugin, command, counts } of kept) {
     const own = countsOf(plugin, command);
     for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
-      // Neither table shows which jobs are running.
+      // The blocks and the journal, by which `own` was counted, do not show which jobs are running.
       if (name === 'running') continue;
       if (own[name] !== counts[name])
         fail(`${plugin}/${command}: the counter ${name} is ${counts[name]}, but there are ${own[name]}`);

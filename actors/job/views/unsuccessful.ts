@@ -1,4 +1,4 @@
-// Jobs that did not succeed, or whose last attempt did not, newest first, from tables that contain only these.
+// Finds jobs that did not succeed, or whose last attempt did not, newest first, in tables that contain only these.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Status } from '../records/job.ts';
@@ -26,8 +26,9 @@ export function newestKeys(
 }
 
 /**
- * The jobs below `before`, newest first, that have ended with the plugin, command and status of the filter and did not succeed. If jobs
- * that will be retried are wanted, all these are included, too. Each null is a point at which the walk can pause.
+ * The jobs below `before`, newest first, that have ended with the plugin, command and status of the filter and did not succeed. If the
+ * filter accepts unsettled jobs, they include all unsettled jobs of any command that have a record in `retries`. Each null is a point at
+ * which the walk can pause.
  */
 export function* unsuccessfulIds(
   reader: Reader,
@@ -37,7 +38,7 @@ export function* unsuccessfulIds(
 ): Iterable<JobId | null> {
   const { status } = filter;
   const prefixes = prefixesOf(names, filter);
-  // Whether jobs that will be retried are wanted.
+  // Whether the filter accepts unsettled jobs.
   const areRetried = status === null || status === 'queued' || status === 'running';
   for (let to = before; ; ) {
     const ended = newestKeys(reader, 'unsuccessful', prefixes, to, keysPerStep);

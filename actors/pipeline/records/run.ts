@@ -45,7 +45,10 @@ export type StoredScope = {
   /** The origin of the segment: its start, its first fork, or its only token. */
   origin: SegmentOrigin;
   merged: MergedValues | null;
-  /** Arrivals: the number of values in the table `arrivals`, and the rest, which this record contains. */
+  /**
+   * The results that have arrived. `stored`: the number of values in the table `arrivals` that have some of them. `inlineArrivals`: the
+   * rest, which this record contains.
+   */
   stored: number;
   inlineArrivals: ArrivalLog;
 };
@@ -59,7 +62,7 @@ export type StoredFan = {
   at: number;
 };
 
-/** The data of a rerun `from: failed`, and of the runs that it calls. */
+/** What a run stores if it is a rerun `from: failed`, or if such a rerun has called it. */
 export type StoredReuse = {
   /** The original run. */
   readonly of: JobId;

@@ -26,7 +26,7 @@ function isAdjacent(ids: Buffer, at: number): boolean {
   return isSameBlock && ids.readUInt32BE(next + blockKeyBytes) === ids.readUInt32BE(at + blockKeyBytes) + 1;
 }
 
-/** Whether the ranges contain this id. Formatted ids sort like the jobs. */
+/** Whether the ranges contain this id. Ids as text sort in the same order as their bytes. */
 export function rangesHave(ranges: readonly string[], id: string): boolean {
   return ranges.some(range => {
     const [first, last = first] = range.split(separator);
