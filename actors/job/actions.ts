@@ -104,7 +104,7 @@ export class Actions {
     return { cursor: taken.cursor, isOver, waits };
   }
 
-  /** Matched jobs that could not be found any more count as skipped: they have ended meanwhile, or were pruned. */
+  /** Ends the action. Matched jobs that could not be found any more count as skipped: they have ended meanwhile, or were pruned. */
   #finish(turn: Turn, action: OpenAction): void {
     const { plan, progress } = action;
     const most = Math.min(plan.matched, plan.limit ?? plan.matched);

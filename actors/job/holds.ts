@@ -1,4 +1,4 @@
-// Which lanes and commands are held, since when, and which have been held for too long. The holds that have jobs are stored.
+// Finds out which lanes and commands are held, since when, and which have been held for too long. The holds that have jobs are stored.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';

@@ -187,7 +187,7 @@ export function* walkAudit(
     if (page.length > 0) yield page;
     if (broken !== null) return broken;
   }
-  // Records pruned beyond this end were verified before they were removed.
+  // If `seq` is beyond the end, the service has pruned the record at the end during the walk. It verifies each record before it removes it.
   const isAnchored = seq !== end.seq || Buffer.compare(code, end.code) === 0;
   return isAnchored ? null : `vault_audit: record ${seq} is not the one that the keyring names`;
 }
