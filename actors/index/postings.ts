@@ -7,7 +7,7 @@ export class Postings {
   readonly #index: Reader<IndexTable>;
   /** Recognizes keys that are new in the chunk that is being filled. */
   #known: KnownKeys;
-  /** Word -> the log or logs that contain it, numbered within the chunk. Most words are in one log. */
+  /** By word: the log or logs that contain it, numbered within the chunk. Most words are in one log. */
   #gathered = new Map<string, number | number[]>();
   /** The number of pairs of a word and a log that were collected and not yet written. */
   count = 0;

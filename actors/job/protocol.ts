@@ -220,7 +220,7 @@ export type JobsSettled = {
 };
 export type SettledJob = {
   readonly id: JobId;
-  /** Index in the group: the job's ordinal is the group's first ordinal plus this. */
+  /** The job's index in the group: its ordinal is the group's first ordinal plus this index. */
   readonly offset: number;
   readonly status: TerminalStatus;
   readonly body: Body;

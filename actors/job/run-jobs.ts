@@ -23,7 +23,7 @@ export class RunJobs {
   readonly #new = new Map<KeyText, NewBlock>();
   /** By pipeline: the block that takes the next run without a parent. */
   readonly #filling = new Map<string, BlockBuilder>();
-  /** Blocks with open runs, if one of their runs has begun or ended since the start. */
+  /** The blocks with open runs, if one of their runs has begun or ended since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
 
   constructor(state: JobState) {

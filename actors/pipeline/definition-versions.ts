@@ -88,7 +88,7 @@ export class DefinitionVersions {
     this.#changed.clear();
   }
 
-  /** New runs use these definitions from now on. */
+  /** Makes new runs use these definitions from now on. */
   configure(pipelines: readonly PipelineDefinition[]): void {
     const next = pipelines.map(definition => this.#add(definition, pack(definition)));
     this.#current = new Map(next.map(version => [version.name, version]));

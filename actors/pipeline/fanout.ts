@@ -32,9 +32,9 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** The token's result. Null: the same as the payload. */
   readonly result: Uint8Array | null;
-  /** `list` and `result` are not stored here: they are read from the job or run that produced them. */
+  /** Whether `list` and `result` are not stored here, but read from the job or run that produced them. */
   readonly isBehindJob?: true;
-  /** `list` has the events of the token's cause. The token divides into one token per event. */
+  /** Whether `list` has the events of the token's cause: the token then divides into one token per event. */
   readonly hasEvents?: true;
 };
 
@@ -42,7 +42,7 @@ export type FanOut = StoredFan & {
   /** The plan of the fan-out. Null: it must be read from the store. */
   plan: FanPlan | ParkedPlan | null;
   stored: boolean;
-  /** Whether it is a parked token whose look had no room in memory: other tokens continue first. */
+  /** Whether the fan-out is a parked token whose look had no room in memory: other tokens continue first. */
   isCrowded?: boolean;
 };
 

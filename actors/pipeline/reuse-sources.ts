@@ -63,7 +63,10 @@ export class ReuseSources {
     return this.#over.length > 0;
   }
 
-  /** Removes the entries first, and the list of needed roots last. */
+  /**
+   * Removes up to `limit` entries of the ended root's index, and at last the list of needed roots. Returns how much of the limit this has
+   * used.
+   */
   #remove(batch: Batch, root: JobId, limit: number): number {
     const keys = Array.from(this.#reader.keys('reuse_index', { ...indexOfRoot(root), limit }), key => Buffer.from(key));
     for (const key of keys) if (key.length > jobIdBytes) batch.remove('reuse_index', key);

@@ -62,13 +62,13 @@ export type RunTableOptions = {
   readonly jobs: JobCalls;
   /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
-  /** Events start no runs while this many runs are open. Default: 16,384. */
+  /** The number of open runs at which events start no further ones. Default: 16,384. */
   readonly openRunsMax?: number;
-  /** No run is accepted while the records of open runs exceed this size. Default: 8 GiB. */
+  /** The size of the records of open runs above which no run is accepted. Default: 8 GiB. */
   readonly openRunsBytesMax?: number;
   /** The estimated amount of memory above which runs are dropped from it. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
-  /** Larger results are referred to instead of copied. Default: 4 MiB. */
+  /** The size above which results are referred to instead of copied. Default: 4 MiB. */
   readonly partedBytesMin?: number;
 };
 

@@ -32,17 +32,17 @@ export type Selection = {
   readonly command: string | null;
   readonly status: Status | null;
   readonly submittedBy: string | null;
-  /** Runs of this pipeline; with `children`, also the jobs of its steps. */
+  /** The pipeline whose runs match. With `children`, the jobs of its steps match, too. */
   readonly pipeline: string | null;
   readonly jobId: JobId | null;
   readonly run: JobId | null;
   readonly root: JobId | null;
   readonly parent: JobId | null;
-  /** Words that the last error of the job must contain. */
+  /** The words that the last error of the job must contain. */
   readonly error: string | null;
   /**
-   * Words that the log of an attempt must contain. This attempt must have ended from `fromUs` to `toUs`, in µs, both inclusive. Null: any
-   * words, and any time.
+   * The words that the log of an attempt must contain. This attempt must have ended from `fromUs` to `toUs`, in µs, both inclusive. Null:
+   * any words, and any time.
    */
   readonly query: string | null;
   readonly fromUs: number | null;

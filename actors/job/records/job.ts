@@ -38,7 +38,7 @@ export type RunPosition = {
 /** The fields that neighbouring jobs of a block have in common. */
 export type JobGroup = {
   readonly submittedBy: string;
-  /** The job that caused these; null for the root of a tree. */
+  /** The job that caused the jobs of the group; null for the root of a tree. */
   readonly parent: JobId | null;
   /** The root of their tree. Null: each of these jobs is a root. */
   readonly root: JobId | null;

@@ -31,7 +31,7 @@ export function isNeverStarted(status: TerminalStatus, attempt: number): boolean
 
 /** An ended attempt. Fields are decoded from the bytes of the commit on demand. */
 export class JournalEntry {
-  /** When it ended: the time of its commit, in µs. */
+  /** When the attempt ended: the time of its commit, in µs. */
   readonly atUs: number;
   /** Its position among the entries of the commit. */
   readonly place: number;

@@ -70,7 +70,7 @@ function minuteKey(minute: number): Buffer {
   return usKey(Math.max(0, minute) * minuteUs);
 }
 
-/** Records of earlier versions lack later statuses. */
+/** Decodes a record. A status that was added after the record was written counts as 0. */
 function countsIn(value: Uint8Array): SettledCounts {
   return { ...none(), ...unpack<Partial<SettledCounts>>(value) };
 }

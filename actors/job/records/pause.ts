@@ -19,7 +19,7 @@ export type Pause = PauseTarget & {
   /** Who paused it: the `submitted_by` of the caller, or `breaker`. */
   readonly by: string;
   readonly sinceUs: number;
-  /** When it ends; null: only when it is resumed. */
+  /** When the pause ends; null: only when it is resumed. */
   readonly untilUs: number | null;
   /** Whether new calls and webhook deliveries are refused. */
   readonly rejects: boolean;

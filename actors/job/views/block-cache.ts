@@ -7,7 +7,7 @@ import { type KeyText, keyText } from '../records/open.ts';
 /** How many blocks are cached, and the maximum length of each. */
 export type BlockCacheLimits = { readonly blocksMax: number; readonly bytesMax: number };
 const manyBlocks: BlockCacheLimits = { blocksMax: 64, bytesMax: 64 * 2 ** 10 };
-/** Enough to read jobs in the order of their ids, in which those of a block are neighbours. */
+/** The limits of a cache for reads in the order of job ids: the jobs of a block follow each other, so two blocks are enough. */
 export const twoBlocks: BlockCacheLimits = { blocksMax: 2, bytesMax: Number.POSITIVE_INFINITY };
 
 /** A block never changes, but it may be pruned while it is cached. */

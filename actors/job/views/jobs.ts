@@ -194,7 +194,7 @@ class DescendantFilter {
   }
 }
 
-/** Up to this number single lookups of attempts are faster than a scan. */
+/** The maximum number of attempts that are looked up one by one; for more, a scan is faster. */
 const singlyMax = 4;
 
 /** The latest attempt of each of these jobs of a block. */

@@ -19,11 +19,11 @@ import { membersOf } from './tree-listing.ts';
 /** The maximum number of jobs whose attempts are read at once. */
 const attemptsPerStep = 256;
 
-/** Checks for the words of a selection; a check is absent if the selection has no such words. */
+/** Checks whether an attempt has the words of a selection. A check is absent if the selection has no such words. */
 export type WordChecks = {
   readonly error?: (attempt: StoredAttempt) => boolean;
   readonly query?: (attempt: StoredAttempt) => boolean;
-  /** Attempts that ended later do not count, because they were not searched. Null: nothing was searched. */
+  /** The time up to which attempts were searched: those that ended later do not count. Null: nothing was searched. */
   readonly searchedUs: number | null;
 };
 export const noWords: WordChecks = { searchedUs: null };

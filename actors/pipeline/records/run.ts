@@ -30,7 +30,7 @@ export type StoredScope = {
   readonly path: readonly number[];
   /** How many of the sequence's joins have fired. */
   position: number;
-  /** Tokens on the way to the next join: unsettled jobs, fan-outs, and inner scopes. */
+  /** The number of tokens on the way to the next join: unsettled jobs, fan-outs, and inner scopes. */
   live: number;
   arrived: number;
   failed: number;

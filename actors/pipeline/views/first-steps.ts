@@ -1,7 +1,10 @@
 // How many steps a call of a pipeline begins with. A synchronous call requires exactly one (docs/contract.md#synchronous-call).
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 
-/** More than one only if the pipeline begins with a `split`. A `foreach` counts as one. */
+/**
+ * The number of steps with which a call of the pipeline begins. It is above one only if the pipeline begins with a `split`; a `foreach`
+ * counts as one step.
+ */
 export function firstStepCount({ steps }: PipelineDefinition): number {
   return firstStepsOf(steps[0]);
 }
