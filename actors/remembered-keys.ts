@@ -35,7 +35,7 @@ export class RememberedKeys {
     return value && readUs(value) > turn.nowUs ? value.subarray(untilBytes) : null;
   }
 
-  /** Remembers the key from the commit of this turn on. */
+  /** Remembers the key and its value from now on, as part of the turn's commit. */
   remember(key: Uint8Array, value: Uint8Array, turn: Turn): void {
     const record = Buffer.concat([usKey(turn.nowUs + rememberedUs), value]);
     this.#freshIn(turn).set(keyText(key), record);

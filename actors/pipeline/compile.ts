@@ -26,7 +26,7 @@ export type Sequence = { readonly joins: readonly number[] };
 export type CompiledPipeline = {
   readonly definition: PipelineDefinition;
   readonly nodes: readonly Node[];
-  /** The first is the top sequence. */
+  /** All sequences with joins, and the top sequence, which is the first element. */
   readonly sequences: readonly Sequence[];
   readonly first: number;
   /** Whether the definition has a fork without a join behind it. The result of a run is then a list, even if a single token arrives. */

@@ -49,7 +49,7 @@ export type Run = StoredRun & {
   readonly parent: JobId | null;
   readonly scopes: Map<number, Scope>;
   readonly fans: Map<number, FanOut>;
-  /** The size of its own record, and of that together with the records of its scopes. */
+  /** `ownBytes`: the size of the run's own record. `bytes`: that size plus the sizes of the records of its scopes. */
   ownBytes: number;
   bytes: number;
   /** Its estimated memory; 0 until it is written. */
