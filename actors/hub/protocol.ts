@@ -41,7 +41,7 @@ export type ObservationType = (typeof observationTypes)[number];
 /** The maximum number of characters of an error message. The ledger truncates longer ones. */
 export const errorCharsMax = 2_048;
 
-/** Observations of one type about several jobs of one plugin and command. `ids` has 16 bytes per job. */
+/** Observations of one type about one or more jobs of one plugin and command. `ids` has 16 bytes per job. */
 export type JobObservations = {
   readonly kind: 'jobs';
   readonly type: ObservationType;

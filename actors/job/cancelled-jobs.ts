@@ -11,14 +11,14 @@ import type { OpenBlock } from './records/open.ts';
 /** Cancelled jobs: for each block, the indexes of these jobs in the block. */
 export type Wanted = Map<OpenBlock, Set<number>>;
 
-/** Ends a job whose attempt was stopped or has failed. `startedUs` null: the start of the attempt was not observed. */
+/** Ends a cancelled job whose attempt was stopped or has failed. `startedUs` null: the start of the attempt was not observed. */
 export function endStopped(state: JobState, turn: Turn, job: OpenAttempt, startedUs: number | null, body: Body): void {
   state.end(turn, job, 'cancelled', startedUs, body);
 }
 
 /**
- * Ends a job whose attempt never started. Observations and hooks do not report this end if it was the job's first attempt and only a run
- * that contains the job was cancelled.
+ * Ends a cancelled job whose attempt never started. Observations and hooks do not report this end if it was the job's first attempt and
+ * only a run that contains the job was cancelled.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;
@@ -41,7 +41,7 @@ export function dropCancelled(state: JobState, turn: Turn, lane: Lane, max: numb
   return dropped;
 }
 
-/** Ends waiting jobs. No host may have any of them. */
+/** Ends cancelled jobs that wait. No host may have any of them. */
 export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
   for (const [open, indexes] of wanted) {
     for (const index of indexes) {

@@ -66,8 +66,8 @@ function withState(
 }
 
 /**
- * Charges an attempt that was lost with its host or with the service: it has failed, and the job is retried at once if it has attempts
- * left.
+ * Charges an attempt that was lost with its host or with the service: it has failed, and the job is retried at once if its command and its
+ * retry policy allow another attempt.
  */
 export function charge(
   state: JobState,

@@ -49,7 +49,10 @@ export type DispatcherPorts = {
 /** Lanes that compete for the same places, in the order of `turns`, and the slots with these places. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/** The maximum number of held jobs that move or end per turn, which keeps turns short. */
+/**
+ * When a turn has moved or ended this many jobs without sending them (held, cancelled or revoked ones), it dispatches no more. This keeps
+ * turns short.
+ */
 export const heldMovesPerTurnMax = 1024;
 
 /** Why nothing is dispatched from any lane: the disk is full (`isDisk`), or the service is stopping. */
@@ -72,7 +75,7 @@ export class Dispatcher {
   readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
   readonly #outstanding: OutstandingFrames;
-  /** The current turn, and how many held jobs have moved or ended in it. */
+  /** The current turn, and how many jobs it has moved or ended without sending them. */
   #turn: Turn | null = null;
   #heldMoves = 0;
   #generation = 0;
@@ -148,8 +151,8 @@ export class Dispatcher {
   }
 
   /**
-   * Sends frames of waiting jobs to the hosts with free places, after the commit. True: held jobs remain to be moved, which requires
-   * another turn.
+   * Sends frames of waiting jobs to the hosts with free places, after the commit. True: the turn has reached `heldMovesPerTurnMax`, so
+   * another turn must follow.
    */
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {

@@ -31,7 +31,10 @@ function takeBack(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Returns jobs to their lane if their hold has ended, and fails jobs that were held for too long; at most `max` in total. */
+/**
+ * Returns jobs to their lane if their hold has ended, and fails jobs that were held for too long; at most `max` in total. Before that,
+ * charges all `lost` attempts whose commands are available again.
+ */
 export function advanceHolds(
   state: JobState,
   turn: Turn,

@@ -100,8 +100,8 @@ export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): H
 }
 
 /**
- * Whether the slot has room for a frame of the command. Each thread takes one frame, and a second one while all frames are short and the
- * host has returned none.
+ * Whether the slot has room for a frame of the command. Each thread takes one frame. It takes a second one if all frames, including this
+ * one, are short, and if the host has returned none.
  */
 function hasRoom(slot: HostSlot, command: CommandLane): boolean {
   const out = slot.frames.size;
@@ -109,7 +109,10 @@ function hasRoom(slot: HostSlot, command: CommandLane): boolean {
   return isShort(slot, command) && slot.slow === 0 && !slot.congested && out < framesPerPlace * slot.threads;
 }
 
-/** How many jobs a frame may have if all places get equally many of the waiting jobs. Jobs that run in parallel end sooner. */
+/**
+ * How many jobs a frame may have if the waiting jobs are divided equally among all places, in `framesPerPlace` frames each. Jobs that run
+ * in parallel end sooner.
+ */
 export function fairShare(slots: readonly HostSlot[], waiting: number): number {
   const places = slots.reduce((sum, { threads }) => sum + threads, 0);
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));

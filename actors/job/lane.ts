@@ -147,7 +147,7 @@ export class Lane extends Backlog {
     return paused;
   }
 
-  /** What runs the jobs of the lane. */
+  /** What runs those jobs of the lane that need no runner. */
   get kind(): LaneKind {
     const { instance } = this;
     if (instance?.manifest.runtime !== 'process') return 'threads';

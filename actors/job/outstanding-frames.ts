@@ -11,8 +11,8 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
 /**
- * The frames that hosts have, and the cancels that they must confirm. These are changed by the effects of a turn, which run after its
- * commit, and by the adoption of frames (adoption.ts), so they agree with the store.
+ * The contents are changed by the effects of a turn, which run after its commit, and by the adoption of frames (adoption.ts), so they agree
+ * with the store.
  */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();
@@ -20,12 +20,12 @@ export class OutstandingFrames {
   readonly cancels = new Set<WaitingCancel>();
   #ids = 0;
 
-  /** The id of the next frame. Ids are unique even across restarts of the actors. */
+  /** Returns a new id, for the next frame. Ids are unique even across restarts of the actors. */
   nextId(): number {
     return ++this.#ids;
   }
 
-  /** The id of the newest frame. */
+  /** The last id that `nextId` has returned; 0: none yet. */
   get newestId(): number {
     return this.#ids;
   }

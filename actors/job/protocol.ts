@@ -240,7 +240,7 @@ export type CancelJob = {
 };
 /**
  * The answer to a CancelJob. `status`: that of the job after the commit. If it is not final, the job is being stopped. Null: there is no
- * such job.
+ * such job, or its record is unusable.
  */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };
 
@@ -265,7 +265,7 @@ export type QueueReply = {
   readonly waiting: number;
   readonly dead: number;
   readonly workers: number;
-  /** The share of the last minute in which the workers were busy, 0 to 1. */
+  /** The share of the last minute in which the workers of the busiest kind were busy, 0 to 1. */
   readonly utilization: number;
   readonly active: readonly {
     readonly jobId: string;
@@ -281,7 +281,7 @@ export type QueueReply = {
   }[];
 };
 
-/** Why a job has no worker. */
+/** The kinds of things that an unsettled job can wait for (waits.ts). */
 export const waitReasons = ['worker', 'retry', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;
 export type WaitReason = (typeof waitReasons)[number];
 /** What a job waits for. `sinceUs` 0: it has waited since it was accepted. */
@@ -301,7 +301,7 @@ export type QueuedJobs = { readonly plugin: string; readonly command: string; re
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
  * From the main thread: which jobs are held? `next` has the commands of each plugin in another configuration: the answer then lists the
- * jobs that only that configuration would hold. Answered with a HeldReply.
+ * jobs that would be held under it and are not held now, except by a pause. Answered with a HeldReply.
  */
 export type HeldQuery = {
   readonly kind: 'ask_held';

@@ -35,7 +35,7 @@ export class Quarantine {
     this.#outstanding = outstanding;
   }
 
-  /** Adds a suspect. Likely culprits (`isLikely`) run before the others. */
+  /** Adds a suspect. Likely culprits (`isLikely`) run before the others. If the plugin is isolated, the suspect goes to its lane. */
   take(job: OpenAttempt, isLikely: boolean): void {
     const lane = this.#state.lane(job.open.plugin);
     if (lane.isIsolated) lane.enqueueAttempt(job);

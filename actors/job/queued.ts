@@ -30,7 +30,7 @@ export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJ
   });
 }
 
-/** The queued jobs that are not held, but would be if the plugins had the commands of `next`. */
+/** The queued jobs that are not held, except by a pause, but would be held if the plugins had only the commands of `next`. */
 export function wouldBeHeld(
   state: JobState,
   queued: readonly QueuedJobs[],

@@ -43,7 +43,7 @@ type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen
 type SweepContext = {
   readonly turn: Turn;
   readonly beforeUs: number;
-  /** By how many the number of stored jobs exceeds `max_jobs`. */
+  /** By how many the number of settled jobs, without those of open runs, exceeds `max_jobs`. */
   surplus: number;
   readonly commits: Commits;
   readonly runs: OpenRuns;
@@ -209,8 +209,8 @@ export class Retention {
   }
 
   /**
-   * The latest time at which the block was accepted. A time in the future comes from a clock that was ahead; such a block was accepted
-   * before those that follow it. Null: not known yet.
+   * The latest time at which the block can have been accepted. A time in the future comes from a clock that was ahead; such a block was
+   * accepted before those that follow it. Null: not known yet.
    */
   #acceptedUs(key: Uint8Array, createdUs: number, nowUs: number): number | null {
     if (createdUs <= nowUs) return createdUs;

@@ -21,7 +21,7 @@ type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[] };
 export class RunJobs {
   readonly #state: JobState;
   readonly #new = new Map<KeyText, NewBlock>();
-  /** By pipeline: the block that takes the next run without a parent. */
+  /** By pipeline: the block that takes the next root run. */
   readonly #filling = new Map<string, BlockBuilder>();
   /** The blocks with open runs, if one of their runs has begun or ended since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();

@@ -6,7 +6,8 @@
 import type { Status } from './records/job.ts';
 
 const moves: { readonly [From in Status]: readonly Status[] } = {
-  // A queued job ends without running if its plugin was removed, its input could not be made, or it was cancelled.
+  // A queued job ends without running if it was held for too long, its input could not be made, it exceeds a limit on chains or trees, or
+  // it was cancelled.
   queued: ['running', 'failed', 'dead', 'cancelled'],
   running: ['succeeded', 'queued', 'failed', 'timed_out', 'dead', 'cancelled'],
   succeeded: [],

@@ -12,7 +12,10 @@ import { pauseText } from './records/pause.ts';
 import { isInFlight } from './records/retry.ts';
 import { openOf } from './views/job-view.ts';
 
-/** What the job waits for, as of the last commit. Null: the job has settled, a host has it, or its record is unusable. */
+/**
+ * What the job waits for, as of the last commit. Null: the job has settled or does not exist, a host has it, it is an action, or its record
+ * is unusable.
+ */
 export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs: number): Waits | null {
   const { reader, setAside } = state;
   const key = blockOf(id);

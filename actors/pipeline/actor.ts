@@ -35,7 +35,7 @@ export type PipelineActorOptions = RunTableOptions & {
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
   /** Finds a committed job, for the error that names a stopped loop. Default: reads the store. */
   readonly ancestor?: FindAncestor;
-  /** The body of a succeeded job. Default: reads the store. */
+  /** The body of a job's latest attempt. Default: reads the store. */
   readonly bodyOf?: (job: JobId) => Body;
   /** The payload of a run. Default: reads the store. */
   readonly payloadOf?: (run: JobId) => Uint8Array;
@@ -132,7 +132,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return table.runs.find(idText(id));
   }
 
-  /** The main thread receives a JobSettled when the run ends. */
+  /** Makes the main thread receive a JobSettled when the run ends. */
   function awaitRun(id: JobId, turn: Turn): void {
     // A run whose condition is false has settled already.
     if (runOf(id)) jobs.awaited.add(id);

@@ -37,7 +37,7 @@ function matches(source: string, text: string, steps: Steps): boolean {
   return pattern.test(text);
 }
 
-/** Whether evaluation may take long: it has a pattern. All other operators are fast for any data. */
+/** Whether evaluation may take long, because the condition has a pattern. All other operators are fast for any data. */
 export function isLong(condition: Condition): boolean {
   switch (condition.kind) {
     case 'all':

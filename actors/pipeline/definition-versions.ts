@@ -38,7 +38,10 @@ export class DefinitionVersions {
   /** The totals over all open runs. */
   readonly open = noRuns();
 
-  /** Loads the versions of open runs, with their counts. False: an earlier version of headgate wrote the state, without counts. */
+  /**
+   * Loads the stored definitions that are in use, and the counts of their open runs. False: the counts are incomplete, as in the state of
+   * an earlier version of headgate.
+   */
   load(reader: Reader, setAside: SetAside): boolean {
     for (const { key, value } of reader.scan('definitions', {})) {
       if (reader.get('unused_definitions', key)) continue;
@@ -137,7 +140,10 @@ export class DefinitionVersions {
     version.stored = false;
   }
 
-  /** Removes definitions without stored runs, and the longest unused ones beyond `unusedDefinitionsMax`. */
+  /**
+   * Removes unused definitions: those whose runs have all been pruned, and those that have been unused for the longest time beyond
+   * `unusedDefinitionsMax`.
+   */
   prune(reader: Reader, batch: Batch): void {
     if (reader.count('unused_definitions') === 0) return;
     const unused = Array.from(reader.scan('unused_definitions', {}), ({ key, value }) => ({

@@ -15,7 +15,9 @@ export type Data = {
 /** A large list or map that stays packed. */
 export class LargeValue {
   readonly bytes: Uint8Array;
-  /** Whether the test holds for any element of the list, or key of the map; it receives the position. `name` identifies the test. */
+  /**
+   * Whether the test holds for any element of the list, or key of the map. The test receives the position of each; `name` identifies it.
+   */
   readonly some: (name: string, test: (at: number) => boolean) => boolean;
 
   constructor(bytes: Uint8Array, some: LargeValue['some']) {

@@ -27,7 +27,7 @@ export type StartRuns = Omit<NewRun, 'payload' | 'source' | 'event'> & {
   readonly payloads: StoredList;
 };
 
-/** From the ledger thread, at intervals: remove expired keys. */
+/** From the ledger thread, at intervals: remove expired dedupe keys and unused definitions. */
 export type Prune = { readonly kind: 'prune' };
 
 /** From the ledger thread: this run made a turn fail. The run ends as failed: at once if `atOnce`, otherwise when its jobs have settled. */

@@ -12,7 +12,7 @@ import { neededRoots } from './views/reuse-roots.ts';
 /** One turn removes at most this many index entries of ended reruns. */
 const removedPerTurnMax = 4096;
 
-/** The definition with which a run began, for its rerun; or why the run cannot be rerun from failed. */
+/** The definition with which a run began, for its rerun; or why the run cannot be rerun `from: failed`. */
 export function definitionOf(
   reader: Reader,
   versions: DefinitionVersions,

@@ -77,7 +77,9 @@ export class Runs {
     run.weight = weight;
   }
 
-  /** Begins a turn: the previous one is committed. If there are too many runs, those that were not used recently are dropped. */
+  /**
+   * Begins a turn: the previous one is committed. If the runs take too much memory, those that were not used recently are dropped from it.
+   */
   renew(turn: number): void {
     const { loadedBytesMax: bytesMax = loadedBytesMax, onReleased } = this.#options;
     this.#turn = turn;

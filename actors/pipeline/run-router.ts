@@ -82,7 +82,7 @@ export class RunRouter {
     if (run) this.expansion.resume(run);
   }
 
-  /** Fires the hooks of a job. If its result is large, the next turn fires them, after the result is committed. */
+  /** Fires the hooks of a job. If its body is large or deflated, a later turn fires them, after the body is committed. */
   #fireHooks(job: SettledJob, message: JobsSettled): void {
     const { plugin, command, group } = message;
     const { submittedBy, root, depth, hooked } = group;

@@ -26,7 +26,7 @@ export type RunStart = {
   readonly event: EventEnvelope;
   /**
    * Whether a delivery starts the run: then the first steps get its event unchanged. Otherwise the type of their event is the pipeline's
-   * `on`.
+   * `on`, if it has one.
    */
   readonly isDelivery?: true;
   readonly context: Uint8Array;

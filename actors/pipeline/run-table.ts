@@ -100,7 +100,7 @@ export class RunTable {
   hasRunHooks = false;
   /** Counts turns. Writes of earlier turns are committed. */
   turnNumber = 0;
-  /** The size of the new jobs of this turn. */
+  /** The size of what this turn has created so far: payloads, baggage, results of reused jobs, and parts of values. */
   bytesInTurn = 0;
   /** The size of the fan-outs' lists in memory. */
   listBytes = 0;

@@ -12,7 +12,7 @@ export type Scope = StoredScope & {
   readonly id: number;
   /** The origin, if it is a copy that keeps no other memory in use; otherwise null. */
   kept: SegmentOrigin | null;
-  /** Values written in this turn: reads do not show them before the commit. */
+  /** The values of arrivals that the turn with the number `turn` has written: reads do not show them before its commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
   /** The size of its own record; 0 for the top scope, which is part of the run's record. */
   recordBytes: number;

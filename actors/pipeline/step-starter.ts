@@ -32,7 +32,7 @@ export const withBytesMax = 64 * 2 ** 20;
 
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 
-/** The number of a token that was parked; null: it was not. */
+/** The number of a token, which it gets when it is parked or when parts for it are written; null: it has none yet. */
 export type Held = { id: number | null };
 
 export class StepStarter {
@@ -194,7 +194,10 @@ const nothingAdded: PlannedWith = {
   missing: null,
 };
 
-/** The part of `with` that is the same for all children of a fan-out. */
+/**
+ * Prepares `with` for the children of a fan-out: packs the entries if they are the same for all elements, or else binds the values that are
+ * known before the elements.
+ */
 function planWith(step: WorkStep, perElement: boolean, token: Token): PlannedWith {
   const entries = step.with ?? [];
   const data = dataOf(token, null);

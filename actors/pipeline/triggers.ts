@@ -104,7 +104,7 @@ export class Triggers {
     this.#fireHook(hookOf[job.status], { job: job.id, plugin, submittedBy, root }, hookPayload(job, plugin, command));
   }
 
-  /** Fires the deferred hooks of a job or run that has ended. */
+  /** Fires the deferred hooks of a job that has ended. */
   fireWaiting({ job: id, plugin, submittedBy, root, hook }: Origin, body: Body): true {
     const { status, command } = hook!;
     const payload = hookPayload({ id, status, body }, plugin, command);

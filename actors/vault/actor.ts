@@ -203,7 +203,7 @@ function damageTo({ principals, damaged }: Vault, instance: string): string | nu
   return `the record of the secret ${secret} does not open, and it may be granted to ${instance}`;
 }
 
-/** What the instance receives. Null: it has no principal, or no secret is granted to it. */
+/** What the instance receives. Null: it has no principal of the kind `plugin`, or no secret is granted to it. */
 function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null {
   const principal = vault.principals.get(instance);
   if (principal?.kind !== 'plugin') return null;

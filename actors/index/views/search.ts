@@ -1,4 +1,4 @@
-// Searches the index chunk by chunk, newest first, and can be interrupted between chunks.
+// Searches the index chunk by chunk, newest first. The search can be interrupted.
 
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';

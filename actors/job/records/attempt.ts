@@ -46,7 +46,7 @@ export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void 
   copyBytes(bytes, at + bodyAt, attempt.body);
 }
 
-/** The record of an attempt whose body is stored apart. */
+/** Writes the record of an attempt whose body is stored apart. */
 export function writeApart(bytes: Buffer, at: number, attempt: Attempt): void {
   writeHead(bytes, at, attempt, apartFlag);
   bytes[at + bodyAt] = attempt.body[0]!;

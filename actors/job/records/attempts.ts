@@ -126,7 +126,7 @@ export class AttemptPage {
     return this.has(index) ? new StoredAttempt(this.#reader, this.#record(index), this.#readApart) : undefined;
   }
 
-  /** Whether the body of its only attempt is stored apart. */
+  /** Whether the page has a single attempt, whose body is stored apart. */
   get isApart(): boolean {
     return isApart(this.#record(this.first));
   }

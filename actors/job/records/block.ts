@@ -82,7 +82,7 @@ export class BlockBuilder implements Block {
     return this.groups[place]!;
   }
 
-  /** The payloads are concatenated; `ends` has the end of each, in four bytes. */
+  /** The stored form of the block. The payloads are concatenated; `ends` has the end of each, in four bytes. */
   encode(): Uint8Array {
     const { ends, all } = this.count === 1 ? alone(this.#payloads[0]!) : sideBySide(this.#payloads, this.payloadBytes);
     this.#packed = new PackedList({ ends, all });

@@ -1,7 +1,7 @@
 // The table of cancels: who cancelled a job, when, and why. The record of an unsettled job is called its mark: the job does not start any
-// more. When the job ends, the mark becomes a note, which is pruned with the job. A job inside a cancelled run has no record
-// of its own; the run's record applies. A detached cancel of a run has a second record, which also applies to the runs that events of the
-// run's jobs have started: these get marks of their own, one by one, and the second record is removed when no further ones can follow.
+// more. When the job ends, the mark becomes a note, which is pruned with the job. A job inside a cancelled run needs no record of its own,
+// because the run's record applies. A detached cancel of a run has a second record, which also applies to the runs that events of the run's
+// jobs have started: these get marks of their own, one by one, and the second record is removed when no further ones can follow.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -33,7 +33,7 @@ export function putMark(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.put('cancels', keyOf(marks, id), encodeCancel(cancel));
 }
 
-/** Must be called when the job ends: its mark, if any, becomes a note. */
+/** Writes the note of a job that has ended, and removes its mark, if it has one. */
 export function putNote(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.remove('cancels', keyOf(marks, id));
   batch.put('cancels', keyOf(notes, id), encodeCancel(cancel));

@@ -1,9 +1,10 @@
-// A hold: why the queued jobs of a plugin or of one of its commands are not dispatched, and since when. The hold of a pause is derived
-// from the record of the pause (pause.ts); every other hold has a record here.
+// A hold: why the queued jobs of a plugin or of one of its commands are not dispatched, and since when. The hold of a pause is derived from
+// the record of the pause (pause.ts); every other hold that has jobs has a record here.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
- * The reasons that stored holds have. `plugin`: the configuration cannot run the plugin. `vault`: the plugin's secrets cannot be delivered.
+ * The reasons that stored holds have. `plugin`: the plugin or its command is missing or disabled, or its sandbox does not work. `vault`:
+ * the plugin's secrets cannot be delivered.
  */
 export const holdReasons = ['plugin', 'vault'] as const;
 export type HoldReason = (typeof holdReasons)[number];

@@ -20,7 +20,7 @@ export type Status = (typeof statuses)[number];
 export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];
 
-/** The position of a job in a pipeline run. Only the pipeline actor uses it. */
+/** The position of a job in a pipeline run. */
 export type RunPosition = {
   readonly run: JobId;
   /** The number of the step's node in the compiled definition. */
@@ -42,7 +42,7 @@ export type JobGroup = {
   readonly parent: JobId | null;
   /** The root of their tree. Null: each of these jobs is a root. */
   readonly root: JobId | null;
-  /** The number of jobs in the chain of events, including this one. */
+  /** The number of jobs in the chain of events that ends with this job or run. Runs do not count. */
   readonly depth: number;
   /** The event that a job of the command `handle` receives, or that started a run; otherwise null. */
   readonly event: EventEnvelope | null;
@@ -64,7 +64,7 @@ export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
- * How the jobs inside a run ended, including those of called runs. `unsettled`: how many have not ended yet, if the run is open.
+ * How the jobs inside a run ended, including those of called runs. `unsettled`: how many jobs of an open run itself have not ended yet.
  * `reused`: reused jobs of an earlier run; absent if there are none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {
@@ -72,7 +72,7 @@ export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly reused?: number;
 };
 
-/** How many jobs of a run did not succeed, by status. */
+/** How many jobs inside a run did not succeed, by status. */
 export type Unsuccessful = { failed: number; timed_out: number; dead: number; cancelled: number };
 
 export const noneUnsuccessful = (): Unsuccessful => ({ failed: 0, timed_out: 0, dead: 0, cancelled: 0 });

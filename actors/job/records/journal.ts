@@ -244,7 +244,7 @@ export function readUs(key: Uint8Array): number {
   return bytes.readUInt32BE(0) * 2 ** 32 + bytes.readUInt32BE(4);
 }
 
-/** The time of the newest commit; null: there is none. */
+/** The time of the newest commit in the journal; null: the journal is empty. */
 export function newestCommitUs(reader: Reader): number | null {
   for (const { key } of reader.scan('journal', { reverse: true, limit: 1 })) return readUs(key);
   return null;

@@ -48,7 +48,7 @@ export class OpenBlock {
   #returned: readonly number[] = [];
   #settled: Uint8Array | null = null;
   unsettled: number;
-  /** The decoded block, while its jobs are being dispatched or run. Not stored. */
+  /** The decoded block, if it is in memory. Not stored. */
   block: Block | null = null;
   /** How much of `cachedBytesMax` (job-state.ts) the decoded block takes up. Not stored. */
   cachedBytes = 0;

@@ -22,8 +22,8 @@ export class BlockCache {
   }
 
   /**
-   * The block, from the cache or from the store. Undefined: it was pruned. A cached block may have been pruned, too. So `find` is only for
-   * callers that have just read a record that is pruned together with the block.
+   * The block, from the cache or from the store. Undefined: it was pruned. A cached block may also have been pruned; where this matters,
+   * call `read`.
    */
   find(key: BlockKey): Block | undefined {
     return this.#blocks.get(keyText(key)) ?? this.read(key);

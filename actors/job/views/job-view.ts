@@ -94,7 +94,7 @@ export class BlockJobs {
     this.#prefix = idPrefix(key);
   }
 
-  /** A job of the block. `ending`: its latest ended attempt. */
+  /** A view of the job at this index. `ending`: its latest ended attempt. */
   view(index: number, ending: NumberedAttempt | undefined, takenOver: TakenOver | null = null): JobView {
     return new StoredJob(this, this.#prefix + indexText(index), index, ending, takenOver);
   }

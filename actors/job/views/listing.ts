@@ -70,7 +70,7 @@ class PageBuilder {
   readonly #names: NameTable;
   readonly #filter: JobFilter;
   readonly #rowsMax: number;
-  /** The end of the page: only jobs with smaller ids become rows. */
+  /** The upper bound of the page: only jobs with smaller ids become rows. */
   readonly #before: Buffer;
   readonly #blocks: BlockCache;
 

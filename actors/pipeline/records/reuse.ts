@@ -118,7 +118,7 @@ export function writeLostJob(batch: Batch, run: JobId, job: JobId): void {
   batch.put('lost_jobs', run, job);
 }
 
-/** A pruned job without which the run cannot be rerun from failed. Null: there is none. */
+/** A pruned job without which the run cannot be rerun `from: failed`. Null: there is none. */
 export function readLostJob(reader: Reader, run: JobId): JobId | null {
   if (reader.count('lost_jobs') === 0) return null;
   return reader.get('lost_jobs', run) ?? null;

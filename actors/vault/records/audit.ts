@@ -1,4 +1,5 @@
-// The audit trail: a chain of records. Each has a code, a keyed hash over itself and the previous code; the keyring anchors the last one.
+// The audit trail: a chain of records. Each record has a code: a keyed hash over the record and the code of the record before it. The
+// keyring anchors the last one.
 //
 //   key: seq (8)    value: code (32) | the record as JSON
 import { createHmac } from 'node:crypto';
@@ -6,9 +7,9 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
 /**
- * One record stands for a call, which may have been refused; for a delivery to a principal for the jobs of a frame; or for a number of
- * calls without the admin token. Trails of earlier versions have a record for each delivered secret of each job, with `job:<id>` as the
- * actor.
+ * One record stands for a call, which may have been refused; for a delivery to a principal for the jobs of a frame; for a number of calls
+ * without the admin token; or for audit records that a pruning removed. Trails of earlier versions have a record for each delivered secret
+ * of each job, with `job:<id>` as the actor.
  */
 export type AuditRecord = {
   /** When the record was written, in µs since the epoch. */
