@@ -300,8 +300,8 @@ export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null 
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
- * From the main thread: which jobs are held? `next` has the commands of each plugin in another configuration: the answer then lists the
- * jobs that would be held under it and are not held now, except by a pause. Answered with a HeldReply.
+ * From the main thread: which jobs are held? `next` has the commands of each plugin in another configuration. The answer then lists the
+ * jobs that this configuration would hold and that are not held now, except by a pause. Answered with a HeldReply.
  */
 export type HeldQuery = {
   readonly kind: 'ask_held';

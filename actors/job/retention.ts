@@ -185,8 +185,9 @@ export class Retention {
   }
 
   /**
-   * Whether a run of the block must stay because of another one that is stored. A called run is removed after its caller, and a run after
-   * its reruns `from: failed` and the reruns of its jobs: values in parts of these may refer to arrivals of the run.
+   * Whether a run of the block must stay because of another job that is stored. A called run is removed after its caller. A run is removed
+   * after its reruns `from: failed`, and after jobs whose payloads name results that its joins received: their values in parts may refer to
+   * the run's arrivals.
    */
   #isOfKeptRun(key: Buffer, block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;

@@ -1,5 +1,5 @@
-// Runs that were accepted as a batch and have not begun. Thousands of runs do not fit into one turn, so their jobs are accepted in one
-// commit, and the runs begin block by block in the following turns, each with the definition that was in force when it was accepted.
+// Runs that were accepted as a batch and have not begun. Thousands of runs do not fit into one turn. So their jobs are accepted in one
+// commit, and the runs begin block by block in the following turns. Each begins with the definition that was in force when it was accepted.
 import { type BlockKey, blockOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { EntryEvent } from '../job/protocol.ts';

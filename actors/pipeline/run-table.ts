@@ -85,7 +85,7 @@ export class RunTable {
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
   readonly arrivals: Arrivals;
-  /** What looks (looks.ts) depend on that may take several turns. */
+  /** The `Sight` of looks that may take several turns (looks.ts). */
   readonly sight: Sight;
   /** Tokens with an unfinished look, by `lookName`, with their positions. */
   readonly looking = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();

@@ -97,7 +97,10 @@ function* ofUnsuccessful(
   yield* spansOfIds(page);
 }
 
-/** The keys from `first` on that begin with one of the prefixes, without the prefix. Each null is a point at which the walk can pause. */
+/**
+ * The keys that begin with one of the prefixes, without the prefix, in ascending order from `first` on. Each null is a point at which the
+ * walk can pause.
+ */
 function* oldestKeys(
   reader: Reader,
   table: 'by_command' | 'unsuccessful',

@@ -1,4 +1,4 @@
-// Finds jobs that did not succeed, or whose last attempt did not, newest first, in tables that contain only these.
+// Finds jobs that did not succeed, or whose last attempt did not, newest first, in the tables that list only such jobs.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Status } from '../records/job.ts';

@@ -1,4 +1,5 @@
-// The index of the jobs that a rerun can reuse from the original run, and the trees that must be kept for that.
+// The records of reruns `from: failed`: the index of the jobs that a rerun can reuse, the trees that must be kept for it, the jobs that it
+// has reused, the pruned jobs without which a run cannot be rerun in this way, and the events that a run dropped.
 //
 // A job is found by its address: a hash of its place in its run, of that run's place in the run that called it, and so on up to the
 // original run. Two runs of one definition with the same results have their jobs at the same addresses.
