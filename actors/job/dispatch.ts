@@ -49,10 +49,7 @@ export type DispatcherPorts = {
 /** Lanes that compete for the same places, in the order of `turns`, and the slots with these places. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/**
- * When a turn has moved or ended this many jobs without sending them (held, cancelled or revoked ones), it dispatches no more. This keeps
- * turns short.
- */
+/** When a turn has moved or ended this many jobs without sending them, it dispatches no more. This keeps turns short. */
 export const heldMovesPerTurnMax = 1024;
 
 /** Why nothing is dispatched from any lane: the disk is full (`isDisk`), or the service is stopping. */
@@ -150,10 +147,7 @@ export class Dispatcher {
     return this.#pause;
   }
 
-  /**
-   * Sends frames of waiting jobs to the hosts with free places, after the commit. True: the turn has reached `heldMovesPerTurnMax`, so
-   * another turn must follow.
-   */
+  /** Sends frames to hosts with free places, after the commit. True: `heldMovesPerTurnMax` was reached: another turn must follow. */
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
@@ -197,10 +191,7 @@ export class Dispatcher {
     );
   }
 
-  /**
-   * Sends a frame of the next lane, or moves its held and cancelled jobs out of the way. False: no lane has a job that may run, or there is
-   * no free place for it.
-   */
+  /** Sends a frame of the next lane, or moves its held and cancelled jobs away. False: no lane can run a job, or no place is free. */
   #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
@@ -346,10 +337,7 @@ export class Dispatcher {
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 
-  /**
-   * Takes back the jobs that were still running at the end of `stop`, which must have been called before: those that must not run twice are
-   * charged, and the others wait again, unless they were cancelled.
-   */
+  /** Must follow `stop`. Of the jobs that are still running, charges those that must not run twice; the others wait again. */
   requeueAll(turn: Turn): void {
     const state = this.#state;
     for (const slot of this.#slots.values()) {

@@ -42,9 +42,7 @@ const treeEntriesMax = 4096;
 
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
-/**
- * The invariants of this store. Some checks cache what they read for the key object that they receive: pass a new object to read afresh.
- */
+/** The invariants of this store. Checks may cache what they read for a key object: pass a new object to read afresh. */
 export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
   /** The last decoded block, which consecutive checks often need again. */
   let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
