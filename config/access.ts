@@ -34,7 +34,7 @@ export type ClientAccess = {
   readonly tokens: Setting<readonly ApiToken[]>;
 };
 
-/** Reads these settings. Returns a message if there is no main file. */
+/** Reads the settings that clients need. Returns a message if there is no main file. */
 export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions): ClientAccess | string {
   const main = findMainFile(path, env, cwd, disk);
   if (!main.ok) return main.problem;

@@ -145,8 +145,8 @@ export type PluginInstance = {
 
 export type Config = {
   /**
-   * The absolute path of the main file. `files` has those of all files, the main file and what it includes directly or through others, in
-   * the order of reading.
+   * The absolute path of the main file. `files` has the paths of the main file and of every file that it includes, directly or through
+   * others, in the order of reading.
    */
   readonly mainFile: string;
   readonly files: readonly string[];

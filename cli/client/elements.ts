@@ -7,7 +7,7 @@ const opening: readonly number[] = [0x5b, 0x7b];
 const closing: readonly number[] = [0x5d, 0x7d];
 
 /**
- * Yields the elements of the array in `body`, and keeps only one of them in memory. Throws a SyntaxError if the text is not a complete
+ * Yields the elements of the array in `body`, with one of them in memory at a time. Throws a SyntaxError if the text is not a complete
  * array.
  */
 export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {

@@ -137,7 +137,7 @@ export class HttpListeners implements Listeners {
     this.#api?.stopListening();
     this.#webhooks?.stopListening();
     service.engine.release();
-    // Lets these answers be sent before another part of the service stops.
+    // Lets the answers to waiting callers be sent before another part of the service stops.
     await new Promise(resolve => setImmediate(resolve));
   }
 

@@ -90,7 +90,7 @@ export class WorkLog {
     );
   }
 
-  /** How many of these lines may be written now. The others are counted, and a line at the end of the minute says how many there were. */
+  /** How many of `lines` lines may be written now. The others are counted, and a line at the end of the minute says how many there were. */
   #take(kind: LineKind, lines: number): number {
     let minute = this.#minutes.get(kind);
     if (minute === undefined) {

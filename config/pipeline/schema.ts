@@ -160,5 +160,5 @@ export const pipelinesField = Type.Array(reference('pipeline'), {
   expected: 'a list of pipelines',
   description: 'The pipelines. Default: `[]`.',
 });
-/** The definitions that the references in these schemas refer to. */
+/** The definitions to which the schemas of this file refer, by name. */
 export const pipelineDefinitions = { pipeline, step, condition };

@@ -16,7 +16,7 @@ export type StepContext = {
   /** Why a known plugin cannot be used, for example because it is disabled; null: the plugin is unknown. */
   readonly whyUnusable: (plugin: string) => string | null;
   readonly reportAt: ReportAt;
-  /** The path of the step that has an id, by id. */
+  /** The path of each step that sets an id, by that id. */
   readonly ids: Map<string, NodePath>;
 };
 

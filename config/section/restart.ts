@@ -10,7 +10,7 @@ export type RestartSetting = {
   readonly isSwitch?: true;
 };
 
-/** All these settings, in the order of the schema. */
+/** All settings that need a restart, in the order of the schema. */
 export const restartSettings: readonly RestartSetting[] = [
   { key: 'service.max_workers', setting: 'service.workersMax' },
   // Plugin hosts keep the environment that they were started with.
