@@ -16,7 +16,7 @@ export const accepted = Type.Object({
   command: Type.String(),
 });
 
-/** The plugin output (docs/contract.md#plugin-output). */
+/** The schema of the plugin output (docs/contract.md#plugin-output). */
 export const outputSchema = Type.Object(
   {
     status: Type.Union([Type.Literal('ok'), Type.Literal('error')]),
@@ -29,7 +29,7 @@ export const outputSchema = Type.Object(
   { description: 'The output of the plugin.' },
 );
 
-/** Problem details (RFC 9457). */
+/** The schema of a refusal, which is a problem document (RFC 9457). */
 export const problemDetails = Type.Object({
   type: Type.String(),
   title: Type.String(),
@@ -52,7 +52,7 @@ export const problemDetails = Type.Object({
   ),
 });
 
-/** The member `counts` of a run. */
+/** The schema of the member `counts` of a run. */
 export const countsSchema = Type.Optional(
   Type.Object(
     {
@@ -68,14 +68,14 @@ export const countsSchema = Type.Optional(
   ),
 );
 
-/** The member `reused` of a job in a tree, or in a list of a tree's jobs. */
+/** The schema of the member `reused` of a job in a tree, or in a list of a tree's jobs. */
 export const reusedSchema = Type.Optional(
   Type.Literal(true, {
     description: 'The job belongs to the original run; this rerun reuses its result.',
   }),
 );
 
-/** The answers of a pipeline call that waits for its run. */
+/** The schemas of the answers to a pipeline call that waits: the run has ended, or has not. */
 export const runFinished = Type.Object({
   job_id: uuid,
   status: jobStatus,

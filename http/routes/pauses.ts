@@ -1,4 +1,4 @@
-// Pausing and resuming plugins, commands, pipelines and the whole service (docs/engine.md#pauses).
+// The routes that pause and resume plugins, commands, pipelines and the whole service (docs/engine.md#pauses).
 import type { Pause, PauseKind, PauseTarget } from '../../actors/job/records/pause.ts';
 import type { Config } from '../../config/config.ts';
 import { durationPattern, parseDuration } from '../../config/quantity.ts';
