@@ -10,7 +10,7 @@ export const endsSoonMs = 14 * 86_400_000;
 
 /** A certificate and the key that belongs to it. */
 export type Certificate = {
-  /** PEM: the service's own certificate first, then its chain. */
+  /** The certificates as PEM: the service's own first, then its chain. */
   readonly chain: Buffer;
   /** The private key, as PEM. */
   readonly key: Buffer;

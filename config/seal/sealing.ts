@@ -59,7 +59,7 @@ export function lockConfiguration(options: ReadOptions): Locked {
   return { ok: true, file, lock, keyFile: key.file, isNewKey, warnings };
 }
 
-/** The highest number in the lock on disk and in the notes, or the line of a problem. */
+/** The highest lock number in the lock on disk and in the notes; or, if a note cannot be read, the line of that problem. */
 function numberBefore(
   reading: ConfigReading,
   key: Uint8Array,
