@@ -69,10 +69,10 @@ export class Caller {
     return (await this.#get('/analytics/queue')) as { readonly [count: string]: number };
   }
 
-  /** Jobs that have not ended. */
+  /** Jobs that have not ended. Builds before `waiting_count` counted all of them in the other three. */
   async unsettled(): Promise<number> {
-    const { queue_depth, running_count, delayed_count, waiting_count } = await this.queue();
-    return queue_depth! + running_count! + delayed_count! + waiting_count!;
+    const { queue_depth, running_count, delayed_count, waiting_count = 0 } = await this.queue();
+    return queue_depth! + running_count! + delayed_count! + waiting_count;
   }
 
   /** Throws if the status is not 2xx. */

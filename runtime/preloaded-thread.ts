@@ -1,4 +1,5 @@
 // Threads that load their code before they are given work.
+import { once } from 'node:events';
 import { setPriority } from 'node:os';
 import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
 
@@ -31,15 +32,24 @@ export class ThreadKind {
     return worker;
   }
 
+  /** Ends the prepared thread, if it is unused, once it has loaded: a process that exits while a thread loads native code aborts. */
+  async discard(): Promise<void> {
+    const worker = this.#spare;
+    this.#spare = null;
+    if (worker === null) return;
+    worker.postMessage(null);
+    await once(worker, 'exit').catch(() => {});
+  }
+
   #load(): Worker {
     return new Worker(this.#code, { resourceLimits: this.#limits });
   }
 }
 
-/** Called by the code of a thread that a `ThreadKind` has started. Resolves with the data that `start` was given. */
+/** Called by the code of a thread that a `ThreadKind` has started. Resolves with the data that `start` was given; ends a discarded thread. */
 export function givenData<T>(): Promise<T> {
   printWarnings();
-  return new Promise(resolve => parentPort!.once('message', resolve));
+  return new Promise(resolve => parentPort!.once('message', data => (data === null ? process.exit() : resolve(data))));
 }
 
 /** Lowers the priority of the calling thread. Does nothing outside Linux, where it would apply to the whole process. */

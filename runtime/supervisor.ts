@@ -21,7 +21,7 @@ export type Child = {
 };
 
 export type Supervisor = {
-  /** Resolves when all parts are up. If one cannot start, stops the others and rejects. */
+  /** Resolves when all parts are up, or when one has died and all are stopped. If one cannot start, stops the others and rejects. */
   start(): Promise<void>;
   /** Stops all parts, in reverse order. */
   stop(): Promise<void>;
@@ -36,12 +36,17 @@ export type SupervisorOptions = {
 
 export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Supervisor {
   const running: { child: Child; part: Running }[] = [];
+  const starting = new Set<{ child: Child; started: Promise<void> }>();
   let stopping: Promise<void> | null = null;
 
   async function startChild(child: Child, place: number): Promise<void> {
-    const part = await child.start();
-    running[place] = { child, part };
-    void part.died.then(reason => mourn(child, place, reason));
+    const started = child.start().then(part => {
+      running[place] = { child, part };
+      void part.died.then(reason => mourn(child, place, reason));
+    });
+    const start = { child, started };
+    starting.add(start);
+    await started.finally(() => starting.delete(start));
   }
 
   async function mourn(child: Child, place: number, reason: Error): Promise<void> {
@@ -66,7 +71,9 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
     return stopping;
   }
 
+  /** First waits for the parts that are starting: a process that exits while a thread loads native code aborts. */
   async function stopAll(): Promise<void> {
+    await Promise.all([...starting].map(({ child, started }) => within(child.stopMsMax, started)));
     for (const { child, part } of running.toReversed()) await within(child.stopMsMax, part.stop());
   }
 
@@ -79,6 +86,8 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
           await stop();
           throw error;
         }
+        // A part that runs already has died.
+        if (stopping !== null) return stopping;
       }
     },
     stop,

@@ -16,3 +16,8 @@ export function prepareThreads(): void {
   readsThread.prepare();
   indexerThread.prepare();
 }
+
+/** Ends the threads that have been prepared and were not started. */
+export async function discardThreads(): Promise<void> {
+  await Promise.all([ledgerThread, readsThread, indexerThread].map(kind => kind.discard()));
+}

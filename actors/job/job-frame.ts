@@ -20,7 +20,7 @@ export type JobFrame = {
   /** By task: 1 if it has been reported, else 0. */
   readonly reported: Uint8Array;
   unreportedCount: number;
-  /** The runner of the command that runs the jobs concurrently; -1: none, they run one after another. */
+  /** The number of the runner that runs the jobs concurrently; -1: there is no runner, and they run one after another. */
   readonly runner: number;
   /** Whether the frame is too long for another one to wait behind it (host-slot.ts). Set at dispatch. */
   slow: boolean;

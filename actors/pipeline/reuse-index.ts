@@ -110,7 +110,7 @@ function rowOf(
   return { fork: forkAddress(run, { ...position, path: before }), ordinal, key, index, count };
 }
 
-/** The addresses of the runs inside a run. */
+/** The addresses (records/reuse.ts) of the original run and of the runs inside it. */
 class Addresses {
   readonly #reader: Reader;
   /** The original run, and the runs from which it reused jobs. */

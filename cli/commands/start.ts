@@ -1,7 +1,7 @@
 // The command `headgate start`, which runs the service itself.
 import { Option } from 'commander';
 import { takeVaultKey } from '../../runtime/host/client/environment.ts';
-import { prepareThreads } from '../../service/threads.ts';
+import { discardThreads, prepareThreads } from '../../service/threads.ts';
 import { command, configOption } from '../command.ts';
 import { parseMs } from '../quantity.ts';
 
@@ -29,10 +29,12 @@ export const startCommand = command<{ config?: string; grace: number }>({
     ]);
     const startLog = openStartLog(out.json ? 'json' : null);
     captureAll(startLog);
-    const started = await start({ path, graceMs, vaultKey, startLog }).catch(async (error: unknown) =>
+    const started = await start({ path, graceMs, vaultKey, startLog }).catch(async (error: unknown) => {
+      const status = await refuse(error, startLog, out);
+      await discardThreads();
       // `process.exit`, because threads that are running would keep the process alive.
-      process.exit(await refuse(error, startLog, out)),
-    );
+      return process.exit(status);
+    });
     const { url, local } = started;
     if (out.json) await out.answer({ url, token_file: local?.file ?? null }, () => []);
     else if (startLog.sink.format === 'text') out.note(...hints(started));

@@ -60,6 +60,33 @@ it('stops what is up already when a later part cannot start', async () => {
   expect(log).toEqual(['start a', 'stop a']);
 });
 
+it('waits for a part that is starting when another dies, stops both, and starts no further part', async () => {
+  const log: string[] = [];
+  const [a, b, c] = [part('a', log, false), part('b', log), part('c', log)];
+  let load = (): void => {};
+  const loaded = new Promise<void>(resolve => {
+    load = resolve;
+  });
+  const slow: Child = {
+    ...b.child,
+    async start() {
+      await loaded;
+      return b.child.start();
+    },
+  };
+  const { supervisor, end } = world([a, { child: slow }, c]);
+  const started = supervisor.start();
+  // By then `a` runs.
+  await new Promise(setImmediate);
+  a.die('gone');
+  await new Promise(setImmediate);
+  expect(log).toEqual(['start a']);
+  load();
+  await started;
+  expect(await end).toBe('a');
+  expect(log).toEqual(['start a', 'start b', 'stop b', 'stop a']);
+});
+
 it('starts again, after a pause and however often, a part that the others can do without, and it alone', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
