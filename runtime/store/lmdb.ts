@@ -155,6 +155,10 @@ function closeToOthers(file: string): void {
   }
 }
 
+/** The library's own handle of a database. */
+type Counted = { readonly db: { stat(): { readonly entryCount: number } } };
+const noKey = Buffer.alloc(1);
+
 function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
   return {
     get(table, key) {
@@ -167,7 +171,11 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
     },
     scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
     keys: (table, range) => of[table].getKeys(bounds(range)) as Iterable<Uint8Array>,
-    count: table => (of[table].getStats() as { entryCount: number }).entryCount,
+    count(table) {
+      // This read begins the transaction. `getStats` would also begin it, but takes three times as long, since it describes the environment.
+      of[table].getBinaryFast(noKey);
+      return (of[table] as unknown as Counted).db.stat().entryCount;
+    },
     // This is enough, because all databases of the environment share its read transaction.
     refresh: () => env.resetReadTxn(),
     close() {
