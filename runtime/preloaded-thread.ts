@@ -37,6 +37,7 @@ export class ThreadKind {
     const worker = this.#spare;
     this.#spare = null;
     if (worker === null) return;
+    worker.ref();
     worker.postMessage(null);
     await once(worker, 'exit').catch(() => {});
   }
