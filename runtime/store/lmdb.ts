@@ -155,8 +155,6 @@ function closeToOthers(file: string): void {
   }
 }
 
-/** The library's own handle of a database. */
-type Counted = { readonly db: { stat(): { readonly entryCount: number } } };
 const noKey = Buffer.alloc(1);
 
 function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
@@ -174,7 +172,7 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
     count(table) {
       // This read begins the transaction. `getStats` would also begin it, but takes three times as long, since it describes the environment.
       of[table].getBinaryFast(noKey);
-      return (of[table] as unknown as Counted).db.stat().entryCount;
+      return (of[table] as never as { db: { stat(): { entryCount: number } } }).db.stat().entryCount;
     },
     // This is enough, because all databases of the environment share its read transaction.
     refresh: () => env.resetReadTxn(),
