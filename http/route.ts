@@ -87,8 +87,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** Replaces `body`: the handler gets the bytes as they were sent, and the query is ignored. */
   readonly raw?: BodyLimit;
   /**
-   * For a route that takes a batch. Then `body` is only for the documents: the handler gets the bytes, which stay valid until it calls
-   * `releaseBody`.
+   * For a route that takes a batch. Then `body` only describes the batch in OpenAPI and docs/reference.md: the handler gets the bytes,
+   * which stay valid until it calls `releaseBody`.
    */
   readonly batch?: (config: Config) => BodyLimit;
   /** The codes of refusals that the documents list, besides those that follow from access, query and body. */

@@ -64,8 +64,8 @@ export class ReuseSources {
   }
 
   /**
-   * Removes up to `limit` entries of the ended root's index, and at last the list of needed roots. Returns how much of the limit this has
-   * used.
+   * Removes up to `limit` entries of the ended root's index and, when none is left, the list of needed roots. Returns how much of the limit
+   * this has used.
    */
   #remove(batch: Batch, root: JobId, limit: number): number {
     const keys = Array.from(this.#reader.keys('reuse_index', { ...indexOfRoot(root), limit }), key => Buffer.from(key));

@@ -35,7 +35,7 @@ export type VaultActor = Actor &
     readonly state: VaultStatus;
     /** Called after a reload: tries again to open a vault that did not open. */
     reconfigure(): void;
-    /** Writes the table of contents and the keyring if the turn has changed them, and reports a new admin token to the main thread. */
+    /** Writes the table of contents and the keyring if the turn has changed them. Sends the main thread the digest of a new admin token. */
     close(turn: Turn): void;
   };
 

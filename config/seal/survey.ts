@@ -69,8 +69,8 @@ class Surveyor {
   }
 
   /**
-   * Adds a configuration file. With links resolved, it must be inside the directory of the main file or, if it is included from elsewhere,
-   * inside its own directory.
+   * Adds a configuration file. With links resolved, it must be inside the directory of the main file or, if its path is outside that
+   * directory, inside its own directory.
    */
   takeIncluded(file: string): void {
     const home = isWithin(file, this.#base) ? this.#base : dirname(file);

@@ -28,7 +28,7 @@ export class NodeConnection implements ConnectionContext {
   readonly #arrivals: Set<NodeConnection>;
   readonly #waiting: (() => void)[] = [];
   #response: NodeResponse | null = null;
-  /** The last request whose body was requested or is still arriving. */
+  /** The latest request whose body was asked for, or that was answered before it was complete. */
   #arriving: IncomingMessage | null = null;
   /** Whether further requests are ignored. */
   #isEnding = false;

@@ -41,8 +41,8 @@ function startTicksOf(pid: number): string | null {
 }
 
 /**
- * Whether there is a process of this user that /proc does not show. If /proc is mounted with `hidepid`, it hides processes that forbid
- * inspection even from their own user. A process that is hidden in this way must be assumed to be the one with this pid.
+ * Whether this pid belongs to a process of this user that /proc does not show. If /proc is mounted with `hidepid`, it hides processes that
+ * forbid inspection even from their own user. The start of a hidden process is unknown, so it must be assumed to be the known process.
  */
 function isHidden(pid: number): boolean {
   try {

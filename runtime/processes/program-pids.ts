@@ -31,7 +31,7 @@ export class ProgramPids {
   readonly #places = new Map<number, number>();
   readonly #free: number[] = [];
   readonly #bytes = Buffer.alloc(placeBytes);
-  /** The ticks when they were last read, and the steady time of that. */
+  /** The last reading of the ticks, and the steady time at which they were read. */
   #read: { readonly ticks: number; readonly atUs: number } | null = null;
 
   /** `directory` must exist. The file is created with the first pid. */

@@ -73,7 +73,7 @@ export class JournalEntry {
     return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
   }
 
-  /** Whether the attempt left searchable text: an error, stderr, or text in its response. */
+  /** Whether the attempt may have left searchable text: its body has more than spans and a result of null. */
   get telling(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
   }

@@ -54,7 +54,7 @@ export class OpenBlock {
   cachedBytes = 0;
   /** The backlog in which its undispatched jobs wait. Not stored. */
   waitsIn: { waiting: number } | null = null;
-  /** How many of its jobs hosts have. Not stored. */
+  /** The number of its jobs that hosts have. Not stored. */
   inFlight = 0;
   readonly key: KeyText;
   /** The key as bytes. */

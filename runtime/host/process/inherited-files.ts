@@ -42,7 +42,7 @@ function isInherited(descriptor: number): boolean {
     const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
     if (flags === undefined) return false;
     if ((Number.parseInt(flags, 8) & closeOnExec) === 0) return true;
-    // Files in /proc are not inherited: any thread may open one at any time, inside the C library.
+    // A file in /proc does not count as inherited: another thread may have just opened it, inside the C library.
     return fstatSync(descriptor).isFile() && !readlinkSync(`/proc/self/fd/${descriptor}`).startsWith('/proc/');
   } catch {
     // The descriptor of the directory listing itself. It is closed by now.

@@ -48,7 +48,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Returns the tasks of the frame that have not begun. If a process has the task's request, that request is cancelled. */
+  /** Gives the frame's tasks that have not begun back to the ledger. If a process has the task's request, that request is cancelled. */
   cancel(frameId: number, task: number, reason: string): void {
     for (const run of this.#runs) {
       if (run.frame.head.frameId !== frameId) continue;
