@@ -26,7 +26,7 @@ export const tables = [
   'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join
   'lists', // run id (16) + fork (4) -> a fan-out that is still being expanded, or a parked token
   'emissions', // job id (16) + kind (1) -> the origin of events that have yet to start runs; + 0 -> the cursor (records/deferred-event.ts)
-  'descendants', // root job id (16) -> the number of its descendants; for large trees with open runs or emissions (actors/pipeline/descendants.ts)
+  'descendants', // root job id (16) -> the number of its descendants; for large trees with open runs or emissions
   'open_trees', // root job id (16) -> the number of open runs and emissions in its tree, if more than one (actors/pipeline/descendants.ts)
   'definitions', // hash -> a pipeline definition that stored runs use (actors/pipeline/definition-versions.ts)
   'unused_definitions', // hash of a definition that neither the configuration nor an open run uses -> since when
