@@ -6,6 +6,7 @@ import { batch } from './batch.ts';
 import type { Bench } from './bench.ts';
 import { cancel } from './cancel.ts';
 import { peers } from './compare/peers.ts';
+import { delayed } from './delayed.ts';
 import { drain } from './drain.ts';
 import { fanout } from './fanout.ts';
 import { flood } from './flood.ts';
@@ -39,6 +40,7 @@ export const benches: readonly Bench[] = [
   flood,
   cancel,
   backlog,
+  delayed,
   start,
   httpRead,
   reads,

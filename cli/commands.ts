@@ -13,6 +13,7 @@ import { jobCancel } from './commands/job-cancel.ts';
 import { jobList } from './commands/job-list.ts';
 import { jobLogs } from './commands/job-logs.ts';
 import { jobRerun } from './commands/job-rerun.ts';
+import { jobReschedule } from './commands/job-reschedule.ts';
 import { jobRunNow } from './commands/job-run-now.ts';
 import { jobShow } from './commands/job-show.ts';
 import { jobTree } from './commands/job-tree.ts';
@@ -69,6 +70,7 @@ export const commands: readonly CommandDeclaration[] = [
   jobRerun,
   jobCancel,
   jobRunNow,
+  jobReschedule,
   jobWhy,
   ...actionCommands,
   ...pauseCommands,

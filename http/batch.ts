@@ -13,6 +13,8 @@ import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from '.
 export const batchPayloadsMax = 10_000;
 /** The maximum number of errors in one answer. Reading stops when there are so many. */
 export const batchErrorsMax = 100;
+/** The maximum size of the JSON of each member beside `payloads`. */
+export const memberBytesMax = 4096;
 const hashBytes = 16;
 
 export type BatchCheck = {
@@ -20,6 +22,8 @@ export type BatchCheck = {
   readonly payloadBytesMax: number;
   /** What is wrong with a payload; its pointers lead into the payload. */
   readonly check: (payload: object) => readonly ProblemItem[];
+  /** The members that a JSON batch may have beside `payloads`. */
+  readonly members: readonly string[];
   /** Whether the hash of all payloads is needed. */
   readonly isHashed: boolean;
   /** Whether the caller has disconnected or its body was refused. Then the remaining payloads need not be read. */
@@ -30,6 +34,8 @@ export type PayloadBatch = {
   readonly kind: 'batch';
   /** The packed payloads. */
   readonly payloads: StoredList;
+  /** The members beside `payloads`, unchecked; none for NDJSON. */
+  readonly members: { readonly [name: string]: unknown };
   /** The hash of all payloads' values in their order, which is the same for JSON and NDJSON. Empty unless `isHashed`. */
   readonly hash: Uint8Array;
 };
@@ -85,6 +91,7 @@ class Reading {
   readonly #errors: (ProblemItem & { readonly index: number })[] = [];
   readonly #hash: Hash | null;
   #code: ProblemCode = 'invalid_payload';
+  readonly #members: { [name: string]: unknown } = {};
   #index = 0;
   #at = 0;
 
@@ -110,24 +117,43 @@ class Reading {
     return this.#end();
   }
 
-  /** Reads JSON of the form `{"payloads": [ … ]}`. */
+  /** Reads JSON of the form `{"payloads": [ … ]}`, with the known members beside `payloads`. */
   *document(): Sliced<PayloadBatch | HttpProblem> {
     this.#expect(objectStart);
-    if (this.#peek() === objectEnd)
-      throw new BatchFault('invalid_request', '/payloads is required: a list of payloads');
-    for (let isFirst = true; isFirst || this.#peek() === comma; isFirst = false) {
-      if (!isFirst) this.#at++;
-      const key = this.#key();
-      if (key !== 'payloads')
-        throw new BatchFault('invalid_request', `/${key} is not a known field; known fields: payloads`);
-      if (!isFirst) throw new BatchFault('invalid_json', `the key "payloads" occurs twice at byte ${this.#at}`);
-      if (this.#peek() !== listStart) throw new BatchFault('invalid_request', '/payloads must be a list');
-      yield* this.#elements();
-      if (this.#isEnough) return this.#end();
+    const keys = new Set<string>();
+    if (this.#peek() !== objectEnd) {
+      for (let isFirst = true; isFirst || this.#peek() === comma; isFirst = false) {
+        if (!isFirst) this.#at++;
+        const key = this.#key();
+        if (keys.has(key))
+          throw new BatchFault('invalid_json', `the key ${JSON.stringify(key)} occurs twice at byte ${this.#at}`);
+        if (key !== 'payloads') this.#takeMember(key);
+        else if (this.#peek() !== listStart) throw new BatchFault('invalid_request', '/payloads must be a list');
+        else yield* this.#elements();
+        keys.add(key);
+        if (this.#isEnough) return this.#end();
+      }
     }
     this.#expect(objectEnd);
     if (this.#peek() !== undefined) throw malformed('nothing more', this.#at);
+    if (!keys.has('payloads')) throw new BatchFault('invalid_request', '/payloads is required: a list of payloads');
     return this.#end();
+  }
+
+  #takeMember(key: string): void {
+    const { members } = this.#how;
+    if (!members.includes(key)) {
+      const known = ['payloads', ...members].join(', ');
+      throw new BatchFault('invalid_request', `/${key} is not a known field; known fields: ${known}`);
+    }
+    this.#peek();
+    const start = this.#at;
+    this.#at = valueEnd(this.#bytes, start);
+    if (this.#at - start > memberBytesMax)
+      throw new BatchFault('invalid_request', `/${key} has more than ${memberBytesMax} bytes`);
+    const reading = readJson(this.#bytes.subarray(start, this.#at));
+    if (reading.kind === 'refused') throw malformed(`a value of "${key}"`, start);
+    this.#members[key] = reading.value;
   }
 
   *#elements(): Sliced<void> {
@@ -192,7 +218,7 @@ class Reading {
     }
     if (this.#payloads.count === 0) return problem('invalid_request', 'a batch has at least one payload');
     const hash = this.#hash?.digest().subarray(0, hashBytes) ?? new Uint8Array(0);
-    return { kind: 'batch', payloads: this.#payloads.list(), hash };
+    return { kind: 'batch', payloads: this.#payloads.list(), members: this.#members, hash };
   }
 
   /** Skips space. Returns the next byte, or undefined at the end. */

@@ -4,7 +4,8 @@ import { type HttpProblem, problem } from './problem.ts';
 
 export const refusalDetails: { readonly [R in Refusal]: string } = {
   queue_full: 'the queue is full',
-  too_many_waiting: 'too many jobs are paused or held (service.max_waiting), and this plugin has such jobs',
+  too_many_waiting:
+    'too many jobs are delayed, paused or held (service.max_waiting), and this one may have to wait as well',
   too_many_actions: 'too many actions are open',
   paused: 'it is paused and refuses new calls',
   disk_full: 'the disk is full: nothing new can be stored',

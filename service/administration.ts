@@ -89,7 +89,7 @@ export function openAdministration(parts: AdministrationParts) {
     summary(): { readonly [S in Status]: number } {
       reader.refresh();
       return {
-        queued: gauges.get('queued') + gauges.get('delayed'),
+        queued: gauges.get('queued') + gauges.get('delayed') + gauges.get('scheduled'),
         running: gauges.get('running') + gauges.get('runs'),
         ...settledRecently(reader, Date.now() * 1000),
       };

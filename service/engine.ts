@@ -3,15 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
-import type {
-  CancelJob,
-  CancelReply,
-  EdgeMessage,
-  RefusedWork,
-  RunNowReply,
-  SubmitReply,
-  Waits,
-} from '../actors/job/protocol.ts';
+import type { CancelJob, CancelReply, EdgeMessage, RefusedWork, SubmitReply, Waits } from '../actors/job/protocol.ts';
+import type { RescheduleReply, RunNowReply } from '../actors/job/time-protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';
@@ -70,8 +63,11 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
 
   return {
     ...parts,
-    /** Lets a job that waits for the time of its next attempt run at once. */
+    /** Lets a job that waits for the time of its next attempt, or a delayed job or run, run at once. */
     runNow: (id: JobId) => link.ask<RunNowReply | RefusedWork>('job', { kind: 'run_now', id }),
+    /** Gives a delayed job or run another time. */
+    reschedule: (id: JobId, to: { readonly runAtUs: number } | { readonly delayMs: number }) =>
+      link.ask<RescheduleReply | RefusedWork>('job', { kind: 'reschedule', id, ...to }),
     actions,
     pauses: openPauses(link, reader),
     /** The number of jobs that wait to run: queued jobs that are not held, and jobs that wait for their next attempt. */

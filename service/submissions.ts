@@ -9,6 +9,7 @@ import type {
   SubmitJobsReply,
   SubmitReply,
 } from '../actors/job/protocol.ts';
+import { areSameOptions, type CallOptions } from '../actors/job/records/options.ts';
 import { jobIdBytes } from '../runtime/ids.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 import type { StoredList } from '../runtime/packed-list.ts';
@@ -23,6 +24,7 @@ export type Submission = {
   /** Whether the ledger is to report when the job has settled. */
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
+  readonly options?: CallOptions;
   readonly source?: RerunSource;
   readonly asker?: PendingAsk;
 };
@@ -35,6 +37,7 @@ export type BatchSubmission = {
   readonly payloads: StoredList;
   readonly submittedBy: string;
   readonly idempotency?: IdempotencyKey;
+  readonly options?: CallOptions;
   readonly asker: PendingAsk;
 };
 
@@ -45,6 +48,7 @@ export type RunSubmission = {
   /** The event of a webhook delivery; absent for an API call. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
+  readonly options?: CallOptions;
   readonly source?: RerunSource;
   readonly asker?: PendingAsk;
 };
@@ -174,6 +178,7 @@ function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
     a.event?.source === b.event?.source &&
     a.event?.headers === undefined &&
     b.event?.headers === undefined &&
+    areSameOptions(a.options, b.options) &&
     !a.idempotency &&
     !a.source
   );

@@ -7,6 +7,7 @@ import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { isHosted } from '../job/records/job.ts';
 import { AttemptReader, type JournalEntry } from '../job/records/journal.ts';
 import { type CommandName, NameTable } from '../job/records/name-table.ts';
+import { rescheduledTo } from '../job/records/rescheduled.ts';
 import { BlockCache } from '../job/views/block-cache.ts';
 import { GroupReader } from '../job/views/group-reader.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
@@ -36,6 +37,8 @@ export class Stopwatch implements JournalConsumer {
   readonly #holdEnds: HoldEnds;
   /** Finds the name that the histogram of a job's pipeline step has in a page. Null: the job belongs to no step. */
   readonly #steps: GroupReader<string | null>;
+  /** The times with which jobs were accepted. */
+  readonly #runAt: GroupReader<number | null>;
   /** By plugin: the page to which the last attempt was added. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
@@ -48,9 +51,10 @@ export class Stopwatch implements JournalConsumer {
     this.#names = new NameTable(stores.ledger);
     this.#holdEnds = new HoldEnds(stores.ledger);
     const blocks = new BlockCache(stores.ledger);
-    this.#steps = new GroupReader(
-      id => blocks.find(blockOf(id)),
-      ({ pipeline, stepId }) => (pipeline === null || stepId === null ? null : pipelineStep(pipeline, stepId)),
+    const find = (id: Uint8Array) => blocks.find(blockOf(id));
+    this.#runAt = new GroupReader(find, ({ options }) => options?.runAtUs ?? null);
+    this.#steps = new GroupReader(find, ({ pipeline, stepId }) =>
+      pipeline === null || stepId === null ? null : pipelineStep(pipeline, stepId),
     );
   }
 
@@ -73,9 +77,9 @@ export class Stopwatch implements JournalConsumer {
     const { queuedUs, ranUs } = entry;
     page.add(run, ranUs);
     if (entry.attempt === 1) {
-      // If the job was held, its time in the queue begins at the end of the hold. The time before that is counted as `waited`.
+      // If the job was delayed or held, its time in the queue begins at the end of that. The time before is counted as `waited`.
       const startedUs = entry.atUs - ranUs;
-      const freeUs = this.#holdEnds.last(name.plugin, name.command, startedUs - queuedUs, startedUs);
+      const freeUs = this.#freeUs(entry, name, startedUs);
       if (freeUs !== null) page.add(waited, freeUs - (startedUs - queuedUs));
       page.add(queue, freeUs === null ? queuedUs : startedUs - freeUs);
     }
@@ -87,6 +91,19 @@ export class Stopwatch implements JournalConsumer {
       page.addSpan(run, name, dur_ns / 1000);
       if (step !== null) page.addSpan(step, name, dur_ns / 1000);
     }
+  }
+
+  /** When a job that had to wait could first run. Null: when it was accepted. */
+  #freeUs(entry: JournalEntry, { plugin, command }: CommandName, startedUs: number): number | null {
+    const acceptedUs = startedUs - entry.queuedUs;
+    const heldUs = this.#holdEnds.last(plugin, command, acceptedUs, startedUs);
+    const runAtUs = entry.delayed ? this.#runAtUs(entry.id) : null;
+    const freeUs = Math.min(Math.max(heldUs ?? 0, runAtUs ?? 0), startedUs);
+    return freeUs > acceptedUs ? freeUs : null;
+  }
+
+  #runAtUs(id: Uint8Array): number | null {
+    return rescheduledTo(this.#stores.ledger, id) ?? this.#runAt.find(id);
   }
 
   #namesOf({ number, command }: CommandName): StepNames {

@@ -131,7 +131,14 @@ export class Actions {
     const completedUs = completions.commitUs(turn.nowUs);
     const body = encodeBody({ result, ...(error !== undefined && { error: Buffer.from(error) }) });
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body } as const;
-    const owner = { plugin: headgatePlugin, command: plan.deed, submittedBy: plan.by, createdUs, inStep: false };
+    const owner = {
+      plugin: headgatePlugin,
+      command: plan.deed,
+      submittedBy: plan.by,
+      createdUs,
+      inStep: false,
+      isDelayed: false,
+    };
     completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
     turn.batch.remove('actions', id);
@@ -161,6 +168,7 @@ function groupBy(submittedBy: string): JobGroup {
     run: null,
     hooked: false,
     rerun: null,
+    options: null,
   };
 }
 

@@ -10,6 +10,7 @@ import { idleOf, queueState } from './analytics.ts';
 import { Cancelling } from './cancelling.ts';
 import type { RunLookups } from './cancels.ts';
 import { openDeeds } from './deeds.ts';
+import { Delayed } from './delayed.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
 import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
@@ -17,6 +18,7 @@ import type { HostSlotName } from './host-slot.ts';
 import { IdempotencyTable } from './idempotency.ts';
 import { JobAcceptor, refusedBy } from './job-acceptor.ts';
 import { JobState, type JobStateOptions } from './job-state.ts';
+import type { PauseReply } from './pause-protocol.ts';
 import { beginPause, endInTime, endPause } from './pausing.ts';
 import type {
   HeldJobs,
@@ -25,9 +27,7 @@ import type {
   JobCalls,
   JobMessage,
   MomentReply,
-  PauseReply,
   PipelineCalls,
-  RunNowReply,
   SetAsideReply,
   WaitsReply,
 } from './protocol.ts';
@@ -39,6 +39,7 @@ import { Retention } from './retention.ts';
 import { RunJobs } from './run-jobs.ts';
 import { runNow } from './run-now.ts';
 import { Sandboxes, type TrySandbox } from './sandboxes.ts';
+import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
 /** A message of the ledger thread: from a host, from a timer, or from the actor to itself. */
@@ -119,16 +120,14 @@ export function startJobActor(options: JobActorOptions): JobActor {
     ...(vault && { deliver: vault.deliver }),
   });
   const cancelling = new Cancelling(state, dispatcher, options.pipeline, options.outstanding?.cancels ?? new Set());
-  const actions = new Actions(
-    state,
-    idempotency,
-    openDeeds({ state, dispatcher, cancelling, acceptor, pipeline: options.pipeline }),
-  );
+  const { pipeline } = options;
+  const delayed = new Delayed({ state, cancelling, runs, pipeline });
+  const parts = { state, dispatcher, delayed, cancelling, acceptor, pipeline };
+  const actions = new Actions(state, idempotency, openDeeds(parts));
   cancelling.cancelAction = (turn, id, cancel) => actions.cancel(turn, id, cancel);
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
   let alarmUs: number | null = null;
-  let isLoaded = false;
   /**
    * Whether the dispatcher must store which holds have jobs. It does so at the end of the turn, when all accepted jobs have been counted.
    */
@@ -163,7 +162,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'ask_idle':
         // Answered at the end of the turn, because a job that a host returned in this turn may have been dispatched again.
         turn.after(() => {
-          turn.reply(message.replyTo, { kind: 'idle', ids: isLoaded ? idleOf(dispatcher, message.ids) : null });
+          turn.reply(message.replyTo, { kind: 'idle', ids: state.isLoaded ? idleOf(dispatcher, message.ids) : null });
         });
         break;
       case 'ask_queue':
@@ -181,8 +180,11 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'run_now':
         turn.reply(message.replyTo, {
           kind: 'run_now',
-          wasWaiting: runNow(state, dispatcher, turn, message.id),
+          wasWaiting: runNow(parts, turn, message.id),
         } satisfies RunNowReply);
+        break;
+      case 'reschedule':
+        turn.reply(message.replyTo, delayed.ask(turn, message));
         break;
       case 'ask_moment':
         turn.reply(message.replyTo, momentOf(turn));
@@ -192,7 +194,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'action_step':
         // Until recovery has read all jobs, it is unknown what they wait for.
-        actions.step(turn, message, acceptor.closed ?? (isLoaded ? null : 'unavailable'));
+        actions.step(turn, message, acceptor.closed ?? (state.isLoaded ? null : 'unavailable'));
         areHoldsDue = true;
         break;
       case 'pause': {
@@ -229,9 +231,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
         endPauses(turn);
         break;
       case 'load':
-        isLoaded = recovery.step(turn);
+        state.isLoaded = recovery.step(turn);
         areHoldsDue = true;
-        if (!isLoaded) turn.after(() => self({ kind: 'load' }));
+        if (!state.isLoaded) turn.after(() => self({ kind: 'load' }));
         break;
       case 'holds_changed':
         holdsChanged();
@@ -283,9 +285,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   /** Moves the runs of settled jobs on. A run may create jobs that end at once, which moves it on again. True: jobs had settled. */
   function moveRuns(turn: Turn): boolean {
-    let settled = state.takeSettled();
+    let settled = state.settled.take();
     const haveMoved = settled.length > 0;
-    for (; settled.length > 0; settled = state.takeSettled()) options.pipeline.jobsSettled(settled, turn);
+    for (; settled.length > 0; settled = state.settled.take()) options.pipeline.jobsSettled(settled, turn);
     return haveMoved;
   }
 
@@ -321,7 +323,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   function setAlarm(turn: Turn): void {
-    const dueUs = earlier(state.retries.nextDueUs, state.pauses.nextEndUs);
+    const dueUs = earlier(earlier(state.retries.nextDueUs, state.pauses.nextEndUs), delayed.nextUs);
     if (dueUs === alarmUs) return;
     alarmUs = dueUs;
     turn.after(() => options.alarm(dueUs));
@@ -333,7 +335,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     cancels: state.cancels,
     awaited: state.awaited,
     holdsChanged,
-    refusal: (plugin, waitingRuns) => acceptor.refusal(plugin, waitingRuns),
+    refusal: (plugin, waitingRuns, isDelayed) => acceptor.refusal(plugin, waitingRuns, isDelayed),
     createJobs: (jobs, turn) => acceptor.create(turn, jobs),
     createRun: (pipeline, group, payload, turn) => runs.create(turn, pipeline, group, payload),
     createRuns: (pipeline, group, payloads, turn) => runs.createAll(turn, pipeline, group, payloads),
@@ -362,13 +364,16 @@ export function startJobActor(options: JobActorOptions): JobActor {
       areHoldsDue = true;
     },
     dispatch(turn) {
+      // Jobs that become due may be held, and held ones may end.
+      areHoldsDue ||= delayed.isDue(turn.nowUs);
+      const isBehind = delayed.step(turn);
       runs.seal(turn);
       acceptor.seal(turn);
-      const isWalking = isLoaded && cancelling.step(turn);
+      const isWalking = state.isLoaded && cancelling.step(turn);
       // `cancelling.step` may have ended held jobs.
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
-      if (dispatcher.dispatch(turn) || isWalking) turn.after(() => self({ kind: 'wake' }));
+      if (dispatcher.dispatch(turn) || isWalking || isBehind) turn.after(() => self({ kind: 'wake' }));
       return moveRuns(turn);
     },
     close(turn) {
@@ -377,6 +382,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       cancelling.close(turn);
       if (idempotency.keys.sweep(turn)) turn.after(() => self({ kind: 'wake' }));
       state.close(turn);
+      runs.close();
       setAlarm(turn);
     },
   };

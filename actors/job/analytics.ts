@@ -21,7 +21,7 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
     const id = formatId(jobId(open.keyBytes, index));
     active.push({ jobId: id, plugin: open.plugin, command: open.command, startedUs: frame.sentUs });
   }
-  const { held, paused } = state;
+  const { held, paused, scheduled } = state;
   return {
     kind: 'queue',
     queued: state.unsettled - state.running - state.retries.size - held,
@@ -29,7 +29,8 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
     delayed: state.retries.size,
     held: held - paused,
     paused,
-    waiting: held,
+    scheduled,
+    waiting: held + scheduled,
     dead,
     workers: dispatcher.threads,
     utilization: Math.min(1, dispatcher.utilization(nowUs)),

@@ -1,27 +1,46 @@
-// Ends cancelled jobs: those that wait, those at the head of their lane, and those whose attempt was stopped.
-import { type Body, emptyBody, encodeBody } from '../../runtime/host/wire/outcome.ts';
+// Ends jobs that were cancelled, have expired or are past their deadline: those that wait, those at the head of their lane, and those whose
+// attempt was stopped.
+import { type Body, emptyBody, encodeBody, failedBody } from '../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import { firstAttempt, hasRecord, type OpenAttempt } from './open-attempt.ts';
-import { cancelText } from './records/cancel.ts';
+import { type Cancel, cancelText, putNote } from './records/cancel.ts';
 import type { OpenBlock } from './records/open.ts';
 
-/** Cancelled jobs: for each block, the indexes of these jobs in the block. */
+/** Jobs that must end: for each block, the indexes of these jobs in the block. */
 export type Wanted = Map<OpenBlock, Set<number>>;
 
-/** Ends a cancelled job whose attempt was stopped or has failed. `startedUs` null: the start of the attempt was not observed. */
-export function endStopped(state: JobState, turn: Turn, job: OpenAttempt, startedUs: number | null, body: Body): void {
-  state.end(turn, job, 'cancelled', startedUs, body);
+/** The error of a job whose deadline has passed. */
+export const lateText = 'the deadline of the job has passed';
+/** The cancel of a job that has expired. */
+export function expiryAt(atUs: number): Cancel {
+  return { by: 'headgate', reason: 'expired', atUs, notStarted: { jobs: 0, elements: 0 } };
+}
+
+/** Ends a job whose attempt was stopped or has failed. `startedUs` null: the start of the attempt was not observed. */
+export function endStopped(
+  state: JobState,
+  turn: Turn,
+  job: OpenAttempt,
+  status: 'cancelled' | 'timed_out',
+  startedUs: number | null,
+  body: Body,
+): void {
+  state.end(turn, job, status, startedUs, status === 'timed_out' ? failedBody(body, lateText) : body);
 }
 
 /**
- * Ends a cancelled job whose attempt never started. Observations and hooks do not report this end if it was the job's first attempt and
+ * Ends a cancelled or late job whose attempt never started. Observations and hooks do not report this end if it was the job's first attempt and
  * only a run that contains the job was cancelled.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;
+  if (state.stopOf(job, turn.nowUs) === 'timed_out') {
+    state.end(turn, job, 'timed_out', null, encodeBody({ error: Buffer.from(lateText) }), 'queued');
+    return;
+  }
   const own = state.cancels.of(jobId(open.keyBytes, index));
   const run = state.cancelledRun(open, index);
   const isFirst = !hasRecord(job);
@@ -30,28 +49,56 @@ export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): voi
   state.end(turn, job, 'cancelled', null, body, 'queued', own === undefined && isFirst);
 }
 
-/** Ends the cancelled jobs at the head of the lane. Returns their number, at most `max`. */
-export function dropCancelled(state: JobState, turn: Turn, lane: Lane, max: number): number {
+/** Whether some jobs may have to end at the head of the lane. */
+export function mayStop(state: JobState, lane: Lane): boolean {
+  return !state.cancels.isEmpty || lane.nextIsTimed;
+}
+
+/** Whether the waiting job must not start: it was cancelled, has expired, or its deadline has passed. */
+export function isStopped(state: JobState, job: OpenAttempt, nowUs: number): boolean {
+  return state.stopOf(job, nowUs) !== null || hasExpired(state, job, nowUs);
+}
+
+/** Whether the job should have started by now. An attempt that a host returned uncharged counts as not started. */
+function hasExpired(state: JobState, { open, index, attempt }: OpenAttempt, nowUs: number): boolean {
+  if (!open.isTimed || attempt > 1) return false;
+  const expiresUs = state.times.of(open, state.load(open), index)?.expiresUs ?? null;
+  return expiresUs !== null && expiresUs <= nowUs;
+}
+
+/** Ends the jobs at the head of the lane that must not start. Returns their number, at most `max`. */
+export function dropStopped(state: JobState, turn: Turn, lane: Lane, max: number): number {
   let dropped = 0;
   for (; dropped < max; dropped++) {
     const next = lane.peek();
-    if (!next || !state.isCancelled(next)) break;
-    endUnstarted(state, turn, lane.shift()!);
+    if (!next || !isStopped(state, next, turn.nowUs)) break;
+    endStoppedWaiting(state, turn, lane.shift()!);
   }
   return dropped;
 }
 
-/** Ends cancelled jobs that wait. No host may have any of them. */
+/** Ends a waiting job that must not start. */
+export function endStoppedWaiting(state: JobState, turn: Turn, job: OpenAttempt): void {
+  if (state.stopOf(job, turn.nowUs) !== null) {
+    endUnstarted(state, turn, job);
+    return;
+  }
+  const cancel = expiryAt(turn.nowUs);
+  putNote(turn.batch, jobId(job.open.keyBytes, job.index), cancel);
+  state.end(turn, job, 'cancelled', null, encodeBody({ error: Buffer.from(cancelText(cancel)) }), 'queued');
+}
+
+/** Ends jobs that wait, all of which were stopped or have expired. No host may have any of them. */
 export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
   for (const [open, indexes] of wanted) {
     for (const index of indexes) {
-      if (index >= open.next) {
+      if (index >= open.next && !open.isDelayed(index)) {
         open.waitsIn!.waiting--;
-        endUnstarted(state, turn, firstAttempt(open, index));
+        endStoppedWaiting(state, turn, firstAttempt(open, index));
         continue;
       }
       const job = state.withdraw(open, index);
-      if (job) endUnstarted(state, turn, job);
+      if (job) endStoppedWaiting(state, turn, job);
     }
   }
 }

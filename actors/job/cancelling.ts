@@ -37,6 +37,8 @@ type Walk = { readonly root: JobId; from: Buffer; index: number };
 export class Cancelling {
   /** Cancels an action over many jobs. Set by the actor. */
   cancelAction: ((turn: Turn, id: JobId, cancel: Cancel) => void) | null = null;
+  /** Ends a delayed run. False: the run is not delayed. */
+  cancelDelayedRun: (turn: Turn, id: JobId, cancel: Cancel) => boolean = () => false;
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
@@ -61,7 +63,7 @@ export class Cancelling {
     const state = this.#state;
     const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
     const block = findBlock(state.reader, id);
-    if (block?.plugin === pipelinePlugin) this.#cancelRun(turn, id, cancel, detached);
+    if (block?.plugin === pipelinePlugin) this.cancelRun(turn, id, cancel, detached);
     else if (block?.plugin === headgatePlugin) this.cancelAction?.(turn, id, cancel);
     else if (block) {
       const waiting: Wanted = new Map();
@@ -78,7 +80,7 @@ export class Cancelling {
    * has no time get no outcome, and are left for the next turn.
    */
   cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): DeedOutcome[] {
-    const { open, reader } = this.#state;
+    const { reader } = this.#state;
     const blocks = new BlockCache(reader, twoBlocks);
     const outcomes: DeedOutcome[] = [];
     const cancelled = new Set<string>();
@@ -86,10 +88,10 @@ export class Cancelling {
     for (const id of ids) {
       if (outcomes.length > 0 && (turn.isSpent || outcomes.length >= cancelledPerTurnMax)) break;
       let outcome: DeedOutcome = 'not_found';
-      if (open.has(keyText(blockOf(id)))) outcome = this.#cancelJob(turn, id, cancel, waiting);
+      if (this.#state.find(blockOf(id))) outcome = this.#cancelJob(turn, id, cancel, waiting);
       else {
         const block = blocks.find(blockOf(id));
-        if (block) outcome = block.plugin === pipelinePlugin ? this.#cancelRun(turn, id, cancel) : 'already_settled';
+        if (block) outcome = block.plugin === pipelinePlugin ? this.cancelRun(turn, id, cancel) : 'already_settled';
       }
       if (outcome === 'done') cancelled.add(keyText(id));
       outcomes.push(outcome);
@@ -102,14 +104,15 @@ export class Cancelling {
 
   /** Tells each host to stop those of its jobs whose id, or the id of whose run, is in `cancelled`. */
   #stopAll(turn: Turn, cancelled: ReadonlySet<string>, reason: string): void {
-    this.#stop(turn, ({ open, index }) => {
+    this.stop(turn, ({ open, index }) => {
       const run = this.#state.cancelledRun(open, index);
       const isWanted = cancelled.has(keyText(jobId(open.keyBytes, index))) || (run && cancelled.has(keyText(run)));
       return isWanted ? reason : null;
     });
   }
 
-  #cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached = false): DeedOutcome {
+  cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached = false): DeedOutcome {
+    if (this.cancelDelayedRun(turn, id, cancel)) return 'done';
     const { cancels, setAside } = this.#state;
     // If the run's record is unusable, the run is not open, but its jobs can still be ended.
     if (!this.#pipeline.isOpen(id) && !setAside.has('runs', id)) return 'already_settled';
@@ -133,14 +136,14 @@ export class Cancelling {
       const run = cancels.haveRuns ? this.#state.runOf(job) : null;
       return run !== null && cancels.isUnder(run, id);
     };
-    const left = this.#stop(turn, job => (isWanted(job) ? reason : null));
+    const left = this.stop(turn, job => (isWanted(job) ? reason : null));
     this.#asked.push({ caller, left: new Set(left) });
   }
 
-  /** After a failed turn, tells hosts again to stop the cancelled jobs that they still have, and waits again for their confirmations. */
+  /** After a failed turn, tells hosts again to stop the jobs that they still have, and waits again for their confirmations. */
   goOn(turn: Turn): void {
     const state = this.#state;
-    if (!state.cancels.isEmpty) this.#stop(turn, job => (state.isCancelled(job) ? 'cancelled' : null));
+    this.stop(turn, job => state.stopOf(job, turn.nowUs) && 'stopped');
     for (const caller of this.#callers) this.#await(turn, caller, 'cancelled');
   }
 
@@ -151,7 +154,7 @@ export class Cancelling {
   }
 
   /** Tells hosts to stop the jobs for which `reasonFor` gives a reason, and returns these jobs. */
-  #stop(turn: Turn, reasonFor: (job: OpenAttempt) => string | null): OpenAttempt[] {
+  stop(turn: Turn, reasonFor: (job: OpenAttempt) => string | null): OpenAttempt[] {
     const stopped: OpenAttempt[] = [];
     for (const { job, slot, frame, task } of this.#dispatcher.active()) {
       const reason = reasonFor(job);
@@ -189,7 +192,7 @@ export class Cancelling {
   /** Cancels a job. If no host has it, adds it to `waiting`; the caller must end the jobs in `waiting` in this turn. */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: Wanted): DeedOutcome {
     const state = this.#state;
-    const open = state.open.get(keyText(blockOf(id)));
+    const open = state.find(blockOf(id));
     const index = indexOf(id);
     if (open ? open.isSettled(index) : !this.#isUnread(id)) return 'already_settled';
     const isEnding =

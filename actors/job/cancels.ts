@@ -1,6 +1,6 @@
 // The stored cancels of unsettled jobs, called marks. While there are none, every lookup returns at once.
 
-import { indexOf, type JobId } from '../../runtime/ids.ts';
+import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -8,7 +8,7 @@ import { type BegunRun, DetachedCancels } from './detached-cancels.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';
 import { type Cancel, decodeCancel, putMark, putNote, readMarks } from './records/cancel.ts';
 import { pipelinePlugin } from './records/job.ts';
-import { keyText } from './records/open.ts';
+import { type KeyText, keyText } from './records/open.ts';
 
 /** Looks up open runs, as `PipelineCalls` (protocol.ts) describes. */
 export type RunLookups = {
@@ -63,6 +63,11 @@ export class Cancels {
   get runs(): readonly JobId[] {
     const marked = [...this.#marks.values()].flatMap(({ id, root }) => (root ? [id] : []));
     return [...marked, ...this.detached.runs];
+  }
+
+  /** The blocks with marked jobs. */
+  get blocks(): ReadonlySet<KeyText> {
+    return new Set(Array.from(this.#marks.values(), ({ id }) => keyText(blockOf(id))));
   }
 
   of(id: JobId): Cancel | undefined {

@@ -8,6 +8,7 @@ import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Attempt } from './records/attempt.ts';
 import { AttemptWriter } from './records/attempts.ts';
+import type { Block } from './records/block.ts';
 import {
   type CommandCounts,
   type CommandTotals,
@@ -17,6 +18,7 @@ import {
   retriedCount,
   settledOf,
 } from './records/counts.ts';
+import type { JobGroup } from './records/job.ts';
 import { isNeverStarted, JournalPage, newestCommitUs, usKey } from './records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from './records/list-indexes.ts';
 import { NameTableWriter } from './records/name-table.ts';
@@ -36,7 +38,23 @@ export type AttemptOrigin = {
   readonly createdUs: number;
   /** Whether the job belongs to a step of a pipeline. */
   readonly inStep: boolean;
+  /** Whether the job was accepted with a time to run. */
+  readonly isDelayed: boolean;
 };
+
+export function originOf(
+  { plugin, command, createdUs }: Block,
+  { submittedBy, stepId, options }: JobGroup,
+): AttemptOrigin {
+  return {
+    plugin,
+    command,
+    submittedBy,
+    createdUs,
+    inStep: stepId !== null,
+    isDelayed: options !== null && options.runAtUs !== undefined,
+  };
+}
 
 export class CompletionWriter {
   readonly #reader: Reader;
@@ -85,6 +103,11 @@ export class CompletionWriter {
   /** Changes the number of running jobs: `jobs` jobs were sent to a host or, if negative, have ended or were returned. */
   running(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.running += jobs;
+  }
+
+  /** `jobs` jobs were accepted for a later time or, if negative, their time has come or they have ended. */
+  delayed(plugin: string, command: string, jobs: number): void {
+    this.#change(plugin, command).counts.delayed += jobs;
   }
 
   /** Must be called when the actors start: resets the counters of running jobs, which are from the time before. */

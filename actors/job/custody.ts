@@ -40,8 +40,9 @@ export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome
     state.random,
   );
   const isDone = decision.kind === 'end' && decision.status === 'succeeded';
-  if (!isDone && state.isCancelled(job)) {
-    endStopped(state, turn, job, outcome.startedUs, body);
+  const stop = isDone ? null : state.stopOf(job, turn.nowUs);
+  if (stop) {
+    endStopped(state, turn, job, stop, outcome.startedUs, body);
     return;
   }
   if (frame.lane.breaker) countEnd(state, turn, frame.lane, verdict !== 'ok', frame.sentUs);
@@ -76,8 +77,9 @@ export function charge(
   next: 'waiting' | 'suspect' = 'waiting',
   body = lostBody,
 ): void {
-  if (state.isCancelled(job)) {
-    endStopped(state, turn, job, null, body);
+  const stop = state.stopOf(job, turn.nowUs);
+  if (stop) {
+    endStopped(state, turn, job, stop, null, body);
     return;
   }
   const { plugin, command } = job.open;
@@ -91,7 +93,7 @@ export function charge(
 }
 
 /**
- * Takes back an attempt that a host had, without charging it: it becomes `waiting` or `suspect`. Null: the job was cancelled and has ended.
+ * Takes back an attempt that a host had, without charging it: it becomes `waiting` or `suspect`. Null: the job was stopped and has ended.
  * `hasBegun`: plugin code may have run.
  */
 export function giveBack(
@@ -101,8 +103,9 @@ export function giveBack(
   next: 'waiting' | 'suspect',
   hasBegun: boolean,
 ): OpenAttempt | null {
-  if (!state.isCancelled(job)) return state.move(turn, job, next, 0);
-  if (hasBegun) endStopped(state, turn, job, null, stoppedBody);
+  const stop = state.stopOf(job, turn.nowUs);
+  if (stop === null) return state.move(turn, job, next, 0);
+  if (hasBegun) endStopped(state, turn, job, stop, null, stoppedBody);
   else endUnstarted(state, turn, job);
   return null;
 }
@@ -110,9 +113,10 @@ export function giveBack(
 /** Recovers an attempt after a start, when no host has it. */
 export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   const lane = state.lane(job.open.plugin);
-  if (state.isCancelled(job)) {
+  const stop = state.stopOf(job, turn.nowUs);
+  if (stop) {
     if (job.custody === 'waiting' || job.custody === 'suspect') endUnstarted(state, turn, job);
-    else endStopped(state, turn, job, null, stoppedBody);
+    else endStopped(state, turn, job, stop, null, stoppedBody);
     return;
   }
   if (job.custody === 'lost') lane.lost.push(job);

@@ -2,13 +2,11 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Cancelling } from './cancelling.ts';
-import type { Dispatcher } from './dispatch.ts';
 import type { JobAcceptor } from './job-acceptor.ts';
-import type { JobState } from './job-state.ts';
 import type { PipelineCalls, Refusal, SubmitJobsReply, SubmitReply } from './protocol.ts';
 import type { ActionPlan, DeedOutcome, SkipReason } from './records/action.ts';
 import { pipelinePlugin } from './records/job.ts';
-import { runNow } from './run-now.ts';
+import { type RunNowParts, runNow } from './run-now.ts';
 import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import type { JobView } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
@@ -24,15 +22,15 @@ export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) =>
 /** When one call of `rerunAll` has written payloads of this size, it stops. */
 const rerunBytesMax = 4 * 2 ** 20;
 
-export type DeedParts = {
-  readonly state: JobState;
-  readonly dispatcher: Dispatcher;
+export type DeedParts = RunNowParts & {
   readonly cancelling: Cancelling;
   readonly acceptor: JobAcceptor;
   readonly pipeline: PipelineCalls;
 };
 
-export function openDeeds({ state, dispatcher, cancelling, acceptor, pipeline }: DeedParts): ApplyDeed {
+export function openDeeds(parts: DeedParts): ApplyDeed {
+  const { state, cancelling, acceptor, pipeline } = parts;
+
   function rerunAll(turn: Turn, plan: ActionPlan, ids: readonly JobId[]): DeedReport {
     const blocks = new BlockCache(state.reader, twoBlocks);
     const outcomes: DeedOutcome[] = [];
@@ -60,11 +58,26 @@ export function openDeeds({ state, dispatcher, cancelling, acceptor, pipeline }:
     if (status === 'queued' || status === 'running') return 'not_settled';
     const payload = input.stored;
     const request = rerunRequest(job, reason, from);
-    const { event, source } = request;
+    const { event, source, options } = request;
     if (plugin !== pipelinePlugin)
-      return acceptor.take(turn, { plugin, command, payloads: [payload], submittedBy, event, source });
+      return acceptor.take(turn, {
+        plugin,
+        command,
+        payloads: [payload],
+        submittedBy,
+        event,
+        source,
+        ...(options && { options }),
+      });
     const delivered = deliveredEvent(request);
-    const run = { pipeline: command, payload, submittedBy, source, ...(delivered && { event: delivered }) };
+    const run = {
+      pipeline: command,
+      payload,
+      submittedBy,
+      source,
+      ...(options && { options }),
+      ...(delivered && { event: delivered }),
+    };
     return pipeline.startRun(run, turn);
   }
 
@@ -78,7 +91,7 @@ export function openDeeds({ state, dispatcher, cancelling, acceptor, pipeline }:
         return { outcomes: cancelling.cancelAll(turn, ids, cancel), waits: null };
       }
       case 'run_now':
-        return { outcomes: runAllNow(state, dispatcher, turn, ids), waits: null };
+        return { outcomes: runAllNow(parts, turn, ids), waits: null };
     }
   };
 }
@@ -88,12 +101,13 @@ function isFinal(refusal: Refusal): boolean {
   return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';
 }
 
-function runAllNow(state: JobState, dispatcher: Dispatcher, turn: Turn, ids: readonly JobId[]): DeedOutcome[] {
-  const blocks = new BlockCache(state.reader, twoBlocks);
+function runAllNow(parts: RunNowParts, turn: Turn, ids: readonly JobId[]): DeedOutcome[] {
+  const { reader } = parts.state;
+  const blocks = new BlockCache(reader, twoBlocks);
   const outcomes: DeedOutcome[] = [];
   for (const id of ids) {
     if (outcomes.length > 0 && turn.isSpent) break;
-    outcomes.push(runNow(state, dispatcher, turn, id) ? 'done' : stillOf(findJob(state.reader, id, blocks)));
+    outcomes.push(runNow(parts, turn, id) ? 'done' : stillOf(findJob(reader, id, blocks)));
   }
   return outcomes;
 }

@@ -5,7 +5,7 @@ import type { Turn } from '../../runtime/turn.ts';
 import type { Deliver, RevokedDelivery } from '../vault/protocol.ts';
 import { type AdoptedBlock, adoptFrames } from './adoption.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
-import { dropCancelled } from './cancelled-jobs.ts';
+import { dropStopped, mayStop } from './cancelled-jobs.ts';
 import { charge, giveBack, settleTask } from './custody.ts';
 import { advanceHolds, moveToHeld } from './held-jobs.ts';
 import {
@@ -201,8 +201,8 @@ export class Dispatcher {
       this.#heldMoves += moveToHeld(lane, heldMovesPerTurnMax - this.#heldMoves);
       return true;
     }
-    if (!this.#state.cancels.isEmpty) {
-      const dropped = dropCancelled(this.#state, turn, lane, heldMovesPerTurnMax - this.#heldMoves);
+    if (mayStop(this.#state, lane)) {
+      const dropped = dropStopped(this.#state, turn, lane, heldMovesPerTurnMax - this.#heldMoves);
       this.#heldMoves += dropped;
       // The next job may have a different command.
       if (dropped > 0) return true;

@@ -1,9 +1,9 @@
 // A few numbers in shared memory, which any thread of the process may read at any time.
 
-const names = ['queued', 'running', 'delayed', 'held', 'runs', 'settledInRuns', 'journaled'] as const;
+const names = ['queued', 'running', 'delayed', 'held', 'scheduled', 'runs', 'settledInRuns', 'journaled'] as const;
 /**
- * `held`: the number of queued jobs that are held, by a pause or otherwise. `journaled`: the time in µs of the newest commit in the
- * journal; 0: the journal is empty.
+ * `held`: the number of queued jobs that are held, by a pause or otherwise. `scheduled`: the number of delayed jobs and runs, whose time to
+ * run has not come. `journaled`: the time in µs of the newest commit in the journal; 0: the journal is empty.
  */
 type Name = (typeof names)[number];
 

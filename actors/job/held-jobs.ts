@@ -81,6 +81,6 @@ function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: stri
 }
 
 function endUnrun(state: JobState, turn: Turn, job: OpenAttempt, reason: string): void {
-  if (state.isCancelled(job)) endUnstarted(state, turn, job);
+  if (state.stopOf(job, turn.nowUs)) endUnstarted(state, turn, job);
   else state.end(turn, job, 'failed', null, encodeBody({ error: Buffer.from(reason) }), 'queued');
 }

@@ -19,17 +19,24 @@ import {
 import { BlockBuilder } from './records/block.ts';
 import type { JobGroup } from './records/job.ts';
 import { keyText, OpenBlock } from './records/open.ts';
+import { acceptedOptions, areSameOptions, areTimed, isLater, type JobOptions } from './records/options.ts';
 import type { Pause } from './records/pause.ts';
 import { isWhole } from './records/reruns.ts';
 import { writeTree } from './records/tree.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
+/** `timing` null: its jobs have no times. Delayed jobs share no block with others. */
+type FillingBlock = {
+  readonly builder: BlockBuilder;
+  readonly failed: FailedAtCreation[];
+  readonly timing: 'delayed' | 'timed' | null;
+};
 
 export class JobAcceptor {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
-  /** By plugin and command: the block that this turn fills. */
-  readonly #builders = new Map<string, { builder: BlockBuilder; failed: FailedAtCreation[] }>();
+  /** By plugin and command, apart for jobs with times: the block that this turn fills. */
+  readonly #builders = new Map<string, FillingBlock>();
   /** Why no new work is accepted at the moment; null: new work is accepted. */
   closed: 'stopping' | 'disk_full' | null = null;
 
@@ -51,15 +58,17 @@ export class JobAcceptor {
 
   /** Accepts as many of the jobs as there is room for. */
   take(turn: Turn, message: NewCalls): SubmitJobsReply {
-    const refusal = this.#unknown(message) ?? this.refusal(message.plugin);
+    const options = acceptedOptions(message.options, turn.nowUs);
+    const isDelayed = isLater(options, turn.nowUs);
+    const refusal = this.#unknown(message) ?? this.refusal(message.plugin, 0, isDelayed);
     if (refusal) return { kind: 'refused', refusal };
     const pause = this.#state.pauses.rejecting(this.#state.lane(message.plugin), message.command);
     if (pause) return refusedBy(pause);
     if (message.source && !message.payloads.every(payload => isWhole(this.#state.reader, payload))) return payloadGone;
     const ids: JobId[] = [];
     for (const payload of message.payloads) {
-      if (this.refusal(message.plugin)) break;
-      ids.push(this.#add(turn, message, payload));
+      if (this.refusal(message.plugin, 0, isDelayed)) break;
+      ids.push(this.#add(turn, message, options, isDelayed, payload));
     }
     const all = Buffer.concat(ids);
     if (message.idempotency) this.#idempotency.remember(message.idempotency, all, turn);
@@ -67,12 +76,14 @@ export class JobAcceptor {
   }
 
   /** See `JobCalls` in protocol.ts. */
-  refusal(plugin?: string, waitingRuns = 0): Refusal | null {
-    const { unsettled, waiting, config } = this.#state;
+  refusal(plugin?: string, waitingRuns = 0, isDelayed = false): Refusal | null {
+    const { unsettled, waiting, scheduled, config } = this.#state;
     if (this.closed) return this.closed;
     const { queueDepthMax, waitingMax } = config.service;
+    const allWaiting = waiting + scheduled;
+    if (isDelayed) return allWaiting + waitingRuns >= waitingMax ? 'too_many_waiting' : null;
     if (unsettled - waiting + waitingRuns >= queueDepthMax) return 'queue_full';
-    return waiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
+    return allWaiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
   }
 
   /** Whether some jobs of the plugin are held: then a new one may have to wait, too. */
@@ -87,9 +98,10 @@ export class JobAcceptor {
     return lane.command(command) ? null : 'unknown_command';
   }
 
-  #add(turn: Turn, message: NewCalls, payload: Uint8Array): JobId {
+  #add(turn: Turn, message: NewCalls, options: JobOptions | null, isDelayed: boolean, payload: Uint8Array): JobId {
     const { plugin, command, submittedBy, event, watch, source } = message;
-    const { builder } = this.#builderFor(turn, plugin, command);
+    const timing = isDelayed ? 'delayed' : areTimed(options) ? 'timed' : null;
+    const { builder } = this.#builderFor(turn, plugin, command, timing);
     const last = builder.groups.at(-1);
     const alike =
       last !== undefined &&
@@ -101,9 +113,11 @@ export class JobAcceptor {
       last.event?.headers === undefined &&
       event?.headers === undefined &&
       last.rerun === null &&
-      source === undefined;
-    const group: JobGroup = alike ? last : directGroup(submittedBy, event, source);
-    this.#state.unsettled++;
+      source === undefined &&
+      areSameOptions(last.options, options);
+    const group: JobGroup = alike ? last : directGroup(submittedBy, event, source, options);
+    if (isDelayed) this.#state.scheduled++;
+    else this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
     if (source) this.#state.newReruns.begin(turn.batch, source.rerun, id, payload);
     if (watch) this.#state.awaited.add(id);
@@ -133,22 +147,22 @@ export class JobAcceptor {
 
   /** Writes the blocks of this turn and adds their jobs to their lanes. */
   seal(turn: Turn): void {
-    for (const { builder, failed } of this.#builders.values()) this.#close(turn, builder, failed);
+    for (const filling of this.#builders.values()) this.#close(turn, filling);
     this.#builders.clear();
   }
 
-  #builderFor(turn: Turn, plugin: string, command: string): { builder: BlockBuilder; failed: FailedAtCreation[] } {
-    const name = `${plugin}\0${command}`;
+  #builderFor(turn: Turn, plugin: string, command: string, timing: FillingBlock['timing'] = null): FillingBlock {
+    const name = timing === null ? `${plugin}\0${command}` : `${plugin}\0${command}\0${timing}`;
     let filling = this.#builders.get(name);
     if (filling && !filling.builder.full) return filling;
-    if (filling) this.#close(turn, filling.builder, filling.failed);
+    if (filling) this.#close(turn, filling);
     const key = this.#state.blockKeys.next(Math.floor(turn.nowUs / 1000));
-    filling = { builder: new BlockBuilder(key, plugin, command, turn.nowUs), failed: [] };
+    filling = { builder: new BlockBuilder(key, plugin, command, turn.nowUs), failed: [], timing };
     this.#builders.set(name, filling);
     return filling;
   }
 
-  #close(turn: Turn, builder: BlockBuilder, failed: readonly FailedAtCreation[]): void {
+  #close(turn: Turn, { builder, failed, timing }: FillingBlock): void {
     const state = this.#state;
     const { plugin, command, key, count } = builder;
     turn.batch.put('blocks', key, builder.encode());
@@ -161,7 +175,14 @@ export class JobAcceptor {
     state.open.set(open.key, open);
     state.touch(open);
     state.observations.jobs('job.enqueued', turn.nowUs, plugin, command, idsOf(key, count));
-    if (failed.length > 0) this.#endFailed(turn, open, failed);
+    if (timing !== null) {
+      open.isTimed = true;
+      state.times.begin(turn, key, builder);
+    }
+    if (timing === 'delayed') {
+      open.delayAll();
+      state.completions.delayed(plugin, command, count);
+    } else if (failed.length > 0) this.#endFailed(turn, open, failed);
     else state.lane(plugin).enqueue(open);
     if (state.cachedBytes > cachedBytesMax) {
       turn.after(() => {
@@ -189,7 +210,12 @@ export function refusedBy({ untilUs }: Pause): RefusedWork {
   return { kind: 'refused', refusal: 'paused', ...(untilUs !== null && { untilUs }) };
 }
 
-function directGroup(submittedBy: string, event: SubmitJobs['event'], source: RerunSource | undefined): JobGroup {
+function directGroup(
+  submittedBy: string,
+  event: SubmitJobs['event'],
+  source: RerunSource | undefined,
+  options: JobOptions | null,
+): JobGroup {
   return {
     submittedBy,
     parent: null,
@@ -202,6 +228,7 @@ function directGroup(submittedBy: string, event: SubmitJobs['event'], source: Re
     run: null,
     hooked: false,
     rerun: source?.rerun ?? null,
+    options,
   };
 }
 

@@ -3,6 +3,7 @@ import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.t
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { lengthOf, type PartReader } from '../../runtime/parted.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { isStopped } from './cancelled-jobs.ts';
 import type { JobState } from './job-state.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
@@ -51,14 +52,15 @@ export function pickFrame(
   let isComplete = false;
   for (let next = lane.attempts.peek(); next && !isComplete; next = lane.attempts.peek()) {
     const isAlone = next.custody === 'suspect';
-    if (next.open.command !== command.name || (isAlone && jobs.length > 0) || state.isCancelled(next)) break;
+    if (next.open.command !== command.name || (isAlone && jobs.length > 0)) break;
+    if (isStopped(state, next, turn.nowUs)) break;
     takeNext();
     isComplete = isAlone || jobs.length >= sizeMax || bytes >= frameBytesMax;
   }
   // While an attempt waits, no job of a block is taken.
   isComplete ||= lane.attempts.length > 0;
-  while (!isComplete && lane.nextBlock?.command === command.name) {
-    if (!state.cancels.isEmpty && state.isCancelled(lane.peek()!)) break;
+  for (let open = lane.nextBlock; !isComplete && open?.command === command.name; open = lane.nextBlock) {
+    if ((open.isTimed || !state.cancels.isEmpty) && isStopped(state, lane.peek()!, turn.nowUs)) break;
     takeNext();
     isComplete = jobs.length >= sizeMax || bytes >= frameBytesMax;
   }

@@ -1,8 +1,7 @@
 // The state of the job actor and its basic changes: touch, move, end, retry.
 
 import type { Config, RetryPolicy } from '../../config/config.ts';
-import { isJobHook } from '../../config/pipeline/definition.ts';
-import { type Body, hasPart } from '../../runtime/host/wire/outcome.ts';
+import type { Body } from '../../runtime/host/wire/outcome.ts';
 import type { BlockKeys } from '../../runtime/ids.ts';
 import { type JobId, jobId } from '../../runtime/ids.ts';
 import { type PartReader, partsIn } from '../../runtime/parted.ts';
@@ -12,22 +11,23 @@ import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../failed-record.ts';
 import { Awaited } from './awaited.ts';
 import { Cancels, type RunLookups } from './cancels.ts';
-import { type AttemptOrigin, CompletionWriter } from './completion-writer.ts';
+import { CompletionWriter, originOf } from './completion-writer.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds.ts';
+import { JobTimesTable } from './job-times.ts';
 import { type CommandLane, Lane } from './lane.ts';
 import { NewReruns } from './new-reruns.ts';
 import { ObservationBuffer } from './observation-buffer.ts';
-import { hasRecord, type OpenAttempt } from './open-attempt.ts';
+import { firstAttempt, hasRecord, type OpenAttempt, takeFrom } from './open-attempt.ts';
 import { Pauses } from './pauses.ts';
-import type { JobsSettled, SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeBlock, groupOf } from './records/block.ts';
-import type { JobGroup, TerminalStatus } from './records/job.ts';
+import { isHosted, type TerminalStatus } from './records/job.ts';
 import { MinuteCounters } from './records/minute-counters.ts';
-import type { KeyText, OpenBlock } from './records/open.ts';
+import { type KeyText, keyText, OpenBlock } from './records/open.ts';
 import { type Custody, encodeRetry } from './records/retry.ts';
 import { Retries } from './retries.ts';
+import { SettledJobs } from './settled-jobs.ts';
 import { assertMove } from './transitions.ts';
 
 /** The maximum size of the waiting blocks that stay decoded in memory. Other blocks are read again when their jobs are dispatched. */
@@ -68,23 +68,26 @@ export class JobState {
   readonly cancels: Cancels;
   readonly awaited: Awaited;
   readonly newReruns = new NewReruns();
-  /** By key: the blocks with unsettled jobs, except those of runs and actions. After a start, recovery adds them one after another. */
+  readonly times: JobTimesTable;
+  readonly settled = new SettledJobs();
+  /** By key: the blocks with unsettled jobs, except those of runs and actions, and those whose jobs are all delayed (`find` reads them). */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
   /** Blocks whose open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
-  /** The number of unsettled jobs, except those that stand for runs and actions. */
+  /** The number of unsettled jobs, except delayed ones and those that stand for runs and actions. */
   unsettled = 0;
   running = 0;
+  /** The number of delayed jobs and runs, whose time to run has not come. */
+  scheduled = 0;
+  /** Whether all open blocks have been read since the start. */
+  isLoaded = false;
   /** How many unsettled jobs are held, by a pause or otherwise, as of the end of the previous turn. */
   waiting = 0;
   cachedBytes = 0;
   config!: Config;
   #journaledUs = -1;
-  #hooked = false;
-  /** The settled jobs that the pipeline actor must hear of, by group. */
-  #settled: (JobsSettled & { readonly jobs: SettledJob[] })[] = [];
 
   constructor(options: JobStateOptions) {
     this.reader = options.reader;
@@ -95,10 +98,12 @@ export class JobState {
     this.setAside = options.setAside ?? new SetAside();
     this.completions = new CompletionWriter(options.reader, this.setAside);
     this.gauges.set({ journaled: this.completions.journalUs });
+    for (const { delayed } of this.completions.counts) this.scheduled += delayed;
     this.minutes = new MinuteCounters(options.reader, this.setAside);
     this.holds = new Holds(options.reader, options.holdSources ?? [], this.setAside);
     this.pauses = new Pauses(options.reader, this.setAside);
     this.awaited = new Awaited(options.reader);
+    this.times = new JobTimesTable(options.reader, this.setAside);
     this.cancels = new Cancels(options.reader, this.setAside, options.openRuns ?? noRuns);
     this.configure(options.config);
   }
@@ -106,7 +111,7 @@ export class JobState {
   configure(config: Config): void {
     this.config = config;
     this.pauses.endProbes();
-    this.#hooked = config.pipelines.some(({ onHook }) => onHook !== null && isJobHook(onHook));
+    this.settled.configure(config.pipelines);
     for (const name of Object.keys(config.plugins)) this.lane(name);
     for (const lane of this.lanes.values()) lane.configure(config.plugins[lane.name] ?? null);
     this.reviewHolds();
@@ -133,6 +138,18 @@ export class JobState {
       this.lanes.set(name, lane);
     }
     return lane;
+  }
+
+  /** The open block with this key. Undefined: it has no unsettled job, or was not read yet after the start. */
+  find(key: Uint8Array): OpenBlock | undefined {
+    const name = keyText(key);
+    const known = this.open.get(name);
+    if (known || !this.isLoaded) return known;
+    const bytes = this.reader.get('open', key);
+    const open = bytes && this.setAside.read('open', key, () => OpenBlock.decode(name, bytes));
+    if (!open || !isHosted(open.plugin)) return undefined;
+    this.open.set(name, open);
+    return open;
   }
 
   /** The decoded block, from memory or from the store. */
@@ -178,17 +195,18 @@ export class JobState {
     const { group, offset } = this.#writeAttempt(turn, open, id, index, number, status, true, startedUs, body);
     this.minutes.settled(status, turn.nowUs);
     open.settle(index);
+    if (open.isTimed && open.unsettled === 0) this.times.end(turn.batch, open, this.load(open));
     this.unsettled--;
     this.touch(open);
     if (!this.cancels.isEmpty) this.cancels.ended(turn, id);
     if (!this.awaited.isEmpty) this.awaited.ended(id, turn);
     if (isSilent) {
-      this.#route(open, group, offset, id, status, body, true);
+      this.settled.add(open.plugin, open.command, group, { id, offset, status, body, isSilent });
       return;
     }
     if (status === 'succeeded') this.observations.job('job.completed', turn.nowUs, open.plugin, open.command, id);
     else this.observations.job(`job.${status}`, turn.nowUs, open.plugin, open.command, id, errorOf(body));
-    this.#route(open, group, offset, id, status, body, false);
+    this.settled.add(open.plugin, open.command, group, { id, offset, status, body });
   }
 
   /** Ends the attempt; the job waits for its next one. */
@@ -273,8 +291,27 @@ export class JobState {
     return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
   }
 
+  /** Why the job is neither started nor retried: it was cancelled, or its deadline has passed. Null: nothing stops it. */
+  stopOf(job: Pick<OpenAttempt, 'open' | 'index'>, nowUs: number): 'cancelled' | 'timed_out' | null {
+    if (this.isCancelled(job)) return 'cancelled';
+    if (!job.open.isTimed) return null;
+    const deadlineUs = this.times.of(job.open, this.load(job.open), job.index)?.deadlineUs ?? null;
+    return deadlineUs !== null && deadlineUs <= nowUs ? 'timed_out' : null;
+  }
+
+  /** The delayed job may run from now on. False: it was not delayed. */
+  wake(open: OpenBlock, index: number): boolean {
+    if (!open.wake(index)) return false;
+    if (isHosted(open.plugin)) this.unsettled++;
+    this.scheduled--;
+    this.completions.delayed(open.plugin, open.command, -1);
+    this.touch(open);
+    return true;
+  }
+
   /** Removes the attempt of a job from the place where it waits. Undefined: it does not wait. */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
+    if (this.wake(open, index)) return firstAttempt(open, index);
     const lane = this.lane(open.plugin);
     return (
       this.retries.remove(open, index) ??
@@ -293,25 +330,18 @@ export class JobState {
     return this.lane(open.plugin).command(open.command);
   }
 
-  /** Returns the jobs that have settled since the last call, for the pipeline actor. */
-  takeSettled(): readonly JobsSettled[] {
-    const settled = this.#settled;
-    if (settled.length > 0) this.#settled = [];
-    return settled;
-  }
-
   /** Writes the changes of the turn. */
   close(turn: Turn): void {
     for (const open of this.#touched) {
       const key = open.keyBytes;
       if (open.unsettled > 0) turn.batch.put('open', key, open.encode());
-      else {
-        turn.batch.remove('open', key);
-        this.open.delete(open.key);
-        this.release(open);
-      }
+      else turn.batch.remove('open', key);
+      if (open.unsettled > open.delayed) continue;
+      this.open.delete(open.key);
+      this.release(open);
     }
     this.#touched.clear();
+    this.times.close();
     this.newReruns.clear();
     this.cancels.close(turn);
     this.completions.close(turn.batch);
@@ -327,6 +357,7 @@ export class JobState {
       running: this.running,
       delayed: this.retries.size,
       held: this.waiting,
+      scheduled: this.scheduled,
     });
   }
 
@@ -350,35 +381,6 @@ export class JobState {
     open.cachedBytes = 0;
     open.block = null;
   }
-
-  #route(
-    open: OpenBlock,
-    group: JobGroup,
-    offset: number,
-    id: JobId,
-    status: TerminalStatus,
-    body: Body,
-    isSilent: boolean,
-  ): void {
-    if (!this.#isRouted(group, status, body)) return;
-    const job: SettledJob = isSilent ? { id, offset, status, body, isSilent } : { id, offset, status, body };
-    const { plugin, command } = open;
-    const last = this.#settled.at(-1);
-    if (last && last.group === group && last.command === command && last.plugin === plugin) last.jobs.push(job);
-    else this.#settled.push({ plugin, command, group, jobs: [job] });
-  }
-
-  #isRouted(group: JobGroup, status: TerminalStatus, body: Body): boolean {
-    if (group.run !== null) return true;
-    if (status === 'succeeded' && hasPart(body, 'events')) return true;
-    return this.#hooked && !group.hooked;
-  }
-}
-
-/** Removes the job from the list and returns it. Undefined: the list does not have it. */
-function takeFrom(list: OpenAttempt[], open: OpenBlock, index: number): OpenAttempt | undefined {
-  const place = list.findIndex(job => job.index === index && job.open === open);
-  return place < 0 ? undefined : list.splice(place, 1)[0];
 }
 
 /** Decodes the block and all its groups, because its jobs are about to be dispatched. Throws if the block is unusable. */
@@ -387,8 +389,4 @@ function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
   if (block.count !== count) throw new Error(`the block has ${block.count} jobs, its open record ${count}`);
   for (let place = 0; place < block.starts.length; place++) block.group(place);
   return block;
-}
-
-function originOf({ plugin, command, createdUs }: Block, { submittedBy, stepId }: JobGroup): AttemptOrigin {
-  return { plugin, command, submittedBy, createdUs, inStep: stepId !== null };
 }

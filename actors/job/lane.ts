@@ -160,6 +160,11 @@ export class Lane extends Backlog {
     return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;
   }
 
+  /** Whether its next job has times, so that it may have to end instead. */
+  get nextIsTimed(): boolean {
+    return (this.attempts.peek()?.open ?? this.nextBlock)?.isTimed === true;
+  }
+
   /** Whether one of the first `count` runners of the next command has room. */
   hasRunner(count: number): boolean {
     const command = this.#nextCommand;

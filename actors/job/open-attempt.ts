@@ -14,3 +14,9 @@ export function firstAttempt(open: OpenBlock, index: number): OpenAttempt {
 export function hasRecord({ attempt, custody }: RetryRecord): boolean {
   return attempt > 1 || custody === 'lost';
 }
+
+/** Removes the job from the list. */
+export function takeFrom(list: OpenAttempt[], open: OpenBlock, index: number): OpenAttempt | undefined {
+  const place = list.findIndex(job => job.index === index && job.open === open);
+  return place < 0 ? undefined : list.splice(place, 1)[0];
+}

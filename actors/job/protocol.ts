@@ -7,9 +7,12 @@ import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Cancels } from './cancels.ts';
 import type { BegunRun, DetachedCancels } from './detached-cancels.ts';
+import type { PauseTargetNow, ResumeTarget } from './pause-protocol.ts';
 import type { ActionPlan, Moment } from './records/action.ts';
 import type { JobGroup, Rerun, Status, TerminalStatus } from './records/job.ts';
-import type { Pause, PauseTarget } from './records/pause.ts';
+import type { CallOptions } from './records/options.ts';
+import type { Pause } from './records/pause.ts';
+import type { RescheduleJob, RunNow } from './time-protocol.ts';
 
 /** `key`: a hash of the Idempotency-Key together with the caller's API token. `request`: a hash of the whole request. Each has 16 bytes. */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
@@ -47,6 +50,7 @@ export type NewCalls = {
   /** Whether callers wait: then a JobSettled follows when a job has settled. */
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
+  readonly options?: CallOptions;
   /** What a rerun takes from the original job. Absent: the jobs are no reruns. Only a single job can be a rerun. */
   readonly source?: RerunSource;
 };
@@ -69,6 +73,7 @@ export type NewRun = {
   /** The event of a webhook delivery, or the one that started the original run of a rerun. Absent: the run is called. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
+  readonly options?: CallOptions;
   readonly source?: RerunSource;
 };
 
@@ -162,9 +167,9 @@ export type EndedRun = {
 export interface JobCalls {
   /**
    * Why no new work is accepted at the moment; null: new work is accepted. Without a plugin: for a run, which may call any plugin.
-   * `waitingRuns`: how many runs were accepted and have not begun; each will have a job.
+   * `waitingRuns`: how many runs were accepted and have not begun; each will have a job. `isDelayed`: the work is for a later time.
    */
-  refusal(plugin?: string, waitingRuns?: number): Refusal | null;
+  refusal(plugin?: string, waitingRuns?: number, isDelayed?: boolean): Refusal | null;
   /** The answers to calls with an Idempotency-Key. */
   readonly idempotency: IdempotencyStore;
   /** The jobs and runs that callers wait for. */
@@ -196,6 +201,10 @@ export interface PipelineCalls {
   resumed(): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;
+  /** Begins a delayed run, whose time has come. */
+  beginDelayed(run: JobId): void;
+  /** Ends a delayed run as cancelled, with this error. */
+  endDelayed(run: JobId, error: string): void;
   /** Whether the run is unfinished. */
   isOpen(run: JobId): boolean;
   /** The run that called this one. Null: no run did, or this run is not open. */
@@ -261,7 +270,9 @@ export type QueueReply = {
   readonly held: number;
   /** The number of jobs that a pause holds. */
   readonly paused: number;
-  /** The sum of `held` and `paused`. */
+  /** The number of delayed jobs and runs, whose time to run has not come. */
+  readonly scheduled: number;
+  /** The sum of `held`, `paused` and `scheduled`. */
   readonly waiting: number;
   readonly dead: number;
   readonly workers: number;
@@ -282,7 +293,7 @@ export type QueueReply = {
 };
 
 /** The kinds of things that an unsettled job can wait for (waits.ts). */
-export const waitReasons = ['worker', 'retry', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;
+export const waitReasons = ['worker', 'retry', 'run_at', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;
 export type WaitReason = (typeof waitReasons)[number];
 /** What a job waits for. `sinceUs` 0: it has waited since it was accepted. */
 export type Waits = {
@@ -318,26 +329,6 @@ export type SetAsideReply = {
   readonly all: number;
   readonly listed: readonly SetAsideRecord[];
 };
-
-/** From the main thread: pause the target; nothing new of it starts. Answered with a PauseReply. */
-export type PauseTargetNow = {
-  readonly kind: 'pause';
-  readonly replyTo: ReplyTo;
-  readonly pause: Omit<Pause, 'sinceUs'>;
-};
-/** From the main thread: end the pause of the target, if there is one. Answered with a PauseReply. */
-export type ResumeTarget = {
-  readonly kind: 'resume';
-  readonly replyTo: ReplyTo;
-  readonly target: PauseTarget;
-  readonly by: string;
-};
-/** The pause that has begun or ended. Null: there was none to end. */
-export type PauseReply = { readonly kind: 'pause'; readonly pause: Pause | null };
-
-/** From the main thread: a job that waits for the time of its next attempt becomes due at once. Answered with a RunNowReply. */
-export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
-export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
 /**
  * From the main thread: asks for a moment up to which jobs can be selected. Answered with a MomentReply after the commit: from then on,
@@ -381,6 +372,7 @@ export type JobMessage =
   | StartAction
   | ActionStep
   | RunNow
+  | RescheduleJob
   | AwaitJob
   | ForgetJob
   | PauseTargetNow

@@ -2,7 +2,7 @@
 // plugin is isolated: all its jobs run here, and it can end no host that others use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { endUnstarted } from './cancelled-jobs.ts';
+import { endStoppedWaiting, isStopped } from './cancelled-jobs.ts';
 import { type HostSlot, quarantineSlots, singleJobSlot } from './host-slot.ts';
 import { frameOf, type JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
@@ -92,8 +92,8 @@ export class Quarantine {
         ({ open }) => !this.#isHeld(open) && !isAtLimit(this.#state.lane(open.plugin), lanes),
       );
       const job = place < 0 ? undefined : suspects.splice(place, 1)[0]!;
-      if (!job || !this.#state.isCancelled(job)) return job;
-      endUnstarted(this.#state, turn, job);
+      if (!job || !isStopped(this.#state, job, turn.nowUs)) return job;
+      endStoppedWaiting(this.#state, turn, job);
     }
   }
 

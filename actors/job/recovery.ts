@@ -32,12 +32,14 @@ export class Recovery {
   /** Takes the blocks that have jobs in adopted frames. Those of their jobs that are in no frame wait again, or are charged. */
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
-    for (const { open, held } of adopted.values()) this.#take(turn, open, held);
+    const { blocks: marked } = this.#state.cancels;
+    for (const { open, held } of adopted.values()) this.#take(turn, open, held, marked);
   }
 
   /** Reads the next blocks. True: none are left. */
   step(turn: Turn): boolean {
     const range = { ...(this.#from && { from: this.#from }), to: this.#to, limit: blocksPerTurnMax };
+    const { blocks: marked } = this.#state.cancels;
     let count = 0;
     for (const { key, value } of this.#state.reader.scan('open', range)) {
       count++;
@@ -45,22 +47,28 @@ export class Recovery {
       const name = keyText(key);
       if (this.#adopted.has(name)) continue;
       const open = this.#state.setAside.read('open', key, () => OpenBlock.decode(name, value));
-      if (open && isHosted(open.plugin)) this.#take(turn, open, nobody);
+      if (open && isHosted(open.plugin)) this.#take(turn, open, nobody, marked);
     }
     return count < blocksPerTurnMax;
   }
 
-  /** Adds the block to the state, and recovers its jobs. `held`: the indexes of jobs that hosts have, which need no recovery. */
-  #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>): void {
+  /**
+   * Adds the block to the state, and recovers its jobs. `held`: the indexes of jobs that hosts have, which need no recovery. `marked`: the
+   * blocks with cancelled jobs.
+   */
+  #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>, marked: ReadonlySet<KeyText>): void {
     const state = this.#state;
-    state.unsettled += open.unsettled;
+    state.unsettled += open.unsettled - open.delayed;
+    // A block with nothing but delayed jobs stays on disk until they are due.
+    const isMarked = marked.has(open.key);
+    if (open.delayed === open.unsettled && !isMarked) return;
     state.open.set(open.key, open);
     for (let index = 0; index < open.next; index++) {
-      if (!open.isSettled(index) && !held.has(index))
+      if (!open.isSettled(index) && !open.isDelayed(index) && !held.has(index))
         recover(state, turn, { open, index, ...this.#attemptOf(open, index) });
     }
-    if (open.next < open.count) state.lane(open.plugin).enqueue(open);
-    if (!state.cancels.isEmpty) endMarked(state, turn, open);
+    if (open.next < open.count && open.delayed === 0) state.lane(open.plugin).enqueue(open);
+    if (isMarked) endMarked(state, turn, open);
     if (open.inFlight === 0) state.release(open);
   }
 
@@ -82,7 +90,8 @@ export class Recovery {
 /** Ends waiting jobs that were cancelled before recovery reached them. */
 function endMarked(state: JobState, turn: Turn, open: OpenBlock): void {
   const marked = new Set<number>();
-  for (let index = open.next; index < open.count; index++) {
+  for (let index = 0; index < open.count; index++) {
+    if (index < open.next && !open.isDelayed(index)) continue;
     if (!open.isSettled(index) && state.cancels.of(jobId(open.keyBytes, index))) marked.add(index);
   }
   if (marked.size > 0) endWaiting(state, turn, new Map([[open, marked]]));

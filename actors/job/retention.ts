@@ -21,6 +21,7 @@ import {
 } from './records/journal.ts';
 import { keyText } from './records/open.ts';
 import { dependents, pruneReruns } from './records/reruns.ts';
+import { pruneRescheduled } from './records/rescheduled.ts';
 
 /** The maximum number of blocks that one turn reads, and of block keys that it scans. */
 const blocksPerTurnMax = 4;
@@ -180,7 +181,7 @@ export class Retention {
       if (acceptedUs === null || acceptedUs >= beforeUs) return true;
       if ((this.#endedUs(key, block, turn.nowUs) ?? acceptedUs) >= beforeUs) return true;
     }
-    if (this.#isAwaited(key, block) || runs.have(block)) return true;
+    if (this.#isAwaited(key, block) || this.#isDetached(key, block) || runs.have(block)) return true;
     return needs.has(key, block) || this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block);
   }
 
@@ -239,6 +240,13 @@ export class Retention {
     return false;
   }
 
+  /** Whether one of its runs has a detached cancel, which covers runs that events of its jobs will start. */
+  #isDetached(key: Uint8Array, { count }: Block): boolean {
+    const { detached } = this.#state.cancels;
+    for (let index = 0; detached.size > 0 && index < count; index++) if (detached.of(jobId(key, index))) return true;
+    return false;
+  }
+
   /** When the last of the block's jobs ended. Null: unknown, because the clock was ahead. */
   #endedUs(key: Uint8Array, block: Block, nowUs: number): number | null {
     let latest = 0;
@@ -265,6 +273,7 @@ export class Retention {
       if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
     }
     pruneNotes(reader, turn.batch, key, block.count);
+    pruneRescheduled(reader, turn.batch, key, block.count);
     if (block.plugin === pipelinePlugin) this.#pruneNamed(turn, key, block);
     pruneReruns(reader, turn.batch, jobId(key, 0), jobId(key, block.count));
     pruneReuse(reader, turn.batch, key, block.count);

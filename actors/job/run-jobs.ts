@@ -1,6 +1,6 @@
 // The jobs that stand for runs of pipelines. They are never dispatched, and are running from the beginning of the run to its end.
 
-import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
+import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../failed-record.ts';
 import type { JobState } from './job-state.ts';
@@ -10,21 +10,26 @@ import { BlockBuilder, blockBytesMax } from './records/block.ts';
 import type { JobGroup } from './records/job.ts';
 import { pipelinePlugin } from './records/job.ts';
 import { type KeyText, keyText, OpenBlock } from './records/open.ts';
+import { areSameOptions, areTimed, isLater } from './records/options.ts';
 import { writeTree } from './records/tree.ts';
 
 /** The maximum number of runs in a block: a single open run keeps the others from being pruned. */
 export const runsPerBlockMax = 64;
 
 /** A block of runs that this turn has created. `ended`: the indexes of those that have ended already. */
-type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[] };
+type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[]; readonly isDelayed: boolean };
 
 export class RunJobs {
   readonly #state: JobState;
   readonly #new = new Map<KeyText, NewBlock>();
-  /** By pipeline: the block that takes the next root run. */
+  /** By pipeline, apart for delayed runs and for those with other times: the block that takes the next root run. */
   readonly #filling = new Map<string, BlockBuilder>();
   /** The blocks with open runs, if one of their runs has begun or ended since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
+  /** Blocks whose last run has ended in this turn. The store still has them as open. */
+  readonly #over = new Set<KeyText>();
+  /** New blocks with times. */
+  readonly #timed: OpenBlock[] = [];
 
   constructor(state: JobState) {
     this.#state = state;
@@ -32,19 +37,21 @@ export class RunJobs {
 
   create(turn: Turn, pipeline: string, group: JobGroup, payload: Uint8Array): JobId {
     const { newReruns, observations } = this.#state;
-    const builder = this.#builderFor(turn, pipeline, group);
+    const isDelayed = isLater(group.options, turn.nowUs);
+    const builder = this.#builderFor(turn, pipeline, group, isDelayed);
     const id = builder.add(payload, group, isAlike(builder.groups.at(-1), group));
     if (group.rerun) newReruns.begin(turn.batch, group.rerun, id, payload);
     observations.job('job.enqueued', turn.nowUs, pipelinePlugin, pipeline, id);
-    observations.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
+    if (isDelayed) this.#state.scheduled++;
+    else observations.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
     return id;
   }
 
   /** Creates runs that begin in a later turn. They share no block with runs that begin in this one. */
   createAll(turn: Turn, pipeline: string, group: JobGroup, payloads: readonly Uint8Array[]): JobId[] {
-    this.#filling.delete(pipeline);
+    this.#filling.clear();
     const ids = payloads.map(payload => this.create(turn, pipeline, group, payload));
-    this.#filling.delete(pipeline);
+    this.#filling.clear();
     return ids;
   }
 
@@ -52,26 +59,34 @@ export class RunJobs {
    * The block for the next run. Root runs share blocks: they have no baggage, and only their payloads may be large. Any other run has a
    * block of its own, younger than its parent's, because a tree is listed in the order of its blocks.
    */
-  #builderFor(turn: Turn, pipeline: string, { root }: JobGroup): BlockBuilder {
-    const filling = root === null ? this.#filling.get(pipeline) : undefined;
+  #builderFor(turn: Turn, pipeline: string, { root, options }: JobGroup, isDelayed: boolean): BlockBuilder {
+    const name = areTimed(options) ? `${pipeline}\0${isDelayed}` : pipeline;
+    const filling = root === null ? this.#filling.get(name) : undefined;
     if (filling && filling.count < runsPerBlockMax && filling.payloadBytes < blockBytesMax) return filling;
     const key = this.#state.blockKeys.next(Math.floor(turn.nowUs / 1000));
     const builder = new BlockBuilder(key, pipelinePlugin, pipeline, turn.nowUs);
-    this.#new.set(keyText(key), { builder, ended: [] });
-    if (root === null) this.#filling.set(pipeline, builder);
+    this.#new.set(keyText(key), { builder, ended: [], isDelayed });
+    if (root === null) this.#filling.set(name, builder);
     return builder;
   }
 
   settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: EndedRun): void {
     const { completions, minutes, observations, awaited } = this.#state;
     const completedUs = completions.commitUs(turn.nowUs);
-    const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
-    const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
+    const startedUs = Math.min(Math.max(this.#end(turn, id) ?? 0, createdUs), completedUs);
+    const attempt = { status, final: true, startedUs, completedUs, body };
+    const owner = {
+      plugin: pipelinePlugin,
+      command: pipeline,
+      submittedBy,
+      createdUs,
+      inStep: false,
+      isDelayed: false,
+    };
     completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
     if (!this.#state.cancels.isEmpty) this.#state.cancels.ended(turn, id);
     if (!awaited.isEmpty) awaited.ended(id, turn);
-    this.#end(id);
     const succeeded = status === 'succeeded';
     const error = succeeded ? undefined : errorOf(body);
     const how = succeeded ? 'completed' : status === 'cancelled' ? 'cancelled' : 'failed';
@@ -81,36 +96,82 @@ export class RunJobs {
 
   /** Writes the blocks of the runs that this turn has created. */
   seal(turn: Turn): void {
-    for (const { builder, ended } of this.#new.values()) this.#close(turn, builder, ended);
+    for (const block of this.#new.values()) this.#close(turn, block);
     this.#new.clear();
     this.#filling.clear();
   }
 
-  #close(turn: Turn, builder: BlockBuilder, ended: readonly number[]): void {
+  #close(turn: Turn, { builder, ended, isDelayed }: NewBlock): void {
     const { key, plugin, command, count } = builder;
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder);
     this.#state.completions.accepted(turn.batch, key, plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);
-    open.next = count;
     open.sentUs = turn.nowUs;
+    if (isDelayed) {
+      open.delayAll();
+      this.#state.completions.delayed(plugin, command, count);
+    } else open.next = count;
     for (const index of ended) open.settle(index);
     if (open.unsettled === 0) return;
-    this.#open.set(open.key, open);
+    open.isTimed = builder.starts.some((_, place) => areTimed(builder.group(place).options));
+    if (open.isTimed) {
+      this.#state.times.begin(turn, key, builder);
+      // The store has it from the next turn on.
+      open.block = builder;
+      this.#timed.push(open);
+    }
+    if (!isDelayed) this.#open.set(open.key, open);
     this.#state.touch(open);
   }
 
-  #end(id: JobId): void {
+  /** The block with this key, if it has an open run. */
+  find(key: Uint8Array): OpenBlock | undefined {
+    const known = this.#open.get(keyText(key));
+    if (known || this.#over.has(keyText(key))) return known;
+    const { reader, setAside } = this.#state;
+    const bytes = reader.get('open', key);
+    const open = bytes && setAside.read('open', key, () => OpenBlock.decode(keyText(key), bytes));
+    if (open?.plugin !== pipelinePlugin) return undefined;
+    this.#open.set(open.key, open);
+    return open;
+  }
+
+  /** After a turn has been written. */
+  close(): void {
+    for (const open of this.#timed.splice(0)) this.#state.release(open);
+    this.#over.clear();
+  }
+
+  /** The delayed run begins or, `isBegun` false, ends before it has begun. */
+  wake(turn: Turn, open: OpenBlock, index: number, isBegun = true): void {
+    open.next = open.count;
+    this.#state.wake(open, index);
+    const { keyBytes, command } = open;
+    if (isBegun)
+      this.#state.observations.job('pipeline.started', turn.nowUs, pipelinePlugin, command, jobId(keyBytes, index));
+  }
+
+  /** The run has ended. Returns its time to run, in µs; null: it had none. */
+  #end(turn: Turn, id: JobId): number | null {
     const name = keyText(blockOf(id));
-    const block = this.#new.get(name);
-    if (block) {
-      block.ended.push(indexOf(id));
-      return;
+    const fresh = this.#new.get(name);
+    if (fresh) {
+      fresh.ended.push(indexOf(id));
+      return null;
     }
+    const state = this.#state;
     const open = this.#open.get(name) ?? this.#tryRead(name, id);
+    const block = open.isTimed ? state.load(open) : null;
+    const times = block && state.times.of(open, block, indexOf(id));
     open.settle(indexOf(id));
-    this.#state.touch(open);
-    if (open.unsettled === 0) this.#open.delete(name);
+    state.touch(open);
+    if (open.unsettled === 0) {
+      if (block) state.times.end(turn.batch, open, block);
+      this.#open.delete(name);
+      this.#over.add(name);
+    }
+    return times?.runAtUs ?? null;
   }
 
   #tryRead(name: KeyText, id: JobId): OpenBlock {
@@ -146,6 +207,7 @@ function isAlike(before: JobGroup | undefined, group: JobGroup): boolean {
     before.context === group.context &&
     before.hooked === group.hooked &&
     before.rerun === null &&
-    group.rerun === null
+    group.rerun === null &&
+    areSameOptions(before.options, group.options)
   );
 }

@@ -1,15 +1,18 @@
-// Makes the next attempt of a job due immediately.
+// Makes the next attempt of a job, or a delayed job or run, due immediately.
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import type { Delayed } from './delayed.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
 import { keyText } from './records/open.ts';
 
-/** Makes the job's next attempt due. False: the job does not wait for the time of an attempt. */
-export function runNow(state: JobState, dispatcher: Dispatcher, turn: Turn, id: JobId): boolean {
+export type RunNowParts = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
+
+/** Makes the job's next attempt, or the delayed job or run, due. False: the job does not wait for a time. */
+export function runNow({ state, dispatcher, delayed }: RunNowParts, turn: Turn, id: JobId): boolean {
   const open = state.open.get(keyText(blockOf(id)));
   const job = open && state.retries.remove(open, indexOf(id));
-  if (!job) return false;
+  if (!job) return delayed.reschedule(turn, id, turn.nowUs);
   const { custody } = job;
   const lane = state.lane(open.plugin);
   const due = state.move(turn, job, custody, turn.nowUs);

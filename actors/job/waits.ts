@@ -6,9 +6,11 @@ import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import type { Waits } from './protocol.ts';
 import { latestAttempt } from './records/attempts.ts';
+import { findBlock } from './records/block.ts';
 import { headgatePlugin, pipelinePlugin } from './records/job.ts';
 import { attemptOf } from './records/open.ts';
 import { pauseText } from './records/pause.ts';
+import { storedTimes } from './records/rescheduled.ts';
 import { isInFlight } from './records/retry.ts';
 import { openOf } from './views/job-view.ts';
 
@@ -23,6 +25,12 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   const index = indexOf(id);
   if (!open || index >= open.count || open.isSettled(index)) return null;
   if (open.plugin === headgatePlugin) return null;
+  if (open.isDelayed(index)) {
+    const block = setAside.read('blocks', key, () => findBlock(reader, id) ?? null);
+    const runAtUs = block ? (storedTimes(reader, key, block, index)?.runAtUs ?? null) : null;
+    const detail = 'its time to run has not come';
+    return { reason: 'run_at', detail, sinceUs: 0, ...(runAtUs !== null && { untilUs: runAtUs }) };
+  }
   if (open.plugin === pipelinePlugin) {
     const pause = state.pauses.ofPipeline(open.command);
     if (!pause) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };

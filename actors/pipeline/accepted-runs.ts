@@ -5,6 +5,7 @@ import { packedEmpty } from '../../runtime/packing.ts';
 import type { EntryEvent } from '../job/protocol.ts';
 import { type Block, findBlock } from '../job/records/block.ts';
 import { keyText } from '../job/records/open.ts';
+import { isLater, type JobOptions } from '../job/records/options.ts';
 import type { Version } from './definition-versions.ts';
 import { type AcceptedBlock, decodeAccepted, encodeAccepted } from './records/accepted-runs.ts';
 import { enterRun, type RunStart } from './run-start.ts';
@@ -30,12 +31,19 @@ export class AcceptedRuns {
     }
   }
 
-  /** Accepts a run for each payload. */
-  accept(version: Version, submittedBy: string, event: EntryEvent, payloads: readonly Uint8Array[]): JobId[] {
+  /** Accepts a run for each payload. Delayed runs are only stored. */
+  accept(
+    version: Version,
+    submittedBy: string,
+    event: EntryEvent,
+    payloads: readonly Uint8Array[],
+    options: JobOptions | null,
+  ): JobId[] {
     const { batch, jobs, turn, versions } = this.#table;
     const envelope = { ...event, dedupeKey: null };
-    const group = { ...rootGroup, submittedBy, event: envelope, context: packedEmpty };
+    const group = { ...rootGroup, submittedBy, event: envelope, context: packedEmpty, options };
     const ids = jobs.createRuns(version.name, group, payloads, turn);
+    if (isLater(options, turn.nowUs)) return ids;
     versions.keep(version, batch);
     versions.count(version, ids.length, 0, 0, 0);
     for (const [key, count] of blocksOf(ids)) {
@@ -122,7 +130,7 @@ function blocksOf(ids: readonly JobId[]): Iterable<readonly [BlockKey, number]> 
 function startsOf(block: Block | undefined, count: number): readonly (RunStart & { readonly createdUs: number })[] {
   if (block?.count !== count) throw new Error('the block of accepted runs is not whole');
   const { createdUs } = block;
-  const { submittedBy, event, context } = block.group(0);
-  const common = { ...rootGroup, submittedBy, event: event!, context, called: null, createdUs };
+  const { submittedBy, event, context, options } = block.group(0);
+  const common = { ...rootGroup, submittedBy, event: event!, context, options, called: null, createdUs };
   return Array.from({ length: count }, (_, index) => ({ ...common, payload: block.payload(index) }));
 }

@@ -15,9 +15,11 @@ import {
   type SubmitReply,
 } from '../job/protocol.ts';
 import { findBlock } from '../job/records/block.ts';
+import { acceptedOptions, isLater } from '../job/records/options.ts';
 import { isWhole } from '../job/records/reruns.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { AcceptedRuns } from './accepted-runs.ts';
+import { beginDelayed, endDelayed } from './delayed-runs.ts';
 import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
 import { callEvent, type FailRun, type PipelineMessage, type StartRun, type StartRuns } from './protocol.ts';
@@ -25,7 +27,7 @@ import { definitionOf } from './reuse-sources.ts';
 import { idText, type Run } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
-import { beginRun } from './run-start.ts';
+import { beginRun, delayRun, type RunStart } from './run-start.ts';
 import { RunTable, type RunTableOptions } from './run-table.ts';
 
 export type PipelineActorOptions = RunTableOptions & {
@@ -68,19 +70,22 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     if (reply.kind === 'accepted' && watch) awaitRun(reply.id, turn);
   }
 
-  function startRun({ pipeline, payload, submittedBy, event, idempotency, source }: NewRun, turn: Turn): SubmitReply {
+  function startRun(message: NewRun, turn: Turn): SubmitReply {
+    const { pipeline, payload, submittedBy, event, idempotency, source } = message;
+    const options = acceptedOptions(message.options, turn.nowUs);
+    const isDelayed = isLater(options, turn.nowUs);
     const of = source?.rerun.from === 'failed' ? source.rerun.of : null;
     const version = of ? definitionOf(store, table.versions, of) : table.versions.current(pipeline);
     if (version && 'missing' in version) {
       const detail = `${version.missing}: rerun it from the start`;
       return { kind: 'refused', refusal: 'not_kept', detail };
     }
-    const refusal = version ? refusalOf(accepted.count) : 'unknown_pipeline';
+    const refusal = version ? refusalOf(accepted.count, isDelayed) : 'unknown_pipeline';
     if (!version || refusal !== null) return { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' };
     const paused = jobs.pauseRefusal(pipeline);
     if (paused) return paused;
     if (source && !isWhole(store, payload)) return payloadGone;
-    const id = beginRun(table, version, {
+    const start: RunStart = {
       submittedBy,
       parent: null,
       root: null,
@@ -91,9 +96,11 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       payload,
       hooked: false,
       rerun: source?.rerun ?? null,
+      options,
       called: null,
       ...(of && { reuse: { of } }),
-    });
+    };
+    const id = isDelayed ? delayRun(table, pipeline, start) : beginRun(table, version, start);
     if (of) table.sources.begin(turn.batch, id, of);
     if (idempotency) jobs.idempotency.remember(idempotency, id, turn);
     return { kind: 'accepted', id };
@@ -106,23 +113,27 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   }
 
   /** Accepts as many of the runs as there is room for. */
-  function acceptAll({ pipeline, payloads, submittedBy, idempotency }: StartRuns, turn: Turn): SubmitJobsReply {
+  function acceptAll(message: StartRuns, turn: Turn): SubmitJobsReply {
+    const { pipeline, payloads, submittedBy, idempotency } = message;
+    const options = acceptedOptions(message.options, turn.nowUs);
+    const isDelayed = isLater(options, turn.nowUs);
     const version = table.versions.current(pipeline);
     if (!version) return { kind: 'refused', refusal: 'unknown_pipeline' };
-    const refusal = refusalOf(accepted.count);
+    const refusal = refusalOf(accepted.count, isDelayed);
     if (refusal) return { kind: 'refused', refusal };
     const paused = jobs.pauseRefusal(pipeline);
     if (paused) return paused;
     const all = new PackedList(payloads).values();
-    const full = all.findIndex((_, index) => refusalOf(accepted.count + index) !== null);
+    const full = all.findIndex((_, index) => refusalOf(accepted.count + index, isDelayed) !== null);
     const taken = full < 0 ? all : all.slice(0, full);
-    const ids = Buffer.concat(accepted.accept(version, submittedBy, callEvent, taken));
+    const ids = Buffer.concat(accepted.accept(version, submittedBy, callEvent, taken, options));
     if (idempotency) jobs.idempotency.remember(idempotency, ids, turn);
     return { kind: 'accepted', ids };
   }
 
   /** Why no further run is accepted when `waitingRuns` accepted runs have not begun; null: there is room. */
-  function refusalOf(waitingRuns: number): Refusal | null {
+  function refusalOf(waitingRuns: number, isDelayed: boolean): Refusal | null {
+    if (isDelayed) return jobs.refusal(undefined, waitingRuns - accepted.count, true);
     return jobs.refusal(undefined, waitingRuns) ?? (table.isFullOfRuns ? 'queue_full' : null);
   }
 
@@ -197,6 +208,14 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       const reply = startRun(run, turn);
       router.drain();
       return reply;
+    },
+    beginDelayed(id) {
+      beginDelayed(table, id);
+      router.drain();
+    },
+    endDelayed(id, error) {
+      endDelayed(table, id, error);
+      router.drain();
     },
     isOpen: id => runOf(id) !== undefined,
     callerOf: id => runOf(id)?.outer?.run ?? null,

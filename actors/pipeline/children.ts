@@ -132,6 +132,7 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     payload,
     hooked: run.hooked,
     rerun: null,
+    options: null,
     called: {
       outer: { run: run.id, node, scope, path, context },
       ...(scope !== 0 && { within: pathsAround(run, scope) }),

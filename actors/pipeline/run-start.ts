@@ -6,6 +6,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import type { JobGroup, Rerun, RunPosition } from '../job/records/job.ts';
 import { noneUnsuccessful } from '../job/records/job.ts';
+import type { JobOptions } from '../job/records/options.ts';
 import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
 import type { Data } from './lookup.ts';
@@ -33,6 +34,7 @@ export type RunStart = {
   readonly payload: Uint8Array;
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
+  readonly options: JobOptions | null;
   /** For a called run: the place of the calling step, and the names of the pipeline and step that the run's job shows. */
   readonly called: {
     readonly outer: CallSite;
@@ -51,6 +53,11 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
   const id = unpinned(createRun(table, version.name, start));
   enterRun(table, version, id, { ...start, createdUs: table.turn.nowUs });
   return id;
+}
+
+/** Creates the job of a run that begins at the time of its options. */
+export function delayRun(table: RunTable, name: string, start: RunStart): JobId {
+  return unpinned(createRun(table, name, start));
 }
 
 /** Begins the run whose job has been created under this id. */
@@ -118,11 +125,24 @@ export function refuseRun(
   status: 'failed' | 'dead' = 'failed',
 ): JobId {
   const id = createRun(table, name, start);
+  settleUnbegun(table, name, id, { ...start, createdUs: table.turn.nowUs }, error, status);
+  return id;
+}
+
+/** Ends a run that has not begun. */
+export function settleUnbegun(
+  table: RunTable,
+  name: string,
+  id: JobId,
+  start: RunStart & { readonly createdUs: number },
+  error: string,
+  status: 'failed' | 'dead' | 'cancelled',
+): void {
   const ended = {
     id,
     name,
     submittedBy: start.submittedBy,
-    createdUs: table.turn.nowUs,
+    createdUs: start.createdUs,
     outer: start.called?.outer ?? null,
     root: start.root,
     hooked: start.hooked,
@@ -133,11 +153,10 @@ export function refuseRun(
     unsuccessful: noneUnsuccessful(),
   };
   settleRun(table, ended, failedWith(error, status));
-  return id;
 }
 
 function createRun(table: RunTable, name: string, start: RunStart): JobId {
-  const { submittedBy, parent, root, depth, event, context, payload, hooked, rerun, called } = start;
+  const { submittedBy, parent, root, depth, event, context, payload, hooked, rerun, options, called } = start;
   if (root !== null) table.descendants.made(table.descendants.of(root), 1);
   const group: JobGroup = {
     submittedBy,
@@ -151,6 +170,7 @@ function createRun(table: RunTable, name: string, start: RunStart): JobId {
     run: called && positionOf(called),
     hooked,
     rerun,
+    options,
   };
   table.bytesInTurn += payload.length + context.length;
   return table.jobs.createRun(name, group, payload, table.turn);

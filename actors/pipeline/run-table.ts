@@ -237,6 +237,7 @@ export class RunTable {
       run: withScopes(run, { run: run.id, node, scope, path, first }),
       hooked: run.hooked,
       rerun: null,
+      options: null,
     };
   }
 

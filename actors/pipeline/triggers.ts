@@ -83,7 +83,19 @@ export class Triggers {
       if (!wants(version, { payload: new Packed(payload), context: new Packed(context) })) continue;
       if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) continue;
       const event = { type, source: plugin, dedupeKey };
-      const start = { submittedBy, parent, root, depth, event, context, payload, hooked, rerun: null, called: null };
+      const start = {
+        submittedBy,
+        parent,
+        root,
+        depth,
+        event,
+        context,
+        payload,
+        hooked,
+        rerun: null,
+        options: null,
+        called: null,
+      };
       if (this.#begin(version, start, parent, root)) started = true;
     }
     return started;
@@ -142,6 +154,7 @@ export class Triggers {
         payload: packed,
         hooked: true,
         rerun: null,
+        options: null,
         called: null,
       };
       this.#begin(version, start, parent, root);

@@ -14,14 +14,40 @@ type SubmitOptions = {
   readonly payload?: string;
   readonly timeout?: number;
   readonly idempotencyKey?: string;
+} & TimeOptions;
+/** When the job runs, and how long it may wait and take, as the service reads them. */
+type TimeOptions = {
+  readonly runAt?: string;
+  readonly delay?: string;
+  readonly expires?: string;
+  readonly deadline?: string;
 };
-export type CallOptions = SubmitOptions & { readonly async?: true; readonly batch?: string };
+export type CommandOptions = SubmitOptions & { readonly async?: true; readonly batch?: string };
 
 const submitOptions = {
   payload: ['--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'],
   timeout: ['--timeout <duration>', 'how long to wait; after that the exit status is 5, and the job keeps running'],
   key: ['--idempotency-key <key>', 'calls with the same key run once'],
 } as const;
+
+function timeOptions(): Option[] {
+  return [
+    new Option('--delay <duration>', 'run it after this time, such as 10m; do not wait for it').conflicts(['runAt']),
+    new Option('--run-at <time>', 'run it at this time, such as 2026-12-01T06:00:00Z; do not wait for it'),
+    new Option('--expires <duration>', 'cancel it if it has not started after this time'),
+    new Option('--deadline <duration>', 'end it as timed_out if it has not ended after this time'),
+  ];
+}
+
+/** The names of the API. */
+function timesOf({ runAt, delay, expires, deadline }: TimeOptions): { readonly [name: string]: string } {
+  return {
+    ...(runAt !== undefined && { run_at: runAt }),
+    ...(delay !== undefined && { delay }),
+    ...(expires !== undefined && { expires }),
+    ...(deadline !== undefined && { deadline }),
+  };
+}
 
 export function callOptions(): Option[] {
   return [
@@ -31,6 +57,7 @@ export function callOptions(): Option[] {
       '--batch <file>',
       'one job for each line of a file, which is a payload; - reads stdin. It prints the ids',
     ).conflicts(['payload', 'async', 'timeout']),
+    ...timeOptions(),
     new Option(...submitOptions.timeout).argParser(parseMs),
     new Option(...submitOptions.key).argParser(checkKey),
   ];
@@ -50,13 +77,14 @@ export function rerunOptions(): Option[] {
     ),
     new Option('--reason <text>', 'why; shown with the new job'),
     new Option('--wait', 'wait for the new job, and print its result'),
+    ...timeOptions(),
     new Option(...submitOptions.timeout).argParser(parseMs),
     new Option(...submitOptions.key).argParser(checkKey),
   ];
 }
 
 export const callStatuses =
-  '0 the job succeeded (with --async or --batch: was accepted), 1 the job failed, 5 the job or the wait for it timed out, 6 the job was cancelled, 69 the queue had no room for all of a batch';
+  '0 the job succeeded (with --async, --batch, --delay or --run-at: was accepted), 1 the job failed, 5 the job or the wait for it timed out, 6 the job was cancelled, 69 the queue had no room for all of a batch';
 
 const checkKey = matching(/^[\x21-\x7e]{1,255}$/, 'a key has 1 to 255 visible ASCII characters.');
 
@@ -68,18 +96,21 @@ type AcceptedJob = {
 };
 
 /** Submits one job, or with `--batch` many. `query` is added to the path of a single call. Resolves with the exit status. */
-export function callAndWait(path: string, call: ClientCall<CallOptions>, query = ''): Promise<number> {
-  const { batch, async: isAsync } = call.options;
-  return batch === undefined ? submit(path + query, {}, call, isAsync !== true) : submitBatch(path, batch, call);
+export function callAndWait(path: string, call: ClientCall<CommandOptions>, query = ''): Promise<number> {
+  const { batch, async: isAsync, delay, runAt } = call.options;
+  const waits = isAsync !== true && delay === undefined && runAt === undefined;
+  return batch === undefined ? submit(path + query, {}, call, waits) : submitBatch(path, batch, call);
 }
 
 type AcceptedBatch = { readonly job_ids: readonly string[]; readonly accepted: number };
 
-async function submitBatch(path: string, file: string, call: ClientCall<CallOptions>): Promise<number> {
+async function submitBatch(path: string, file: string, call: ClientCall<CommandOptions>): Promise<number> {
   const { client, io, out } = call;
   const lines = await readBytesOption('--batch', file, io);
   const headers = { 'Content-Type': 'application/x-ndjson', ...keyHeader(call.options) };
-  const answer = await client.post<AcceptedBatch>(`${path}/batch`, { job_ids: true, accepted: true }, lines, headers);
+  const query = new URLSearchParams(timesOf(call.options)).toString();
+  const target = query === '' ? `${path}/batch` : `${path}/batch?${query}`;
+  const answer = await client.post<AcceptedBatch>(target, { job_ids: true, accepted: true }, lines, headers);
   await out.answer(answer, () => answer.job_ids);
   const given = countLines(lines);
   if (answer.accepted === given) return exitStatus.ok;
@@ -106,7 +137,7 @@ export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<num
 async function submit(path: string, body: object, call: ClientCall<SubmitOptions>, waits: boolean): Promise<number> {
   const { options, client, io, out } = call;
   const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
-  const given = payload === undefined ? body : { ...body, payload };
+  const given = { ...body, ...timesOf(options), ...(payload !== undefined && { payload }) };
   const accepted = await client.post<AcceptedJob>(path, { job_id: true }, given, keyHeader(options));
   if (!waits) {
     await out.answer(accepted, () => [accepted.job_id]);

@@ -30,6 +30,9 @@ export type JobDocument = {
   readonly cancel?: { readonly by: string; readonly at: string; readonly reason?: string };
   /** True while the cancelled job is being stopped; for a run: how many of its jobs have not ended. */
   readonly cancelling?: true | number;
+  readonly run_at?: string;
+  readonly expires_at?: string;
+  readonly deadline_at?: string;
   /**
    * Why an unsettled job is not running; for a run, why it has not ended. Absent while the job's code is running, and if the ledger does
    * not answer in time.

@@ -48,9 +48,11 @@ export const jobRerun = clientCommand<Options>({
         options: { ...others, ...(point && { from: point }) },
       });
     }
-    const { payload, wait, timeout, idempotencyKey } = call.options;
+    const { payload, wait, timeout, idempotencyKey, delay, runAt, expires, deadline } = call.options;
     if ([payload, wait, timeout, idempotencyKey].some(given => given !== undefined))
       throw usageFailure('--payload, --wait, --timeout and --idempotency-key are for a single job, given by id');
+    if ([delay, runAt, expires, deadline].some(given => given !== undefined))
+      throw usageFailure('--delay, --run-at, --expires and --deadline are for a single job, given by id');
     await act('rerun', call);
     return exitStatus.ok;
   },

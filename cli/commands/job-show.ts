@@ -42,6 +42,7 @@ function lines(job: JobDocument): TerminalLine[] {
     ...rerunLines(job),
     ...placeLines(job),
     field('created', formatAt(job.created_at)),
+    ...timeLines(job),
   ];
   if (job.cancel !== undefined) all.push(field('cancel', cancelText(job)));
   if (job.waits_for !== undefined) all.push(field('waits', waitText(job.waits_for)));
@@ -53,6 +54,12 @@ function lines(job: JobDocument): TerminalLine[] {
   const value = job.result?.result;
   if (value !== undefined && value !== null) all.push(...block('result', resultText(value)));
   return all;
+}
+
+/** When the job was to run, start and end. */
+function timeLines({ run_at, expires_at, deadline_at }: JobDocument): TerminalLine[] {
+  const times = { 'run at': run_at, expires: expires_at, deadline: deadline_at };
+  return Object.entries(times).flatMap(([name, at]) => (at === undefined ? [] : [field(name, formatAt(at))]));
 }
 
 /** The step that the job belongs to, and its element in a `foreach`. */

@@ -18,6 +18,7 @@ export const jobWhy = clientCommand({
 const beginnings: { readonly [reason: string]: string } = {
   worker: 'waits for a free worker',
   retry: 'waits for its next attempt',
+  run_at: 'is delayed',
   children: 'waits for its jobs',
   paused: 'is paused',
   plugin: 'is held, because its plugin cannot run',

@@ -1,14 +1,15 @@
 // The command `headgate pipeline run`, which starts a run of a pipeline and prints its result.
-import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
+import { type CommandOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 
-export const pipelineRun = clientCommand<CallOptions>({
+export const pipelineRun = clientCommand<CommandOptions>({
   usage: 'pipeline run <pipeline>',
   description: 'run a pipeline, and print its result once the run has ended',
   examples: [
     `headgate pipeline run greet-all --payload '{"people":["Ada","Grace"]}'`,
     'headgate pipeline run greet-all --async',
+    'headgate pipeline run greet-all --run-at 2026-12-01T06:00:00Z',
     'headgate pipeline run greet-all --batch groups.ndjson',
   ],
   options: callOptions(),

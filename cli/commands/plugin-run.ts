@@ -1,15 +1,16 @@
 // The command `headgate plugin run`, which runs a command of a plugin and prints its result.
-import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
+import { type CommandOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 
-export const pluginRun = clientCommand<CallOptions>({
+export const pluginRun = clientCommand<CommandOptions>({
   usage: 'plugin run <plugin> <command>',
   description: 'run a command of a plugin, and print its result once the job has ended',
   examples: [
     `headgate plugin run greet handle --payload '{"name":"Ada"}'`,
     'echo \'{"name":"Ada"}\' | headgate plugin run greet handle --payload - --json',
     'headgate plugin run greet handle --batch people.ndjson',
+    'headgate plugin run greet handle --delay 10m --expires 1h',
   ],
   options: callOptions(),
   statuses: callStatuses,

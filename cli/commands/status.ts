@@ -89,7 +89,7 @@ function healthLines(url: string, health: Health): TerminalLine[] {
 
 function queueLines(queue: QueueStatus): TerminalLine[] {
   const { queue_depth: queued, running_count: running, delayed_count: delayed, dead_count: dead } = queue;
-  const waiting = queue.waiting_count > 0 ? `${queue.waiting_count} paused or held, ` : '';
+  const waiting = queue.waiting_count > 0 ? `${queue.waiting_count} scheduled, paused or held, ` : '';
   const busy = `${Math.round(queue.utilization * 100)} % of ${queue.max_workers} workers busy`;
   const active = queue.active_jobs
     .slice(0, activeShown)

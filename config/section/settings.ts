@@ -48,7 +48,7 @@ const service = field.closedMap(
     ),
     max_waiting: field.count(
       1,
-      'The maximum number of jobs that are paused or held; beyond it new calls that may have to wait too get 503. Default: `10000000`.',
+      'The maximum number of jobs that are delayed, paused or held; beyond it new calls that may have to wait too get 503. Default: `10000000`.',
     ),
     max_jobs_per_root: field.count(
       1,

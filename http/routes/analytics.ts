@@ -19,7 +19,7 @@ const queueSchema = Type.Object({
   delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),
   scheduled_count: Type.Integer({
     minimum: 0,
-    description: 'Jobs whose time to run has not come; always 0 in this version.',
+    description: 'Delayed jobs and runs, whose time to run has not come.',
   }),
   held_count: Type.Integer({
     minimum: 0,
@@ -75,7 +75,7 @@ const getQueue = route({
       queue_depth: queue.queued,
       running_count: queue.running,
       delayed_count: queue.delayed,
-      scheduled_count: 0,
+      scheduled_count: queue.scheduled,
       held_count: queue.held,
       paused_count: queue.paused,
       waiting_count: queue.waiting,

@@ -12,6 +12,7 @@ import { jobRoutes } from './jobs.ts';
 import { pauseRoutes } from './pauses.ts';
 import { pluginRoutes } from './plugins.ts';
 import { rerunRoutes } from './rerun.ts';
+import { rescheduleRoutes } from './reschedule.ts';
 import { runNowRoutes } from './run-now.ts';
 import { stopwatchRoutes } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
@@ -24,6 +25,7 @@ export const apiRoutes: readonly Route[] = [
   ...jobRoutes,
   ...rerunRoutes,
   ...runNowRoutes,
+  ...rescheduleRoutes,
   ...jobListRoutes,
   ...pluginRoutes,
   ...topologyRoutes,

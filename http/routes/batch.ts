@@ -8,10 +8,20 @@ import { Type } from '../../runtime/schema-type.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { BatchSubmission } from '../../service/submissions.ts';
 import { batchErrorsMax, batchPayloadsMax, inSlices, readBatch } from '../batch.ts';
+import { isNdjson } from '../head.ts';
 import { idempotencyKeyOf } from '../idempotency.ts';
 import { uuid } from '../openapi/schemas.ts';
+import {
+  checkOptions,
+  ofRun,
+  optionMembers,
+  optionNames,
+  optionParameters,
+  type QueryOptions,
+  queryOptions,
+} from '../options.ts';
 import { checkPayload } from '../payload.ts';
-import { type HttpProblem, isProblem } from '../problem.ts';
+import { type HttpProblem, isProblem, problem } from '../problem.ts';
 import { type Answer, anyOf, type BodyLimit, type HttpCall, type Route, route } from '../route.ts';
 import { eventOf, findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
 
@@ -22,6 +32,7 @@ const batchBody = Type.Object(
       maxItems: batchPayloadsMax,
       description: 'One for each job.',
     }),
+    ...optionMembers,
   },
   { additionalProperties: false },
 );
@@ -31,7 +42,8 @@ const batchSchema = Type.Object({
 });
 
 const notes =
-  `The body is \`{"payloads": [ … ]}\`, or NDJSON with one payload a line (\`Content-Type: application/x-ndjson\`): at most ` +
+  `The body is \`{"payloads": [ … ]}\`, with options beside \`payloads\`, or NDJSON with one payload a line ` +
+  '(`Content-Type: application/x-ndjson`) and options as query parameters; options hold for all jobs. It has at most ' +
   `${batchPayloadsMax} payloads and \`api.batch_max_size\` bytes (16 MB by default), each payload at most \`api.max_body_size\`. All are ` +
   'checked before any is taken: 400 lists what is wrong in `errors`, each item with the `index` of its payload and a `pointer` into ' +
   `it, at most ${batchErrorsMax} items. Then all jobs are accepted in one commit. If the queue becomes full on the way, the first ` +
@@ -49,6 +61,7 @@ const pluginBatch = route({
   section: 'Execution',
   summary: 'Runs one command of a plugin once for each payload.',
   access: anyOf('plugin:ro', 'plugin:rw'),
+  query: optionParameters,
   body: batchBody,
   batch: batchLimit,
   notes,
@@ -69,6 +82,7 @@ const pipelineBatch = route({
   section: 'Execution',
   summary: 'Runs a pipeline once for each payload, without waiting for the results.',
   access: anyOf('plugin:rw'),
+  query: optionParameters,
   body: batchBody,
   batch: batchLimit,
   notes,
@@ -85,7 +99,7 @@ const pipelineBatch = route({
 export const batchRoutes: readonly Route[] = [pluginBatch, pipelineBatch];
 
 async function submitBatch(
-  call: HttpCall,
+  call: HttpCall<unknown, QueryOptions>,
   path: string,
   inputSchema: JsonObject | null,
   target: BatchSubmission['target'],
@@ -93,7 +107,12 @@ async function submitBatch(
   const { config, engine } = call;
   const key = idempotencyKeyOf(call);
   if (isProblem(key)) return key;
-  const batch = await readBatch(call.header('content-type'), call.body as Buffer, {
+  const contentType = call.header('content-type');
+  const inQuery = queryOptions(call.query, call.nowMs());
+  if (isProblem(inQuery)) return inQuery;
+  if (inQuery && !isNdjson(contentType)) return problem('invalid_query', elsewhere);
+  const batch = await readBatch(contentType, call.body as Buffer, {
+    members: optionNames,
     payloadBytesMax: config.api.bodyBytesMax,
     check: payload => checkPayload(config, inputSchema, payload, ''),
     isHashed: key !== null,
@@ -101,12 +120,18 @@ async function submitBatch(
   });
   call.releaseBody();
   if (isProblem(batch)) return batch;
-  const idempotency = key?.('POST', path, [Buffer.from(batch.hash).toString('hex')]);
+  const { members } = batch;
+  const given = inQuery ?? checkOptions(members, call.nowMs());
+  const options = 'pipeline' in target ? ofRun(given) : given;
+  if (isProblem(options)) return options;
+  const content = [Buffer.from(batch.hash).toString('hex'), ...(Object.keys(members).length > 0 ? [members] : [])];
+  const idempotency = key?.('POST', path, content);
   return engine.submitAll({
     target,
     payloads: batch.payloads,
     submittedBy: call.caller!.origin,
     asker: call,
+    ...(options && { options }),
     ...(idempotency && { idempotency }),
   });
 }
@@ -115,6 +140,8 @@ async function answered(call: HttpCall, reply: SubmitJobsReply, plugin: string, 
   if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
   return { kind: 'json', status: 202, body: await inSlices(acceptedText(reply.ids)) };
 }
+
+const elsewhere = 'a JSON batch has its options beside "payloads"; only those of NDJSON are query parameters';
 
 /** The number of ids that are written before the work may yield. */
 const idsAtOnce = 256;

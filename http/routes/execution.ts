@@ -14,6 +14,7 @@ import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
 import { accepted, runFinished, runUnfinished } from '../openapi/schemas.ts';
+import { type GivenOptions, ofRun, optionMembers, readOptions } from '../options.ts';
 import { checkPayload } from '../payload.ts';
 import { perConfig } from '../per-config.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
@@ -27,10 +28,10 @@ import { runAndWait } from './synchronous-run.ts';
 import { submitAndWait, type Waited } from './waiting.ts';
 
 const callBody = Type.Object(
-  { payload: Type.Optional(Type.Object({}, { description: 'The payload of the job.' })) },
+  { payload: Type.Optional(Type.Object({}, { description: 'The payload of the job.' })), ...optionMembers },
   { additionalProperties: false },
 );
-type CallBody = { readonly payload?: object } | undefined;
+type CallBody = ({ readonly payload?: object } & GivenOptions) | undefined;
 
 export const idempotencyNotes =
   `With an \`Idempotency-Key\` header (1 to ${idempotencyKeyCharsMax} characters), a request of the same token that repeats an ` +
@@ -100,6 +101,8 @@ const callPlugin = route({
     const idempotency = idempotencyOf(call, 'POST', '/plugin/{plugin}/{command}');
     if (isProblem(idempotency)) return idempotency;
     const { payload } = (body as CallBody) ?? {};
+    const options = readOptions(body as CallBody, call.nowMs());
+    if (isProblem(options)) return options;
     const errors = checkPayload(config, command.inputSchema, payload ?? {}, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
     const submission = {
@@ -109,6 +112,7 @@ const callPlugin = route({
       submittedBy: caller!.origin,
       event: eventOf(command),
       asker: call,
+      ...(options && { options }),
       ...(idempotency && { idempotency }),
     };
     const wait = waitOf(call);
@@ -128,7 +132,8 @@ const callPipeline = route({
   query: { async: flag, wait: waitParameter },
   body: callBody,
   notes:
-    `${waitNotes} A synchronous pipeline waits for the shorter of \`wait\` and its own \`timeout_secs\`. ` +
+    `${waitNotes} A synchronous pipeline waits for the shorter of \`wait\` and its own \`timeout_secs\`. A call with \`run_at\` or ` +
+    '`delay` is answered as with `?async=true`. ' +
     `${idempotencyNotes} If a repeated call waits, it waits for the same run or job and returns its current state, or 404 if it ` +
     'is no longer stored.',
   problems: ['unknown_pipeline', 'several_entry_dispatches', 'invalid_payload', ...takingProblems],
@@ -145,7 +150,11 @@ const callPipeline = route({
   find: ({ config, params }) => findPipeline(config, params.pipeline),
   async handle(call) {
     const { engine, found: pipeline, body, query, caller } = call;
-    const isSynchronous = pipeline.executionMode === 'synchronous' && query.async !== true;
+    const options = ofRun(readOptions(body as CallBody, call.nowMs()));
+    if (isProblem(options)) return options;
+    // Nobody waits for a run that begins later, unless the call says so.
+    const isDelayed = options?.runAtUs !== undefined || options?.delayMs !== undefined;
+    const isSynchronous = pipeline.executionMode === 'synchronous' && query.async !== true && !isDelayed;
     if (isSynchronous && firstStepCount(pipeline) > 1) {
       const detail = `the pipeline ${pipeline.name} has several entry dispatches: call it with ?async=true`;
       return problem('several_entry_dispatches', detail);
@@ -160,6 +169,7 @@ const callPipeline = route({
       payload: payload === undefined ? packedEmpty : pack(payload),
       submittedBy: caller!.origin,
       asker: call,
+      ...(options && { options }),
       ...(idempotency && { idempotency }),
     };
     const wait = waitOf(call);

@@ -62,6 +62,8 @@ const envelopeSchema = Type.Object(
   { description: 'For `handle`: the event envelope, whose payload is in `payload`.' },
 );
 
+const instantOf = (description: string) => Type.String({ format: 'date-time', description });
+
 export const jobSchema = Type.Object({
   job_id: uuid,
   status: jobStatus,
@@ -74,6 +76,9 @@ export const jobSchema = Type.Object({
   started_at: nullable(instant),
   completed_at: nullable(instant),
   counts: countsSchema,
+  run_at: Type.Optional(instantOf('When the job runs, or was to run: its `run_at`, or the end of its `delay`.')),
+  expires_at: Type.Optional(instantOf('When the job ends `cancelled` unless it has started.')),
+  deadline_at: Type.Optional(instantOf('When the job ends `timed_out` unless it has ended.')),
   rerun_of: Type.Optional(Type.String({ format: 'uuid', description: 'The job that this one runs again.' })),
   rerun_from: Type.Optional(Type.Union([Type.Literal('start'), Type.Literal('failed')])),
   rerun_reason: Type.Optional(Type.String()),

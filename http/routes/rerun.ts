@@ -11,6 +11,7 @@ import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
 import { reasonSchema, uuid } from '../openapi/schemas.ts';
+import { type GivenOptions, ofRun, optionMembers, readOptions } from '../options.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
@@ -28,12 +29,15 @@ const rerunBody = Type.Object(
     ),
     payload: Type.Optional(Type.Object({}, { description: 'A new payload. Default: that of the old job.' })),
     reason: reasonSchema('Why; shown as `rerun_reason` of the new job.'),
+    ...optionMembers,
   },
   { additionalProperties: false },
 );
 /** The job to run again. `target`: its command or pipeline; a problem if the pipeline is no longer configured. */
 type FoundJob = { readonly job: JobView; readonly target: { readonly inputSchema: JsonObject | null } | HttpProblem };
-type RerunBody = { readonly from?: RerunFrom; readonly payload?: object; readonly reason?: string } | undefined;
+type RerunBody =
+  | ({ readonly from?: RerunFrom; readonly payload?: object; readonly reason?: string } & GivenOptions)
+  | undefined;
 
 const rerunSchema = Type.Object({
   job_id: uuid,
@@ -54,7 +58,8 @@ const rerunJob = route({
     'The new job has the payload, event and context of the old one, and runs with the plugins and pipelines that are configured ' +
     'now. With `from: failed` a run keeps its old definition and reuses the results of jobs that succeeded; all other jobs run, and ' +
     'the steps after them. If the old definition or a result is no longer stored, the answer is 409 `not_kept`. A job of a run is run ' +
-    'again by itself: its result does not enter the run. The caller also needs a scope that may run the command or the ' +
+    'again by itself: its result does not enter the run. Options of the old job such as `expires` apply again, counted from now, ' +
+    'unless the call gives others; its `run_at` does not. The caller also needs a scope that may run the command or the ' +
     `pipeline. ${idempotencyNotes}`,
   problems: [
     'unknown_job',
@@ -82,7 +87,10 @@ const rerunJob = route({
   async handle(call) {
     const { config, found, caller, engine } = call;
     const { job, target } = found;
-    const { from = 'start', payload, reason } = (call.body as RerunBody) ?? {};
+    const { from = 'start', payload, reason, ...given } = (call.body as RerunBody) ?? {};
+    const read = readOptions(given, call.nowMs());
+    const options = job.plugin === pipelinePlugin ? ofRun(read) : read;
+    if (isProblem(options)) return options;
     if (from === 'failed' && payload !== undefined) return problem('invalid_request', failedWithPayload);
     if (isProblem(target) && from !== 'failed') return target;
     const inputSchema = isProblem(target) ? null : target.inputSchema;
@@ -96,11 +104,12 @@ const rerunJob = route({
     if (isProblem(idempotency)) return idempotency;
     const errors = payload === undefined ? [] : checkPayload(config, inputSchema, payload, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
-    const request = rerunRequest(job, reason ?? null, from);
+    const request = rerunRequest(job, reason ?? null, from, options);
     const submission = {
       payload: payload === undefined ? job.input.stored : pack(payload),
       submittedBy: caller!.origin,
       source: request.source,
+      ...(request.options && { options: request.options }),
       asker: call,
       ...(idempotency && { idempotency }),
     };

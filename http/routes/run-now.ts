@@ -1,4 +1,4 @@
-// Makes a job that waits for its next attempt run at once (docs/engine.md#run-now).
+// Makes a job that waits for its next attempt, or a delayed job or run, run at once (docs/engine.md#run-now).
 import { headgatePlugin, pipelinePlugin } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { parseId } from '../../runtime/ids.ts';
@@ -19,9 +19,10 @@ const runJobNow = route({
   method: 'POST',
   path: '/job/{job_id}/run-now',
   section: 'Jobs',
-  summary: 'Makes a job that waits for its next attempt run at once.',
+  summary: 'Makes a job that waits for its next attempt, or a delayed job or run, run at once.',
   notes:
-    'The attempt counts as usual. A job that is already due or running is left as it is, so the call can be repeated.',
+    'The attempt counts as usual. The `run_at` of a delayed job becomes the present time. A job that is already due or running is ' +
+    'left as it is, so the call can be repeated.',
   access: anyOf('jobs:rw'),
   body: Type.Object({}, { additionalProperties: false }),
   problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],
@@ -39,10 +40,10 @@ const runJobNow = route({
         'only a job that waits for its next attempt can run now: this is an action over many jobs',
         { jobStatus: status },
       );
-    if (plugin === pipelinePlugin)
+    if (plugin === pipelinePlugin && status === 'running')
       return problem(
         'not_waiting',
-        'only a job that waits for its next attempt can run now: this is a run; name one of its jobs',
+        'only a job that waits for its next attempt, or a delayed run, can run now: this run has begun; name one of its jobs',
         {
           jobStatus: status,
         },

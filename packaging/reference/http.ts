@@ -150,7 +150,7 @@ function writeLimits(): string {
 | depth of a JSON body | ${jsonDepthMax} | 400 |
 | integers in a JSON body, written without fraction or exponent | ±9007199254740991 | 400 with a pointer in \`errors\` |
 | open jobs (queued, running or waiting for another attempt, neither paused nor held) | \`service.max_queue_depth\`, 1,000,000 by default | 503 \`queue_full\` |
-| paused and held jobs | \`service.max_waiting\`, 10,000,000 by default | 503 \`too_many_waiting\` for runs and for plugins that have such jobs |
+| delayed, paused and held jobs | \`service.max_waiting\`, 10,000,000 by default | 503 \`too_many_waiting\` for delayed calls, for runs, and for plugins that have paused or held jobs |
 | jobs in the tree of a synchronous call | ${treeJobsMax.toLocaleString('en-US')} | \`tree_truncated: true\`; \`GET /job/{job_id}/tree\` returns all of them |
 | a synchronous call | \`timeout_secs\` of the pipeline, 30 by default | 202 with \`timeout_exceeded\` |`;
 }

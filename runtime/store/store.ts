@@ -6,6 +6,8 @@ export const tables = [
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled; removed with the last of them
   'retries', // job id (16) -> the next or running attempt of a job that was retried or is a suspect (records/retry.ts)
+  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or have their deadline then (records/timer.ts)
+  'rescheduled', // job id (16) -> the time at which the job runs, in place of the one with which it was accepted; pruned with the job
   'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
   'holds', // reason + plugin + command, separated by NUL -> since when jobs of the command are held for the reason; removed when none is
   'pauses', // kind + name + command of the target, separated by NUL -> its pause: by whom, since when, until when; removed when it ends

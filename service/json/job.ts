@@ -2,6 +2,7 @@
 import type { Waits } from '../../actors/job/protocol.ts';
 import { errorOf } from '../../actors/job/records/attempt.ts';
 import type { Tally } from '../../actors/job/records/job.ts';
+import type { JobTimes } from '../../actors/job/records/options.ts';
 import type { JobRow } from '../../actors/job/views/job-page.ts';
 import type { JobInput, JobView } from '../../actors/job/views/job-view.ts';
 import type { LogView } from '../../actors/job/views/log-listing.ts';
@@ -43,6 +44,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
     `"submitted_by":${JSON.stringify(job.submittedBy)},"attempt":${job.attempt},` +
     `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}` +
     countsPart(job.counts) +
+    timesPart(job.times) +
     rerunPart(job) +
     cancelPart(job) +
     waitsPart(job, waits);
@@ -83,6 +85,15 @@ function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['ev
 /** The counts of a run. */
 function countsPart(counts: Tally | null): string {
   return counts === null ? '' : `,"counts":${JSON.stringify(counts)}`;
+}
+
+/** When the job was to run, start and end. */
+function timesPart(times: JobTimes | null): string {
+  if (times === null) return '';
+  const { runAtUs, expiresUs, deadlineUs } = times;
+  const runAt = runAtUs === null ? '' : `,"run_at":${time(runAtUs)}`;
+  const expires = expiresUs === null ? '' : `,"expires_at":${time(expiresUs)}`;
+  return runAt + expires + (deadlineUs === null ? '' : `,"deadline_at":${time(deadlineUs)}`);
 }
 
 /** The job of which this one is a rerun, and the reruns of this one. */

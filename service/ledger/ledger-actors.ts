@@ -46,6 +46,8 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
       jobsSettled: (settled, turn) => pipeline.jobsSettled(settled, turn),
       resumed: () => pipeline.resumed(),
       startRun: (run, turn) => pipeline.startRun(run, turn),
+      beginDelayed: run => pipeline.beginDelayed(run),
+      endDelayed: (run, error) => pipeline.endDelayed(run, error),
       isOpen: run => pipeline.isOpen(run),
       callerOf: run => pipeline.callerOf(run),
       begun: run => pipeline.begun(run),

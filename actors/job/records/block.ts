@@ -8,7 +8,8 @@ import { PackedList, type StoredList } from '../../../runtime/packed-list.ts';
 import { pack, packedNull, unpack } from '../../../runtime/packing.ts';
 import { bytesHead } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { JobGroup, RunPosition } from './job.ts';
+import type { JobGroup, RerunFrom, RunPosition } from './job.ts';
+import type { JobOptions } from './options.ts';
 
 /** A block is full when it has this many jobs, or this many bytes of payloads and groups. */
 export const blockJobsMax = 1024;
@@ -116,9 +117,9 @@ function alone(payload: Uint8Array): StoredList {
 function withOwnBytes(group: JobGroup): JobGroup {
   const context = unpinned(group.context);
   if (context === group.context && group.rerun === null) return group;
-  const { submittedBy, parent, root, depth, event, pipeline, stepId, run, hooked } = group;
+  const { submittedBy, parent, root, depth, event, pipeline, stepId, run, hooked, options } = group;
   const rerun = group.rerun && { ...group.rerun, of: unpinned(group.rerun.of) };
-  return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked, rerun };
+  return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked, rerun, options };
 }
 
 /** The approximate encoded length of those fields of a group that may be long. */
@@ -190,8 +191,12 @@ export function decodeBlock(bytes: Uint8Array): Block {
   return new DecodedBlock(bytes);
 }
 
+type PackedRerun = readonly [of: JobId, from: RerunFrom, reason: string | null];
+/** What a group may have behind its other fields. */
+type PackedExtras = readonly [rerun?: PackedRerun | null, options?: JobOptions];
+
 function packGroup(group: JobGroup) {
-  const { event, run, rerun } = group;
+  const { event, run, rerun, options } = group;
   const packed = [
     group.submittedBy,
     group.parent,
@@ -204,8 +209,11 @@ function packGroup(group: JobGroup) {
     run && packPosition(run),
     group.hooked,
   ] as const;
-  // Absent if the group is not a rerun.
-  return rerun === null ? packed : ([...packed, [rerun.of, rerun.from, rerun.reason]] as const);
+  // Absent if the group is not a rerun and has no options.
+  if (rerun === null && options === null) return packed;
+  const packedRerun: PackedRerun | null = rerun && [rerun.of, rerun.from, rerun.reason];
+  const extras: PackedExtras = options === null ? [packedRerun] : [packedRerun, options];
+  return [...packed, ...extras] as const;
 }
 
 /** The stored form of a position. `within` is absent in the top scope. */
@@ -221,7 +229,7 @@ function packEvent({ type, source, dedupeKey, headers }: EventEnvelope) {
 }
 
 function unpackGroup(packed: ReturnType<typeof packGroup>): JobGroup {
-  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, position, hooked, rerun] = packed;
+  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, position, hooked, rerun, options] = packed;
   const run = position && unpackPosition(position);
   return {
     submittedBy,
@@ -235,6 +243,7 @@ function unpackGroup(packed: ReturnType<typeof packGroup>): JobGroup {
     run,
     hooked,
     rerun: rerun ? { of: rerun[0], from: rerun[1], reason: rerun[2] } : null,
+    options: options ?? null,
   };
 }
 

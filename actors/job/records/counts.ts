@@ -14,6 +14,8 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   never_started: number;
   /** The number of jobs that hosts have. Absent in records of format 9. */
   running: number;
+  /** The number of jobs whose time to run has not come. Absent in records of earlier versions. */
+  delayed: number;
 };
 
 export type CommandCounts = { readonly plugin: string; readonly command: string; readonly counts: CommandTotals };
@@ -30,6 +32,7 @@ export function emptyCounts(): CommandTotals {
     retried_timed_out: 0,
     never_started: 0,
     running: 0,
+    delayed: 0,
   };
 }
 
@@ -58,10 +61,10 @@ export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
 
-/** The number of unsettled jobs with this status. Jobs that stand for runs and actions are never queued. */
+/** The number of unsettled jobs with this status. Of the jobs that stand for runs and actions, only delayed ones are queued. */
 export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'running'): number {
   const open = counts.accepted - settledOf(counts);
-  const running = isHosted(plugin) ? counts.running : open;
+  const running = isHosted(plugin) ? counts.running : open - counts.delayed;
   return status === 'running' ? running : open - running;
 }
 

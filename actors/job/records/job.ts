@@ -3,6 +3,7 @@ import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
+import type { JobOptions } from './options.ts';
 
 /** The plugin name of the jobs that stand for pipeline runs. */
 export const pipelinePlugin = 'pipeline';
@@ -55,6 +56,8 @@ export type JobGroup = {
   readonly hooked: boolean;
   /** If the jobs of the group are reruns: the job that they rerun, from where, and why. Otherwise null. */
   readonly rerun: Rerun | null;
+  /** What the call asked for besides the payload. */
+  readonly options: JobOptions | null;
 };
 
 /** The settled job that is rerun, from where, and why. */

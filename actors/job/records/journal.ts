@@ -20,6 +20,7 @@ const finalFlag = 1;
 const tellingFlag = 2;
 const spansFlag = 4;
 const stepFlag = 8;
+const delayedFlag = 16;
 
 /** Replaces the status of a pruned attempt. The entry stays, because the other entries must keep their positions. */
 export const prunedStatus = 0xff;
@@ -86,6 +87,11 @@ export class JournalEntry {
   /** Whether the job belongs to a step of a pipeline. */
   get stepped(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & stepFlag) !== 0;
+  }
+
+  /** Whether its job was accepted with a time to run. */
+  get delayed(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & delayedFlag) !== 0;
   }
 
   /** The time from the acceptance of the job to the start of this attempt. */
@@ -187,8 +193,8 @@ export class AttemptReader {
   }
 }
 
-/** What the journal stores about the job of an attempt: when it was accepted, and whether it belongs to a step of a pipeline. */
-type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean };
+/** What the journal stores about the job of an attempt: when it was accepted, and whether it belongs to a step or was delayed. */
+type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean; readonly isDelayed: boolean };
 
 /** Writes the entries of one commit. */
 export class JournalPage {
@@ -203,14 +209,14 @@ export class JournalPage {
     command: number,
     submitter: number,
   ): void {
-    const { createdUs, inStep } = owner;
+    const { createdUs } = owner;
     if (this.length === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], this.#bytes.length * 2);
     const at = this.length;
     const bytes = this.#bytes;
     copyBytes(bytes, at, id);
     bytes.writeUInt16BE(number, at + 16);
     bytes[at + statusAt] = statuses.indexOf(attempt.status);
-    bytes[at + flagsAt] = flagsOf(attempt, inStep);
+    bytes[at + flagsAt] = flagsOf(attempt, owner);
     bytes.writeDoubleLE(Math.max(0, attempt.startedUs - createdUs), at + 20);
     bytes.writeDoubleLE(Math.max(0, attempt.completedUs - attempt.startedUs), at + 28);
     bytes.writeUInt32LE(command, at + commandAt);
@@ -226,9 +232,10 @@ export class JournalPage {
   }
 }
 
-function flagsOf({ final, body }: Attempt, inStep: boolean): number {
+function flagsOf({ final, body }: Attempt, { inStep, isDelayed }: JournalOrigin): number {
   const telling = (final ? finalFlag : 0) | (hasText(body) ? tellingFlag : 0);
-  return telling | (hasPart(body, 'spans') ? spansFlag : 0) | (inStep ? stepFlag : 0);
+  const origin = (inStep ? stepFlag : 0) | (isDelayed ? delayedFlag : 0);
+  return telling | origin | (hasPart(body, 'spans') ? spansFlag : 0);
 }
 
 /** A time as a key: 8 bytes, big endian. */

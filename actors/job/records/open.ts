@@ -31,7 +31,11 @@ type StoredOpenRecord = [
   sentUs: number,
   /** One bit per job; null while no job is settled. */
   settled: Uint8Array | null,
+  /** Absent unless the jobs have times. */
+  timed?: StoredTimed,
 ];
+/** `delayed`: one bit per job whose time to run has not come; null: none. `rescheduled`: how many jobs of the block were. */
+type StoredTimed = [delayed: Uint8Array | null, rescheduled: number];
 
 /** Whether none of the block's jobs was ever dispatched. Only the field `next` is decoded. */
 export function isUntouched(record: Uint8Array): boolean {
@@ -47,7 +51,14 @@ export class OpenBlock {
   #sentAlone: readonly number[] = [];
   #returned: readonly number[] = [];
   #settled: Uint8Array | null = null;
+  #delayed: Uint8Array | null = null;
   unsettled: number;
+  /** Whether its jobs have times (records/options.ts). */
+  isTimed = false;
+  /** How many of its unsettled jobs are delayed: their time to run has not come. */
+  delayed = 0;
+  /** How many of its jobs were rescheduled. */
+  rescheduled = 0;
   /** The decoded block, if it is in memory. Not stored. */
   block: Block | null = null;
   /** How much of `cachedBytesMax` (job-state.ts) the decoded block takes up. Not stored. */
@@ -79,9 +90,31 @@ export class OpenBlock {
 
   settle(index: number): void {
     this.#forget(index);
+    this.wake(index);
     this.#settled ??= new Uint8Array((this.count + 7) >> 3);
     this.#settled[index >> 3]! |= 1 << (index & 7);
     this.unsettled--;
+  }
+
+  /** All its jobs are new, and delayed. */
+  delayAll(): void {
+    this.isTimed = true;
+    this.#delayed = new Uint8Array((this.count + 7) >> 3);
+    for (let index = 0; index < this.count; index++) this.#delayed[index >> 3]! |= 1 << (index & 7);
+    this.delayed = this.count;
+  }
+
+  isDelayed(index: number): boolean {
+    return this.#delayed !== null && (this.#delayed[index >> 3]! & (1 << (index & 7))) !== 0;
+  }
+
+  /** The job is no longer delayed. False: it was not. */
+  wake(index: number): boolean {
+    if (!this.isDelayed(index)) return false;
+    this.#delayed![index >> 3]! &= ~(1 << (index & 7));
+    this.delayed--;
+    if (this.delayed === 0) this.#delayed = null;
+    return true;
   }
 
   /** How many of its unsettled jobs were never dispatched. */
@@ -94,7 +127,7 @@ export class OpenBlock {
 
   /** The state of the first attempt of an unsettled job. */
   firstAttempt(index: number): RetryRecord {
-    if (index >= this.next || this.#returned.includes(index)) return { attempt: 1, custody: 'waiting', dueUs: 0 };
+    if (this.isUnstarted(index)) return { attempt: 1, custody: 'waiting', dueUs: 0 };
     const custody = this.#sentAlone.includes(index) ? 'sentAlone' : 'sent';
     return { attempt: 1, custody, dueUs: this.sentUs };
   }
@@ -104,6 +137,11 @@ export class OpenBlock {
     this.#forget(index);
     if (custody === 'sentAlone') this.#sentAlone = [...this.#sentAlone, index];
     else if (custody === 'waiting' || custody === 'suspect') this.#returned = [...this.#returned, index];
+  }
+
+  /** Whether the job waits for its first attempt, which no host has. */
+  isUnstarted(index: number): boolean {
+    return !this.isSettled(index) && (index >= this.next || this.#returned.includes(index) || this.isDelayed(index));
   }
 
   /** Whether some of its jobs were dispatched and returned, and wait again. */
@@ -118,12 +156,23 @@ export class OpenBlock {
 
   encode(): Uint8Array {
     const { plugin, command, count, next, retrying, sentUs } = this;
-    const record = [plugin, command, count, next, retrying, this.#sentAlone, this.#returned, sentUs, this.#settled];
-    return pack(record as StoredOpenRecord);
+    const record = [
+      plugin,
+      command,
+      count,
+      next,
+      retrying,
+      this.#sentAlone,
+      this.#returned,
+      sentUs,
+      this.#settled,
+    ] as const;
+    const timed: StoredTimed = [this.#delayed, this.rescheduled];
+    return pack(this.isTimed ? [...record, timed] : record);
   }
 
   static decode(key: KeyText, bytes: Uint8Array): OpenBlock {
-    const [plugin, command, count, next, retrying, sentAlone, returned, sentUs, settled] =
+    const [plugin, command, count, next, retrying, sentAlone, returned, sentUs, settled, timed] =
       unpack<StoredOpenRecord>(bytes);
     const open = new OpenBlock(key, plugin, command, count);
     open.next = next;
@@ -134,6 +183,13 @@ export class OpenBlock {
     if (settled) {
       open.#settled = Uint8Array.from(settled);
       for (let index = 0; index < count; index++) if (open.isSettled(index)) open.unsettled--;
+    }
+    if (timed) {
+      const [delayed, rescheduled] = timed;
+      open.isTimed = true;
+      open.rescheduled = rescheduled;
+      open.#delayed = delayed && Uint8Array.from(delayed);
+      for (let index = 0; index < count; index++) if (open.isDelayed(index)) open.delayed++;
     }
     return open;
   }

@@ -19,7 +19,6 @@ import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../record
 import { readCancelKey } from '../records/cancel.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
 import { decodeHold } from '../records/hold.ts';
-import { decodeHoldEnd } from '../records/hold-ends.ts';
 import { pipelinePlugin, statuses } from '../records/job.ts';
 import { AttemptReader, entriesOf, readPruneMark, readUs, usKey } from '../records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
@@ -30,8 +29,9 @@ import type { Invariant } from './invariant.ts';
 import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
 import { partInvariants } from './part-invariants.ts';
-import { readPause } from './pauses.ts';
+import { pauseInvariants } from './pause-invariants.ts';
 import { runInvariants } from './run-invariants.ts';
+import { timerInvariants } from './timer-invariants.ts';
 
 /** The maximum time by which a block key runs ahead of the clock. */
 const aheadUs = 1_000_000;
@@ -54,16 +54,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'retries_are_counted', table: 'open', wrong: retriesAreCounted },
     { name: 'cancels_have_jobs', table: 'cancels', wrong: cancelHasJob },
     { name: 'holds_have_jobs', table: 'holds', wrong: holdHasJobs },
-    {
-      name: 'pauses_can_be_read',
-      table: 'pauses',
-      wrong: (key, value) => (readPause(key, value) ? null : `the pause ${hex(key)} cannot be decoded`),
-    },
-    {
-      name: 'hold_ends_can_be_read',
-      table: 'hold_ends',
-      wrong: key => (decodeHoldEnd(key) ? null : `the end of a hold ${hex(key)} cannot be decoded`),
-    },
+    ...pauseInvariants,
     { name: 'settled_jobs_have_logs', table: 'blocks', wrong: settledHaveLogs },
     { name: 'final_states_are_last', table: 'blocks', wrong: finalIsLast },
     { name: 'children_have_parents', table: 'blocks', wrong: childrenHaveParents },
@@ -85,6 +76,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
     ...runInvariants(reader),
     ...actionInvariants(reader),
+    ...timerInvariants(reader),
   ];
 
   function openHasBlock(key: Uint8Array, value: Uint8Array): string | null {
@@ -102,7 +94,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     if (open.plugin !== pipelinePlugin) return null;
     for (let index = 0; index < open.count; index++) {
       const id = jobId(Buffer.from(key), index);
-      if (!open.isSettled(index) && !reader.get('runs', id))
+      if (!open.isSettled(index) && !open.isDelayed(index) && !reader.get('runs', id))
         return `the run ${formatId(id)} is running, but has no record in runs`;
     }
     return null;

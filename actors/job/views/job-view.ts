@@ -21,7 +21,9 @@ import {
 } from '../records/job.ts';
 import { isNeverStarted } from '../records/journal.ts';
 import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
+import type { JobOptions, JobTimes } from '../records/options.ts';
 import { type Reruns, readReruns } from '../records/reruns.ts';
+import { storedTimes } from '../records/rescheduled.ts';
 import { isInFlight } from '../records/retry.ts';
 
 /** A job in the form that the API shows, with times in µs since the epoch. */
@@ -55,6 +57,10 @@ export type JobView = {
   readonly rerun: Rerun | null;
   /** The job's reruns. Read on demand. */
   readonly reruns: Reruns;
+  /** What the call asked for besides the payload. */
+  readonly options: JobOptions | null;
+  /** Read on demand; null: the job has no times. */
+  readonly times: JobTimes | null;
 };
 
 /** The input of a job, and its position in a run. */
@@ -129,13 +135,25 @@ export class BlockJobs {
     return isWaiting ? { ...tallyOf(0, noneUnsuccessful()), unsettled: 0 } : null;
   }
 
+  /** The times of a job. Null: it has none. */
+  times(index: number): JobTimes | null {
+    return storedTimes(this.reader, this.#key, this.block, index);
+  }
+
   /** Since when a host has had the job. Null: no host has it, or its record is unusable. */
   runningSince(index: number): number | null {
     if (this.#open === null) this.#open = readable(() => openOf(this.reader, this.#key));
     const open = this.#open;
     if (open === undefined || open.isSettled(index)) return null;
     const attempt = readable(() => attemptOf(this.reader, open, index));
-    return attempt && isInFlight(attempt) ? attempt.dueUs : null;
+    if (!attempt || !isInFlight(attempt)) return null;
+    // The open record has one time for all runs of the block. A delayed run began later than others.
+    return open.isTimed && open.plugin === pipelinePlugin ? this.#begunUs(index) : attempt.dueUs;
+  }
+
+  #begunUs(index: number): number {
+    const { createdUs } = this.block;
+    return Math.max(this.times(index)?.runAtUs ?? 0, createdUs);
   }
 }
 
@@ -229,6 +247,14 @@ class StoredJob implements JobView {
     };
   }
 
+  get options(): JobOptions | null {
+    return groupOf(this.#jobs.block, this.#index).group.options;
+  }
+
+  get times(): JobTimes | null {
+    return this.#jobs.times(this.#index);
+  }
+
   get rerun(): Rerun | null {
     return groupOf(this.#jobs.block, this.#index).group.rerun;
   }
@@ -273,7 +299,8 @@ class StoredJob implements JobView {
 
 /** When the attempt started. Null: it never did. */
 export function startOf({ number, attempt }: NumberedAttempt): number | null {
-  return isNeverStarted(attempt.status, number) ? null : attempt.startedUs;
+  const isLate = number === 0 && attempt.status === 'timed_out';
+  return isLate || isNeverStarted(attempt.status, number) ? null : attempt.startedUs;
 }
 
 export function openOf(reader: Reader, key: BlockKey): OpenBlock | undefined {

@@ -211,8 +211,8 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   for (const { plugin, command, counts } of kept) {
     const own = countsOf(plugin, command);
     for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
-      // The blocks and the journal, by which `own` was counted, do not show which jobs are running.
-      if (name === 'running') continue;
+      // The blocks and the journal, by which `own` was counted, do not show which jobs are running or delayed.
+      if (name === 'running' || name === 'delayed') continue;
       if (own[name] !== counts[name])
         fail(`${plugin}/${command}: the counter ${name} is ${counts[name]}, but there are ${own[name]}`);
     }

@@ -9,7 +9,9 @@ import { BlockBuilder, decodeBlock, groupOf } from '../../../actors/job/records/
 import { putMark } from '../../../actors/job/records/cancel.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { rerunKey } from '../../../actors/job/records/reruns.ts';
+import { putRescheduled } from '../../../actors/job/records/rescheduled.ts';
 import { encodeRetry } from '../../../actors/job/records/retry.ts';
+import { putTimer } from '../../../actors/job/records/timer.ts';
 import { encodeRanges } from '../../../actors/job/records/tree.ts';
 import { type FindIdle, selfcheck } from '../../../actors/job/views/selfcheck.ts';
 import {
@@ -60,7 +62,7 @@ async function check(gateway: Gateway): Promise<Body> {
   return body as Body;
 }
 
-/** Some jobs of every kind: settled, failed after attempts, of a run, with a key; and a run that is held at the gate. */
+/** Some jobs of every kind: settled, failed after attempts, of a run, with a key, delayed; and a run that is held at the gate. */
 async function fill(gateway: Gateway) {
   const ok = await gateway.submit('echo/say', { n: 1 });
   const large = await gateway.submit('echo/say', { text: 'x'.repeat(pageBytesMax) });
@@ -74,7 +76,12 @@ async function fill(gateway: Gateway) {
   const { body } = await gateway.call('POST', `/job/${dead}/rerun`, {});
   const again = String(body['job_id']);
   await gateway.settled(again);
-  const all = { ok, dead, run, held, child, again };
+  const times = { delay: '1d', expires: '1d', deadline: '1d' };
+  const later = await gateway.call('POST', '/plugin/echo/say', times);
+  const delayed = String(later.body['job_id']);
+  const moved = await gateway.call('POST', '/plugin/echo/say', times);
+  await gateway.call('POST', `/job/${moved.body['job_id']}/reschedule`, { delay: '2d' });
+  const all = { ok, dead, run, held, child, again, delayed };
   return Object.fromEntries(Object.entries(all).map(([name, id]) => [name, parseId(id)!])) as Record<
     keyof typeof all,
     JobId
@@ -122,6 +129,7 @@ test('retries that a kill met in a frame with others wait again, and are not tak
 
 type Tampering = (batch: Batch, reader: Reader, ids: Ids) => void;
 const nowhere = Buffer.from('0198c0de0000700080000000', 'hex');
+const farUs = 4_000_000_000_000_000;
 const anotherRun = Buffer.concat([nowhere, Buffer.alloc(4)]);
 
 /** Of an action that cancels all jobs, at most `limit`. */
@@ -231,6 +239,15 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       const hash = firstKey(reader, 'run_counts');
       const [runs, records, , bytes] = unpack<number[]>(reader.get('run_counts', hash)!);
       batch.put('run_counts', hash, pack([runs, records, 77, bytes]));
+    },
+    delayed_jobs_have_timers: (batch, reader) => batch.remove('timers', firstKey(reader, 'timers')),
+    timers_have_jobs: batch =>
+      putTimer(batch, { atUs: farUs, kind: 'expires', isOwn: false, block: nowhere, first: 0, count: 1 }),
+    rescheduled_jobs_exist: (batch, _, { ok }) => putRescheduled(batch, ok, farUs),
+    delayed_jobs_are_counted: (batch, reader) => {
+      const key = Buffer.from('echo\0say');
+      const counts = unpack<Record<string, number>>(reader.get('counters', key)!);
+      batch.put('counters', key, pack({ ...counts, delayed: 77 }));
     },
     bodies_have_attempts: batch => batch.put('bodies', Buffer.concat([nowhere, Buffer.alloc(6)]), nowhere),
     runs_are_open: (batch, _, { held }) => batch.remove('open', blockOf(held)),

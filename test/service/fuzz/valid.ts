@@ -122,7 +122,10 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
 
 function bodyOf({ path, body, batch }: Route, known: Known): fc.Arbitrary<unknown> {
   if (path === '/actions') return actions(known);
-  if (batch) return fc.record({ payloads: fc.array(payloads, { minLength: 1, maxLength: 4 }) });
+  if (batch) {
+    const given = { payloads: fc.array(payloads, { minLength: 1, maxLength: 4 }), delay: fc.constantFrom('0s', '1d') };
+    return fc.record(given, { requiredKeys: ['payloads'] });
+  }
   return body === null ? fc.constant(undefined) : fc.option(bodies(body), { nil: undefined });
 }
 
@@ -163,12 +166,20 @@ function actions(known: Known): fc.Arbitrary<unknown> {
 
 /** Bodies with the fields that a route takes from anybody: a payload, or a reason. */
 function bodies({ properties = {} }: { readonly properties?: object }): fc.Arbitrary<unknown> {
-  const fields = { payload: payloads, reason: fc.constantFrom('late', 'a\nb', '"') };
+  const fields = {
+    payload: payloads,
+    reason: fc.constantFrom('late', 'a\nb', '"'),
+    delay: fc.constantFrom('0ms', '10m', '3650d'),
+    expires: fc.constantFrom('1ms', '1h'),
+    deadline: fc.constantFrom('1ms', '7d'),
+  };
   const taken = Object.entries(fields).filter(([name]) => Object.hasOwn(properties, name));
   return fc.record(Object.fromEntries(taken), { requiredKeys: [] });
 }
 
-function queries({ path, query }: Route, known: Known): fc.Arbitrary<string> {
+function queries({ path, query, batch }: Route, known: Known): fc.Arbitrary<string> {
+  // The parameters of a batch are options, which JSON has in its body.
+  if (batch) return fc.constant('');
   const parameters = Object.entries(query).map(([name, { schema }]) => {
     const value =
       name === 'wait'

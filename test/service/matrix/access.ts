@@ -58,6 +58,8 @@ export const accessTable: readonly Access[] = [
   // The job has ended. A rerun needs the scope of the command, too.
   row('POST /job/{job_id}/cancel', '/job/JOB/cancel', ['jobs:rw', '*'], 409),
   row('POST /job/{job_id}/run-now', '/job/JOB/run-now', ['jobs:rw', '*'], 409),
+  // Without a body, for those who may.
+  row('POST /job/{job_id}/reschedule', '/job/JOB/reschedule', ['jobs:rw', '*'], 400),
   row('POST /job/{job_id}/rerun', '/job/JOB/rerun', ['*'], 202),
   // 4.3
   row('GET /', '/', 'open'),

@@ -14,6 +14,7 @@ import type { KnownJob } from './commits.ts';
 import type { Dice } from './dice.ts';
 import type { AskedRerun, Reruns } from './reruns.ts';
 import { called } from './setup.ts';
+import type { Times } from './times.ts';
 import type { VaultModel } from './vault-model.ts';
 
 /** `maybe`: nobody was answered, since the process ended. */
@@ -51,11 +52,21 @@ export class Callers {
   readonly #known: KnownJobs;
   readonly #cancels: CancelModel;
   readonly #reruns: Reruns;
+  readonly #times: Times;
   readonly #keyed: Keyed[] = [];
   #asked = 0;
   #numbers = 0;
 
-  constructor(reader: Reader, dice: Dice, vault: VaultModel, known: KnownJobs, cancels: CancelModel, reruns: Reruns) {
+  constructor(
+    reader: Reader,
+    dice: Dice,
+    vault: VaultModel,
+    known: KnownJobs,
+    cancels: CancelModel,
+    reruns: Reruns,
+    times: Times,
+  ) {
+    this.#times = times;
     this.#reruns = reruns;
     this.#cancels = cancels;
     this.#reader = reader;
@@ -107,6 +118,7 @@ export class Callers {
       submittedBy: dice.pick(['x', 'y']),
       event,
       ...(watch && { watch }),
+      ...this.#times.options(),
       ...(key && { idempotency: key }),
     };
     return this.#send({ kind: 'submit', plugin, numbers, watch }, 'job', message, key, nowUs);
@@ -127,6 +139,7 @@ export class Callers {
       payload,
       submittedBy: dice.pick(['x', 'y']),
       watch,
+      ...this.#times.runOptions(),
       ...(key && { idempotency: key }),
     };
     return this.#send({ kind: 'run', pipeline, number, watch }, 'pipeline', message, key, nowUs);

@@ -24,6 +24,8 @@ export class CancelModel {
   readonly #surelyDetached = new Set<string>();
   /** What callers were told: nothing of these starts any more. */
   readonly #answered = new Map<string, 'cancelled' | 'queued' | 'running'>();
+  /** Whether the job ended because it had expired. */
+  expired: (job: KnownJob) => boolean = () => false;
   /** Jobs that have ended `cancelled`: a comparison of nothing proves nothing. */
   ended = 0;
 
@@ -92,7 +94,8 @@ export class CancelModel {
 
   /** Whether somebody has asked for the end of the job, or of a run around it. */
   isAsked(job: KnownJob): boolean {
-    return this.#around(job.id, other => this.#asked.has(other)) !== null || this.isDetached(job);
+    const isEnded = (other: string) => this.#asked.has(other) || this.expired(this.#commits.find(other)!);
+    return this.#around(job.id, isEnded) !== null || this.isDetached(job);
   }
 
   /** Whether somebody has asked for the end of whatever the events of this job start. */

@@ -45,6 +45,8 @@ const blockAt: { readonly [T in Table]?: number } = {
   blocks: 0,
   open: 0,
   retries: 0,
+  rescheduled: 0,
+  timers: 9,
   attempts: 0,
   bodies: 0,
   runs: 0,
@@ -56,6 +58,7 @@ const followsFrom: { readonly [name: string]: readonly Table[] } = {
   open_jobs_have_blocks: ['blocks', 'open'],
   open_runs_go_on: ['open', 'runs'],
   retries_are_counted: ['open', 'retries'],
+  delayed_jobs_have_timers: ['open', 'timers', 'rescheduled'],
   settled_jobs_have_logs: ['blocks', 'open', 'attempts'],
   final_states_are_last: ['blocks', 'attempts'],
   children_have_parents: ['blocks'],
@@ -110,6 +113,14 @@ export class Commits {
     const root = this.find(id)?.group.root;
     const rerun = this.find(root ? formatId(root) : id)?.group.rerun;
     return rerun ? 1 + this.againOf(formatId(rerun.of)) : 0;
+  }
+
+  /** The next commit begins a delayed run: it goes by the definitions of that time. */
+  began(id: string): void {
+    const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
+    const { jobs } = this.#blocks.get(bytes.toString('hex', 0, 12))!;
+    const index = bytes.readUInt32BE(12);
+    jobs[index] = { ...jobs[index]!, commit: this.count + 1 };
   }
 
   /** The commit in which retention took the job; null: it is kept. */
@@ -271,7 +282,7 @@ export class Commits {
     const bytes = this.#reader.get('blocks', key);
     const openBytes = this.#reader.get('open', key);
     const open = openBytes && OpenBlock.decode(keyText(key), openBytes);
-    if (open) this.#open.set(name, { jobs: open.unsettled, isHosted: isHosted(open.plugin) });
+    if (open) this.#open.set(name, { jobs: open.unsettled - open.delayed, isHosted: isHosted(open.plugin) });
     else this.#open.delete(name);
     if (!bytes) return;
     this.#countRunning(name, key, open);

@@ -38,6 +38,8 @@ export const faultOdds = {
   auditPruned: [0, 0.1],
   // Of callers: they cancel what they, or others, have asked for.
   cancelled: [0, 0, 0.05, 0.2],
+  // They give delayed jobs another time.
+  rescheduled: [0, 0.02, 0.1],
   // They run again what has ended, and they act on many jobs at once.
   ranAgain: [0, 0.03, 0.1],
   actedOnMany: [0, 0, 0.05, 0.2],

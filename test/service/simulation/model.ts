@@ -11,6 +11,7 @@ import { errorOf, type KnownJob, partOf } from './commits.ts';
 import { nameOf } from './hosts.ts';
 import type { Call, PluginCode } from './plugin-code.ts';
 import { earlierOf, isSuccessfulJob, type Jobs, membersOf, runsWhatFailed, sourceOf, without } from './taken-over.ts';
+import type { Times } from './times.ts';
 
 export type Past = {
   readonly jobs: readonly KnownJob[];
@@ -20,6 +21,7 @@ export type Past = {
   /** Roots of trees that have lost a record: they may have stopped anywhere. */
   readonly damaged: ReadonlySet<string>;
   readonly cancels: CancelModel;
+  readonly times: Times;
   /** How often the tree of the job has been run again. */
   readonly againOf: (id: string) => number;
   /** The commit in which retention took the job; null: it is kept. */
@@ -130,7 +132,7 @@ const untaken = /^the plugin's answer cannot be processed: /;
 
 /** Each attempt ended as its plugin says, or was lost where it may be charged; and the last one is where attempts end. */
 function jobHolds(past: Past, job: KnownJob): void {
-  const { code, chargeable, untakeable, attemptsOf, cancels } = past;
+  const { code, chargeable, untakeable, attemptsOf, cancels, times } = past;
   const call = callOf(past, job);
   const { attemptsMax, retrySafe } = attemptsOf(job.plugin);
   for (const { number, status, final, body } of job.attempts) {
@@ -140,6 +142,7 @@ function jobHolds(past: Past, job: KnownJob): void {
       holds(final && cancels.isAsked(job), () => `${name} is cancelled, and nobody asked for it`);
       continue;
     }
+    if (final && status === 'timed_out' && times.hasEnded(job)) continue;
     if (unrun.test(error)) {
       holds(final, () => `${name} never ran, and another follows`);
       continue;
@@ -247,7 +250,7 @@ function isSameTime(past: Past, family: Family, run: KnownJob, called: KnownJob)
 function isDisturbed(past: Past, job: KnownJob): boolean {
   const { status, body } = job.attempts.at(-1)!;
   const error = errorOf(body);
-  if (status === 'cancelled') return true;
+  if (status === 'cancelled' || past.times.hasEnded(job)) return true;
   if (job.plugin === pipelinePlugin) return /stopped|no longer stored/.test(error);
   if (isStillborn(job)) return false;
   const end = past.code.end(callOf(past, job));

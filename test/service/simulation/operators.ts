@@ -1,6 +1,6 @@
 // Those who pause, resume and run now: what they ask, what they are answered, and what therefore must be so, whatever fails.
 import { breakerName } from '../../../actors/job/breaker.ts';
-import type { PauseReply } from '../../../actors/job/protocol.ts';
+import type { PauseReply } from '../../../actors/job/pause-protocol.ts';
 import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
 import { formatId, type JobId } from '../../../runtime/ids.ts';

@@ -20,6 +20,7 @@ type Past = {
 const tables = [
   'open',
   'retries',
+  'timers',
   'runs',
   'lists',
   'emissions',
@@ -35,8 +36,9 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
   for (const table of tables) {
     for (const key of store.keys(table, {})) {
       const isOfTree = table !== 'holds' && table !== 'pauses';
-      // What is needed is named before the root that needs it.
-      const id = Buffer.from(table === 'reuse_needs' ? key.subarray(jobIdBytes) : key);
+      // What is needed is named before the root that needs it, and the time of a timer before its first job.
+      const idAt = table === 'reuse_needs' ? jobIdBytes : table === 'timers' ? 9 : 0;
+      const id = Buffer.from(key.subarray(idAt));
       const roots = isOfTree ? [...commits.rootsOf(table, id)] : [];
       const isDamaged = roots.length > 0 && roots.every(root => poison.roots.has(root));
       holds(isDamaged, () => `everything should have settled, and ${table} has ${Buffer.from(key).toString('hex')}`);

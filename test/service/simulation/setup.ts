@@ -51,7 +51,37 @@ const cast: readonly PluginInstance[] = [
   plugin('timid', { name: 'shy', concurrencySafe: false }, { parallelism: 1 }),
 ];
 
-export function setupOf(seed: number, generation: number): Generation {
+/** The generations of a world, as its seed draws them. One that is asked for again is the same object. */
+export class Setups {
+  readonly #seed: number;
+  readonly #all: Generation[] = [];
+  #drawn = 0;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  of(generation: number): Generation {
+    this.#all[generation] ??= setupOf(this.#seed, generation);
+    return this.#all[generation];
+  }
+
+  get newest(): Generation {
+    return this.of(this.#drawn);
+  }
+
+  next(): Generation {
+    return this.of(++this.#drawn);
+  }
+
+  /** How many attempts a job of the instance may have, and whether it may be retried. */
+  attemptsOf(instance: string): { readonly attemptsMax: number; readonly retrySafe: boolean } {
+    const { retry, manifest } = this.of(0).config.plugins[instance]!;
+    return { attemptsMax: retry.attemptsMax, retrySafe: manifest.commands[0]!.retrySafe };
+  }
+}
+
+function setupOf(seed: number, generation: number): Generation {
   const fixed = new Dice(seed, 'settings');
   const settings = {
     workersMax: 1 + fixed.below(3),

@@ -22,8 +22,9 @@ import { PluginCode } from './plugin-code.ts';
 import { Poison } from './poison.ts';
 import { Reruns } from './reruns.ts';
 import { isSettled } from './settled.ts';
-import { auditRetentionUsOf, type Generation, setupOf, without } from './setup.ts';
+import { auditRetentionUsOf, type Generation, Setups, without } from './setup.ts';
 import { Stopping } from './stopping.ts';
+import { Times } from './times.ts';
 import { VaultModel } from './vault-model.ts';
 
 const hourUs = 3_600_000_000;
@@ -49,15 +50,14 @@ export class World {
   readonly #cancels: CancelModel;
   readonly #reruns: Reruns;
   readonly #many: Many;
+  readonly #times: Times;
   readonly #vault: VaultModel;
   readonly #code: PluginCode;
   readonly #runs: RunLimits;
   readonly #inForce = new InForce();
   #ledger!: Ledger;
   #setup: Generation;
-  /** As the seed draws them. */
-  readonly #setups: Generation[] = [];
-  #drawn = 0;
+  readonly #setups: Setups;
   #nowUs = 1_700_000_000_000_000;
   #isDiskLow = false;
   #isDiskFull = false;
@@ -94,6 +94,7 @@ export class World {
         holds(this.#stop.state !== 'hosts ended', () => 'a frame leaves for a host that was told to stop');
         frameHolds(held, this.#surroundings);
         this.#operators.frameHolds(held, this.#hosts.held, this.#nowUs);
+        this.#times.frameHolds(held, this.#nowUs);
       },
     );
     const find = (id: string) => this.#commits.find(id);
@@ -101,10 +102,13 @@ export class World {
     this.#cancels = new CancelModel(this.#commits, isDamaged);
     this.#reruns = new Reruns(memory, this.#commits, new Dice(seed, 'reruns'), isDamaged);
     this.#many = new Many(this.#store, this.#commits, this.#cancels, new Dice(seed, 'many'), isDamaged);
-    const parts = [{ find, isDamaged }, this.#cancels, this.#reruns] as const;
+    this.#times = new Times(memory, this.#commits, new Dice(seed, 'times'));
+    this.#cancels.expired = job => this.#times.hasExpired(job);
+    const parts = [{ find, isDamaged }, this.#cancels, this.#reruns, this.#times] as const;
     this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, ...parts);
     this.#operators = new Operators(memory, new Dice(seed, 'operators'));
-    this.#setup = this.#setupOf(0);
+    this.#setups = new Setups(seed);
+    this.#setup = this.#setups.of(0);
     this.#inForce.begin(this.#setup, 0);
     this.#start();
   }
@@ -150,7 +154,7 @@ export class World {
 
   #answered(to: ReplyTo, value: unknown): void {
     if ((value as { readonly kind: string }).kind === 'stopped') this.#stop.state = 'answered';
-    if (this.#many.answered(to, value) || this.#operators.answered(to, value)) return;
+    if (this.#times.answered(to) || this.#many.answered(to, value) || this.#operators.answered(to, value)) return;
     this.#callers.answered(to, value, this.#ledger.condition === 'over');
   }
 
@@ -218,6 +222,7 @@ export class World {
   #write(memory: Store, batch: Batch): void {
     this.#commits.before(batch);
     this.#operators.committing(batch);
+    this.#times.committing(batch, this.#nowUs);
     if (this.#vault.prunes(batch, this.#nowUs - auditRetentionUsOf(this.#setup))) this.faults.note('auditPruned');
     const { tables, keys } = batch as WriteBatch;
     for (const [place, table] of tables.entries()) this.#poison.written(table, keys[place]!);
@@ -245,6 +250,7 @@ export class World {
     const cancels = this.faults.strikes('cancelled') ? this.#callers.cancel() : [];
     const reruns = this.faults.strikes('ranAgain') ? this.#callers.rerun() : [];
     for (const { actor, message } of [...cancels, ...reruns]) ledger.deliver(actor, message);
+    if (this.faults.strikes('rescheduled')) for (const message of this.#times.next()) ledger.deliver('job', message);
     if (this.faults.strikes('actedOnMany')) ledger.deliver('job', this.#many.next());
     const kind = dice.below(10);
     if (kind < 4 && this.#unsettled < unsettledMax) {
@@ -284,8 +290,8 @@ export class World {
 
   #reload(): void {
     const dice = this.#dice;
-    const whole = this.#setupOf(this.#drawn);
-    if (dice.chance(0.3)) this.#apply(this.#setupOf(++this.#drawn));
+    const whole = this.#setups.newest;
+    if (dice.chance(0.3)) this.#apply(this.#setups.next());
     else this.#apply(dice.chance(0.5) ? whole : without(whole, dice));
   }
 
@@ -344,14 +350,15 @@ export class World {
 
   get #unsettled(): number {
     const { gauges } = this.#ledger;
-    return gauges.get('queued') + gauges.get('running') + gauges.get('delayed') + gauges.get('runs');
+    const waiting = gauges.get('queued') + gauges.get('delayed') + gauges.get('scheduled');
+    return waiting + gauges.get('running') + gauges.get('runs');
   }
 
   /** No fault strikes any more: everything goes on to its end. */
   #settle(): void {
     this.#isDiskFull = false;
     if (this.#stop.state !== 'no') this.#restart();
-    this.#setup = this.#setupOf(this.#drawn);
+    this.#setup = this.#setups.newest;
     this.#apply(this.#setup);
     this.#admit(false);
     for (let steps = 0; ; steps++) {
@@ -372,7 +379,7 @@ export class World {
   }
 
   #compare(): Compared {
-    const { config } = this.#setupOf(0);
+    const { config } = this.#setups.of(0);
     return compare({
       jobs: [...this.#commits.jobs()],
       fates: this.#callers.fates,
@@ -380,21 +387,13 @@ export class World {
       untakeable: this.#hosts.untakeable,
       damaged: this.#poison.roots,
       cancels: this.#cancels,
+      times: this.#times,
       againOf: id => this.#commits.againOf(id),
       prunedAt: id => this.#commits.prunedAt(id),
       code: this.#code,
       jobsPerRootMax: config.service.jobsPerRootMax,
-      attemptsOf: instance => {
-        const { retry, manifest } = config.plugins[instance]!;
-        return { attemptsMax: retry.attemptsMax, retrySafe: manifest.commands[0]!.retrySafe };
-      },
+      attemptsOf: instance => this.#setups.attemptsOf(instance),
       pipelinesAt: commit => this.#inForce.at(commit),
     });
-  }
-
-  /** Of the same generation they are the same objects. */
-  #setupOf(generation: number): Generation {
-    this.#setups[generation] ??= setupOf(this.#scenario.seed, generation);
-    return this.#setups[generation];
   }
 }

@@ -8,7 +8,13 @@ import { unpack } from '../../../runtime/packing.ts';
 import { fc } from '../../support/seed.ts';
 
 const ndjson = 'application/x-ndjson';
-const anything: BatchCheck = { payloadBytesMax: 1_000, check: () => [], isHashed: true, isGone: () => false };
+const anything: BatchCheck = {
+  payloadBytesMax: 1_000,
+  check: () => [],
+  members: ['delay'],
+  isHashed: true,
+  isGone: () => false,
+};
 
 async function read(body: string, type = 'application/json', how: Partial<BatchCheck> = {}) {
   const batch = await readBatch(type, Buffer.from(body), { ...anything, ...how });
@@ -67,7 +73,7 @@ const refused: readonly (readonly [body: string, code: string, detail: RegExp])[
   ['{}', 'invalid_request', /^\/payloads is required/],
   ['{"payloads":{}}', 'invalid_request', /^\/payloads must be a list/],
   ['{"payloads":[]}', 'invalid_request', /at least one payload/],
-  ['{"payloads":[{}],"wait":1}', 'invalid_request', /^\/wait is not a known field; known fields: payloads/],
+  ['{"payloads":[{}],"wait":1}', 'invalid_request', /^\/wait is not a known field; known fields: payloads, delay/],
   ['{"payloads":[{}],"payloads":[{}]}', 'invalid_json', /"payloads" occurs twice/],
   ['{"payloads":[{}],}', 'invalid_json', /a key in quotes was expected at byte 17/],
   ['{"payloads":[{},]}', 'invalid_json', /a payload was expected at byte 16/],

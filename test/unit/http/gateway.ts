@@ -172,6 +172,7 @@ export class MemoryEngine implements Engine {
   /** What every job waits for. */
   waitsFor: Waits | null = null;
   readonly waits = async () => this.waitsFor;
+  readonly reschedule: Engine['reschedule'] = async () => ({ kind: 'reschedule', runAtUs: null });
   readonly runNow: Engine['runNow'] = async () => ({ kind: 'run_now', wasWaiting: true });
   readonly actions: Engine['actions'] = {
     count: async () => ({ kind: 'refused', refusal: 'unavailable' }),
@@ -324,6 +325,8 @@ export class MemoryEngine implements Engine {
       startedUs: 1_700_000_000_500_000,
       completedUs: 1_700_000_001_000_999,
       rerun: null,
+      options: null,
+      times: null,
       reruns: { ids: [], count: 0 },
       body: encodeBody({ result: pack({ n: 1 }) }),
       isLarge: (more?.body?.length ?? 0) > chunkBytes,

@@ -17,6 +17,7 @@ const small: JobGroup = {
   run: null,
   hooked: false,
   rerun: null,
+  options: null,
 };
 
 const event = { type: 'a', source: 'echo', dedupeKey: null };

@@ -69,7 +69,7 @@ function start(): void {
       }
       const { of } = message as RerunFailed;
       const rerun = { of, from: 'failed', reason: null } as const;
-      const made = { ...group, submittedBy: 'api', run: null, hooked: false, rerun };
+      const made = { ...group, submittedBy: 'api', run: null, hooked: false, rerun, options: null };
       sources.begin(turn.batch, job.createRun('p', made, packedEmpty, turn), of);
     },
     end(turn) {

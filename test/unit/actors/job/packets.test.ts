@@ -67,6 +67,7 @@ it('has payloads and contexts of its own, once a block is encoded', () => {
     run: null,
     hooked: false,
     rerun: null,
+    options: null,
   };
   const block = new BlockBuilder(makeBlockKeys(() => 7).next(0), 'echo', 'handle', 0);
   for (let n = 0; n < 3; n++) block.add(inPacket({ n }), group, n > 0);

@@ -66,6 +66,7 @@ function start(): void {
         run: null,
         hooked: false,
         rerun: null,
+        options: null,
       };
       const id = job.createRun(move.begin, of, pack({}), turn);
       ids.push(id);

@@ -20,6 +20,8 @@ export const noPipeline: PipelineCalls = {
   jobsSettled() {},
   startRun: () => ({ kind: 'refused', refusal: 'unknown_pipeline' }),
   isOpen: () => false,
+  beginDelayed() {},
+  endDelayed() {},
   callerOf: () => null,
   begun: () => null,
   haveWaitingEvents: () => false,

@@ -172,6 +172,7 @@ export class Stage {
       run: null,
       hooked: false,
       rerun: null,
+      options: null,
     };
     const job = this.#add(plugin, 'handle', group, 0, pack(payload), this.#newKey());
     this.waiting.push(job);

@@ -1,0 +1,216 @@
+// Delayed jobs and runs, expiry and deadlines. Timers say when to look; then delayed jobs become due, unstarted jobs expire, and jobs past
+// their deadline end or are stopped. Blocks of which all unsettled jobs are delayed are only on disk, whatever their number.
+import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import { endWaiting, expiryAt, lateText } from './cancelled-jobs.ts';
+import type { Cancelling } from './cancelling.ts';
+import type { JobState } from './job-state.ts';
+import { firstAttempt } from './open-attempt.ts';
+import type { PipelineCalls, RefusedWork } from './protocol.ts';
+import { type Cancel, cancelText, putNote } from './records/cancel.ts';
+import { pipelinePlugin } from './records/job.ts';
+import type { OpenBlock } from './records/open.ts';
+import type { JobTimes } from './records/options.ts';
+import type { Timer } from './records/timer.ts';
+import type { RunJobs } from './run-jobs.ts';
+import type { RescheduleJob, RescheduleReply } from './time-protocol.ts';
+import { hasStarted } from './views/started-runs.ts';
+
+/** The most jobs that a turn makes due one by one, or ends. Whole blocks become due at once. */
+export const timedPerTurnMax = 1_024;
+
+export type DelayedParts = {
+  readonly state: JobState;
+  readonly cancelling: Cancelling;
+  readonly runs: RunJobs;
+  readonly pipeline: PipelineCalls;
+};
+
+export class Delayed {
+  readonly #parts: DelayedParts;
+  /** The last turn that handled timers. Its writes cannot be read before the commit. */
+  #turn: Turn | null = null;
+  #left = 0;
+
+  constructor(parts: DelayedParts) {
+    this.#parts = parts;
+    parts.cancelling.cancelDelayedRun = (turn, id, cancel) => this.#endRun(turn, id, cancel);
+  }
+
+  /** Answers a request to reschedule. */
+  ask(turn: Turn, { id, runAtUs, delayMs }: RescheduleJob): RescheduleReply | RefusedWork {
+    if (!this.#parts.state.isLoaded) return { kind: 'refused', refusal: 'unavailable' };
+    const atUs = runAtUs ?? turn.nowUs + delayMs! * 1000;
+    return { kind: 'reschedule', runAtUs: this.reschedule(turn, id, atUs) ? Math.max(atUs, turn.nowUs) : null };
+  }
+
+  /** When the next timer is due, in µs. Null: there is none, or it is not known yet. */
+  get nextUs(): number | null {
+    const { isLoaded, times } = this.#parts.state;
+    return isLoaded ? times.nextUs : null;
+  }
+
+  isDue(nowUs: number): boolean {
+    const { nextUs } = this;
+    return nextUs !== null && nextUs <= nowUs;
+  }
+
+  /** Handles timers whose time has come. True: more of them are left, for the next turn. */
+  step(turn: Turn): boolean {
+    const { times } = this.#parts.state;
+    if (!this.isDue(turn.nowUs)) return false;
+    if (this.#turn === turn) return true;
+    this.#turn = turn;
+    this.#left = timedPerTurnMax;
+    for (const timer of times.due(turn.nowUs)) {
+      if (!this.#handle(turn, timer)) return true;
+      times.over(turn.batch, timer);
+    }
+    times.handled(turn.nowUs);
+    return false;
+  }
+
+  /** False: the turn had no time for all jobs of the timer. */
+  #handle(turn: Turn, timer: Timer): boolean {
+    if (this.#left <= 0 || turn.isSpent) return false;
+    const open = this.#find(timer.block);
+    // All its jobs have ended.
+    if (!open) return true;
+    const isOver = this.#act(turn, open, timer);
+    // There may be very many blocks.
+    if (open.inFlight === 0) this.#parts.state.release(open);
+    return isOver;
+  }
+
+  #act(turn: Turn, open: OpenBlock, timer: Timer): boolean {
+    switch (timer.kind) {
+      case 'run_at':
+        return this.#makeDue(turn, open, timer);
+      case 'expires':
+        return this.#expire(turn, open, timer);
+      case 'deadline':
+        return this.#endLate(turn, open, timer);
+    }
+  }
+
+  #find(key: Uint8Array): OpenBlock | undefined {
+    return this.#parts.state.find(key) ?? this.#parts.runs.find(key);
+  }
+
+  #makeDue(turn: Turn, open: OpenBlock, timer: Timer): boolean {
+    const { state } = this.#parts;
+    const due = this.#reached(turn, open, timer, 'runAtUs').filter(index => open.isDelayed(index));
+    if (open.plugin === pipelinePlugin) return this.#beginRuns(turn, open, due);
+    const isWhole = due.length === open.delayed && open.next === 0;
+    const some = isWhole ? due : due.slice(0, this.#left);
+    this.#left -= isWhole ? 1 : some.length;
+    if (isWhole) {
+      for (const index of some) state.wake(open, index);
+      if (some.length > 0) state.lane(open.plugin).enqueue(open);
+    } else for (const index of some) this.#enqueue(turn, open, index);
+    return some.length === due.length;
+  }
+
+  /** The job waits in its lane from now on. */
+  #enqueue(turn: Turn, open: OpenBlock, index: number): void {
+    const { state } = this.#parts;
+    // From now on each job of the block counts on its own.
+    if (open.next === 0) open.next = open.count;
+    state.wake(open, index);
+    state.lane(open.plugin).enqueueAttempt(state.move(turn, firstAttempt(open, index), 'waiting', 0));
+  }
+
+  #beginRuns(turn: Turn, open: OpenBlock, due: readonly number[]): boolean {
+    for (const [place, index] of due.entries()) {
+      if (place > 0 && (this.#left <= 0 || turn.isSpent)) return false;
+      this.#left--;
+      this.#beginRun(turn, open, index);
+    }
+    return true;
+  }
+
+  #beginRun(turn: Turn, open: OpenBlock, index: number): void {
+    this.#parts.runs.wake(turn, open, index);
+    this.#parts.pipeline.beginDelayed(jobId(open.keyBytes, index));
+  }
+
+  #expire(turn: Turn, open: OpenBlock, timer: Timer): boolean {
+    const { state } = this.#parts;
+    if (open.plugin === pipelinePlugin) return this.#expireRuns(turn, open, timer);
+    const expired = this.#reached(turn, open, timer, 'expiresUs').filter(index => open.isUnstarted(index));
+    const some = expired.slice(0, this.#left);
+    this.#left -= some.length;
+    endWaiting(state, turn, new Map([[open, new Set(some)]]));
+    return some.length === expired.length;
+  }
+
+  #expireRuns(turn: Turn, open: OpenBlock, timer: Timer): boolean {
+    const { state, cancelling } = this.#parts;
+    for (const index of this.#reached(turn, open, timer, 'expiresUs')) {
+      if (this.#left-- <= 0) return false;
+      const id = jobId(open.keyBytes, index);
+      if (!hasStarted(state.reader, state.open, id)) cancelling.cancelRun(turn, id, expiryAt(turn.nowUs));
+    }
+    return true;
+  }
+
+  #endLate(turn: Turn, open: OpenBlock, timer: Timer): boolean {
+    const { state, cancelling } = this.#parts;
+    const late = this.#reached(turn, open, timer, 'deadlineUs');
+    const some = late.slice(0, this.#left);
+    this.#left -= some.length;
+    const wanted = new Set(some);
+    if (open.inFlight > 0) {
+      const running = cancelling.stop(turn, job => (job.open === open && wanted.has(job.index) ? lateText : null));
+      for (const { index } of running) wanted.delete(index);
+    }
+    endWaiting(state, turn, new Map([[open, wanted]]));
+    return some.length === late.length;
+  }
+
+  /** The unsettled jobs of the timer for which this time has come. A rescheduled job may have a later one. */
+  #reached(turn: Turn, open: OpenBlock, { first, count }: Timer, name: keyof JobTimes): number[] {
+    const { state } = this.#parts;
+    const block = state.load(open);
+    const isSame = open.rescheduled === 0;
+    let atUs = state.times.of(open, block, first)?.[name] ?? null;
+    const reached: number[] = [];
+    for (let index = first; index < first + count; index++) {
+      if (!isSame) atUs = state.times.of(open, block, index)?.[name] ?? null;
+      if (atUs !== null && atUs <= turn.nowUs && !open.isSettled(index)) reached.push(index);
+    }
+    return reached;
+  }
+
+  /**
+   * Gives the delayed job or run another time; a time that has passed makes it due at once. False: it is not delayed, or has not been
+   * read yet after the start.
+   */
+  reschedule(turn: Turn, id: JobId, runAtUs: number): boolean {
+    const { state } = this.#parts;
+    const open = this.#find(blockOf(id));
+    const index = indexOf(id);
+    if (!open?.isDelayed(index)) return false;
+    const atUs = Math.max(runAtUs, turn.nowUs);
+    state.times.reschedule(turn, open, state.load(open), index, atUs);
+    state.touch(open);
+    if (atUs === turn.nowUs) {
+      if (open.plugin === pipelinePlugin) this.#beginRun(turn, open, index);
+      else this.#enqueue(turn, open, index);
+    }
+    state.observations.job('job.rescheduled', turn.nowUs, open.plugin, open.command, id);
+    return true;
+  }
+
+  /** Cancels a delayed run. False: the run is not delayed. */
+  #endRun(turn: Turn, id: JobId, cancel: Cancel): boolean {
+    const { runs, pipeline } = this.#parts;
+    const open = runs.find(blockOf(id));
+    const index = indexOf(id);
+    if (!open?.isDelayed(index)) return false;
+    runs.wake(turn, open, index, false);
+    putNote(turn.batch, id, cancel);
+    pipeline.endDelayed(id, cancelText(cancel));
+    return true;
+  }
+}

@@ -1,0 +1,69 @@
+// What a call may ask for besides its payload: when its jobs run, how long they may wait and take. The options lie in the group of a job
+// (records/block.ts), each only if it was given; a job without options has none stored.
+//
+// A new option is a new optional field of `JobOptions`, and an entry in `optionFields` of http/options.ts.
+import { isDeepStrictEqual } from 'node:util';
+
+export type JobOptions = {
+  /** When the job may first run, in µs. A reschedule does not change it (records/rescheduled.ts). */
+  readonly runAtUs?: number;
+  /** How long the job may wait for its start, from `runAtUs`, or else from its acceptance. */
+  readonly expiresMs?: number;
+  /** How long all attempts of the job may take together, from `runAtUs`, or else from its acceptance. */
+  readonly deadlineMs?: number;
+};
+
+/** Options as they travel to the ledger, which turns a delay into a time. */
+export type CallOptions = JobOptions & { readonly delayMs?: number };
+
+/** The options of a job that is accepted now. Null: it has none. A time that has passed stays, since other options count from it. */
+export function acceptedOptions(asked: CallOptions | undefined, nowUs: number): JobOptions | null {
+  if (asked === undefined) return null;
+  const { delayMs, ...options } = asked;
+  return delayMs === undefined ? options : { ...options, runAtUs: nowUs + delayMs * 1000 };
+}
+
+/** Whether the time to run has not come. */
+export function isLater(options: JobOptions | null, nowUs: number): boolean {
+  return (options?.runAtUs ?? 0) > nowUs;
+}
+
+/** The options of a rerun: those of the old job, without its time, and above them those of the call. */
+export function rerunOptions(old: JobOptions | null, asked: CallOptions | undefined): CallOptions | undefined {
+  if (old === null) return asked;
+  const { runAtUs: _, ...kept } = old;
+  const all = { ...kept, ...asked };
+  return Object.keys(all).length === 0 ? undefined : all;
+}
+
+/** Whether two jobs can have the same group. */
+export function areSameOptions(a: object | null | undefined, b: object | null | undefined): boolean {
+  return a === b || (a != null && b != null && isDeepStrictEqual(a, b));
+}
+
+/** When the job was to run at first, may start at the latest, and must have ended; each null: never asked. In µs. */
+export type JobTimes = {
+  readonly runAtUs: number | null;
+  readonly expiresUs: number | null;
+  readonly deadlineUs: number | null;
+};
+
+/** Whether the options ask for something at a certain time. */
+export function areTimed(options: JobOptions | null): options is JobOptions {
+  return (
+    options !== null &&
+    (options.runAtUs !== undefined || options.expiresMs !== undefined || options.deadlineMs !== undefined)
+  );
+}
+
+/** `createdUs`: when the job was accepted. `runAtUs`: its time, if it was rescheduled. */
+export function timesOf(
+  { runAtUs: firstUs, expiresMs, deadlineMs }: JobOptions,
+  createdUs: number,
+  runAtUs = firstUs,
+): JobTimes {
+  // A time before the acceptance means at once.
+  const fromUs = Math.max(runAtUs ?? 0, createdUs);
+  const after = (ms: number | undefined): number | null => (ms === undefined ? null : fromUs + ms * 1000);
+  return { runAtUs: runAtUs ?? null, expiresUs: after(expiresMs), deadlineUs: after(deadlineMs) };
+}

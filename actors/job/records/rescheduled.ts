@@ -1,0 +1,43 @@
+// The table of rescheduled jobs: the time that replaces the one with which a job was accepted, since blocks never change. A record is
+// pruned with its job.
+import { type BlockKey, type JobId, jobId } from '../../../runtime/ids.ts';
+import { pack, unpack } from '../../../runtime/packing.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { type Block, groupOf } from './block.ts';
+import { areTimed, type JobTimes, timesOf } from './options.ts';
+
+export function putRescheduled(batch: Batch, id: JobId, runAtUs: number): void {
+  batch.put('rescheduled', id, pack(runAtUs));
+}
+
+export function decodeRescheduled(value: Uint8Array): number {
+  const us = unpack(value);
+  if (!Number.isSafeInteger(us)) throw new Error('this is no time');
+  return Number(us);
+}
+
+/** The new time of the job, in µs. Undefined: it was never rescheduled. */
+export function rescheduledTo(reader: Reader, id: JobId): number | undefined {
+  if (reader.count('rescheduled') === 0) return undefined;
+  const value = reader.get('rescheduled', id);
+  return value && decodeRescheduled(value);
+}
+
+/** The rescheduled jobs of a block. */
+export function* rescheduledIn(reader: Reader, block: BlockKey, count: number): Iterable<readonly [JobId, number]> {
+  if (reader.count('rescheduled') === 0) return;
+  for (const { key, value } of reader.scan('rescheduled', { from: jobId(block, 0), to: jobId(block, count) })) {
+    yield [Buffer.from(key), decodeRescheduled(value)];
+  }
+}
+
+export function pruneRescheduled(reader: Reader, batch: Batch, block: BlockKey, count: number): void {
+  for (const [id] of rescheduledIn(reader, block, count)) batch.remove('rescheduled', id);
+}
+
+/** The times of a job, as of the last commit. Null: it has none. */
+export function storedTimes(reader: Reader, key: BlockKey, block: Block, index: number): JobTimes | null {
+  const { options } = groupOf(block, index).group;
+  if (!areTimed(options)) return null;
+  return timesOf(options, block.createdUs, rescheduledTo(reader, jobId(key, index)));
+}

@@ -1,0 +1,83 @@
+// The table of timers: when the ledger has to look at delayed jobs, and at jobs that expire or have a deadline. It is ordered by time, so
+// only the next entries are ever read.
+//
+// An entry concerns adjacent jobs of a block. It says only when to look, and the jobs themselves say what to do: whether they are still
+// delayed (records/open.ts), and what their times are (records/options.ts, records/rescheduled.ts). So a cancel or a start leaves the
+// entries of a job alone. An entry is removed at its time, or earlier with the open record of its block.
+//
+//   time (8, µs) | kind (1) | block key (12) | first job (4) -> how many jobs
+import { blockKeyBytes } from '../../../runtime/ids.ts';
+import { pack, unpack } from '../../../runtime/packing.ts';
+import type { Batch, Key, Reader } from '../../../runtime/store/store.ts';
+import { isHosted } from './job.ts';
+import { readUs, usKey } from './journal.ts';
+import type { JobTimes } from './options.ts';
+
+export const timerKinds = ['run_at', 'expires', 'deadline'] as const;
+export type TimerKind = (typeof timerKinds)[number];
+
+/** `isOwn`: of a single job that was rescheduled. It never replaces the entry of its neighbours. */
+export type Timer = {
+  readonly atUs: number;
+  readonly kind: TimerKind;
+  readonly isOwn: boolean;
+  readonly block: Uint8Array;
+  readonly first: number;
+  readonly count: number;
+};
+
+const ownFlag = 0x80;
+const blockAt = 9;
+const firstAt = blockAt + blockKeyBytes;
+export const timerKeyBytes = firstAt + 4;
+
+export function timerKey({ atUs, kind, isOwn, block, first }: Omit<Timer, 'count'>): Key {
+  const key = Buffer.alloc(timerKeyBytes);
+  usKey(atUs).copy(key);
+  key[8] = timerKinds.indexOf(kind) | (isOwn ? ownFlag : 0);
+  key.set(block, blockAt);
+  key.writeUInt32BE(first, firstAt);
+  return key;
+}
+
+export function putTimer(batch: Batch, timer: Timer): void {
+  batch.put('timers', timerKey(timer), pack(timer.count));
+}
+
+/** Throws if the record is unusable. */
+export function decodeTimer(key: Uint8Array, value: Uint8Array): Timer {
+  const own = Buffer.from(key);
+  const kind = timerKinds[own[8]! & ~ownFlag];
+  const count = unpack(value);
+  if (own.length !== timerKeyBytes || kind === undefined || !Number.isSafeInteger(count) || Number(count) < 1)
+    throw new Error('this is no timer');
+  const isOwn = (own[8]! & ownFlag) !== 0;
+  return {
+    atUs: readUs(own),
+    kind,
+    isOwn,
+    block: own.subarray(blockAt, firstAt),
+    first: own.readUInt32BE(firstAt),
+    count: Number(count),
+  };
+}
+
+/** The times of jobs of a plugin as entries. The pipeline actor looks at the deadlines of runs. */
+export function timersOf(
+  plugin: string,
+  { runAtUs, expiresUs, deadlineUs }: JobTimes,
+): (readonly [kind: TimerKind, atUs: number])[] {
+  const all = [
+    ['run_at', runAtUs],
+    ['expires', expiresUs],
+    ['deadline', isHosted(plugin) ? deadlineUs : null],
+  ] as const;
+  return all.flatMap(([kind, atUs]) => (atUs === null ? [] : [[kind, atUs] as const]));
+}
+
+/** The time of the first entry that is later than `afterUs`. Null: there is none. */
+export function nextTimerUs(reader: Reader, afterUs: number | null): number | null {
+  const range = { ...(afterUs !== null && { from: usKey(afterUs + 1) }), limit: 1 };
+  for (const key of reader.keys('timers', range)) return readUs(key);
+  return null;
+}

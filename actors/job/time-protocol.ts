@@ -1,0 +1,18 @@
+// The job actor's protocol for the times of jobs: messages from the main thread.
+import type { JobId } from '../../runtime/ids.ts';
+import type { ReplyTo } from '../../runtime/turn.ts';
+
+/** A job that waits for the time of its next attempt, or a delayed job or run, becomes due at once. Answered with a RunNowReply. */
+export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
+export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
+
+/** A delayed job or run gets another time, one of the two. Answered with a RescheduleReply. */
+export type RescheduleJob = {
+  readonly kind: 'reschedule';
+  readonly replyTo: ReplyTo;
+  readonly id: JobId;
+  readonly runAtUs?: number;
+  readonly delayMs?: number;
+};
+/** The new time in µs. Null: the job is not delayed. */
+export type RescheduleReply = { readonly kind: 'reschedule'; readonly runAtUs: number | null };

@@ -1,0 +1,34 @@
+// Whether a run has started: whether plugin code of one of its jobs may have begun.
+import { type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { latestAttempt } from '../records/attempts.ts';
+import { isHosted } from '../records/job.ts';
+import { type KeyText, keyText, type OpenBlock } from '../records/open.ts';
+import { rangesOf } from '../records/tree.ts';
+import { openOf } from './job-view.ts';
+
+/** Greater than every block key. */
+const afterBlocks = Buffer.alloc(12, 0xff);
+
+/** For a run that is the root of its tree. `open`: the open blocks in memory, which are newer than the stored ones. */
+export function hasStarted(reader: Reader, open: ReadonlyMap<KeyText, OpenBlock>, run: JobId): boolean {
+  for (const entry of reader.scan('tree', { from: run, to: Buffer.concat([run, afterBlocks]) })) {
+    const key = Buffer.from(entry.key.subarray(jobIdBytes));
+    const block = open.get(keyText(key)) ?? openOf(reader, key);
+    if (block && !isHosted(block.plugin)) continue;
+    const ranges = rangesOf(entry.value);
+    for (let pair = 0; pair < ranges.length; pair += 2) {
+      for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
+        if (block?.isUnstarted(index)) continue;
+        const isOpen = block !== undefined && !block.isSettled(index);
+        // Jobs that ended without an attempt have attempt 0. A run among the jobs counts by its own jobs.
+        if (isOpen || hasAttempt(reader, jobId(key, index))) return true;
+      }
+    }
+  }
+  return false;
+}
+
+function hasAttempt(reader: Reader, id: JobId): boolean {
+  return (latestAttempt(reader, id)?.number ?? 0) > 0;
+}

@@ -1,0 +1,56 @@
+// Delayed runs: only their job is stored until their time comes. A run begins with the definition that is in force then, and a rerun
+// `from: failed` with that of its original run.
+import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
+import { blaming } from '../failed-record.ts';
+import { findBlock, groupOf } from '../job/records/block.ts';
+import { callEvent } from './protocol.ts';
+import { definitionOf } from './reuse-sources.ts';
+import { enterRun, type RunStart, settleUnbegun } from './run-start.ts';
+import type { RunTable } from './run-table.ts';
+
+type DelayedStart = RunStart & { readonly name: string; readonly createdUs: number };
+
+export function beginDelayed(table: RunTable, id: JobId): void {
+  const start = startOf(table, id);
+  const { name, rerun } = start;
+  const of = rerun?.from === 'failed' ? rerun.of : null;
+  const gone = { missing: `the pipeline ${JSON.stringify(name)} is no longer configured` };
+  const version = of ? definitionOf(table.reader, table.versions, of) : (table.versions.current(name) ?? gone);
+  if ('missing' in version) {
+    settleUnbegun(table, name, id, start, version.missing, 'failed');
+    if (of) table.sources.end(id);
+  } else enterRun(table, version, id, start);
+}
+
+/** Ends a delayed run as cancelled. */
+export function endDelayed(table: RunTable, id: JobId, error: string): void {
+  const start = startOf(table, id);
+  settleUnbegun(table, start.name, id, start, error, 'cancelled');
+  if (start.reuse) table.sources.end(id);
+}
+
+function startOf({ reader }: RunTable, id: JobId): DelayedStart {
+  const block = blaming({ kind: 'block', key: Buffer.from(blockOf(id)) }, () => findBlock(reader, id));
+  if (!block) throw new Error('a delayed run has no block');
+  const { group } = groupOf(block, indexOf(id));
+  const { submittedBy, parent, root, depth, context, hooked, rerun, options } = group;
+  const event = group.event!;
+  const isDelivery = event.type !== callEvent.type || event.source !== callEvent.source;
+  return {
+    name: block.command,
+    createdUs: block.createdUs,
+    submittedBy,
+    parent,
+    root,
+    depth,
+    event,
+    ...(isDelivery && { isDelivery: true as const }),
+    context,
+    payload: block.payload(indexOf(id)),
+    hooked,
+    rerun,
+    options,
+    called: null,
+    ...(rerun?.from === 'failed' && { reuse: { of: rerun.of } }),
+  };
+}

@@ -1,0 +1,133 @@
+// The options that a call may give beside `payload`, and a batch beside `payloads` or, as NDJSON, as query parameters
+// (docs/engine.md#delayed-jobs). Each is declared once, for both.
+import type { CallOptions } from '../actors/job/records/options.ts';
+import { parseDuration } from '../config/quantity.ts';
+import { Type } from '../runtime/schema-type.ts';
+import { parseTimestamp } from '../service/json/timestamp.ts';
+import { makeBodyCheck } from './payload.ts';
+import { type HttpProblem, isProblem, mismatchProblem, type ProblemItem, problem } from './problem.ts';
+import type { Parameter } from './query.ts';
+
+/** How far ahead the times of a job may be. */
+export const aheadDaysMax = 3650;
+const aheadMsMax = aheadDaysMax * 86_400_000;
+
+type OptionField<T> = { readonly parameter: Parameter<T>; readonly description: string };
+
+const runAt: OptionField<number> = {
+  description: `The job runs at this time (RFC 3339), at most ${aheadDaysMax} days ahead; a time that has passed means at once.`,
+  parameter: {
+    schema: { type: 'string', format: 'date-time' },
+    rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
+    read(text) {
+      const us = parseTimestamp(text);
+      return us === undefined ? undefined : Math.ceil(us);
+    },
+  },
+};
+
+function duration(minimumMs: number, description: string): OptionField<number> {
+  return {
+    description,
+    parameter: {
+      schema: { type: 'string' },
+      rule: `must be a duration from ${minimumMs}ms to ${aheadDaysMax}d, such as 10m`,
+      read(text) {
+        const ms = parseDuration(text);
+        return ms !== undefined && ms >= minimumMs && ms <= aheadMsMax ? ms : undefined;
+      },
+    },
+  };
+}
+
+const fields = {
+  run_at: runAt,
+  delay: duration(0, 'The job runs after this time, such as `10m`. Not together with `run_at`.'),
+  expires: duration(
+    1,
+    'A job that has not started after this time, from `run_at` or its acceptance on, ends `cancelled`. A run has started when one of ' +
+      'its jobs has.',
+  ),
+  deadline: duration(
+    1,
+    'A job that has not ended after this time, from `run_at` or its acceptance on, ends `timed_out`; all its attempts count.',
+  ),
+} as const satisfies { readonly [name: string]: OptionField<number> };
+
+type OptionName = keyof typeof fields;
+export const optionNames = Object.keys(fields) as OptionName[];
+/** The options of a body that fits its schema, as they were sent. */
+export type GivenOptions = { readonly [N in OptionName]?: string };
+
+/** Members of the schema of a body. */
+export const optionMembers = Object.fromEntries(
+  optionNames.map(name => [name, Type.Optional(Type.String({ description: fields[name].description }))]),
+);
+
+/** The same options as query parameters. */
+export const optionParameters = Object.fromEntries(optionNames.map(name => [name, fields[name].parameter])) as {
+  readonly [N in OptionName]: Parameter<number>;
+};
+export type QueryOptions = { readonly [N in OptionName]?: number };
+
+/** The options among the members of a body. Undefined: there are none. */
+export function readOptions(given: GivenOptions | undefined, nowMs: number): CallOptions | HttpProblem | undefined {
+  if (given === undefined || !optionNames.some(name => given[name] !== undefined)) return undefined;
+  const values: { [N in OptionName]?: number } = {};
+  const errors: ProblemItem[] = [];
+  for (const name of optionNames) {
+    const text = given[name];
+    if (text === undefined) continue;
+    const { rule, read } = fields[name].parameter;
+    const value = read(text);
+    if (value === undefined) errors.push({ pointer: `/${name}`, message: rule });
+    else values[name] = value;
+  }
+  const error = errors.length === 0 ? conflictIn(values, nowMs) : null;
+  if (error) errors.push({ pointer: `/${error.name}`, message: error.message });
+  return errors.length > 0 ? mismatchProblem('invalid_request', errors) : optionsOf(values);
+}
+
+/** Options of a run: these have no deadline. */
+export function ofRun(options: CallOptions | HttpProblem | undefined): CallOptions | HttpProblem | undefined {
+  if (options === undefined || isProblem(options) || options.deadlineMs === undefined) return options;
+  return problem('invalid_request', '/deadline is an option of plugin commands; a pipeline does not take it');
+}
+
+const checkMembers = makeBodyCheck(Type.Object(optionMembers));
+
+/** The options among values that were not checked yet. Undefined: there are none. */
+export function checkOptions(
+  given: { readonly [name: string]: unknown },
+  nowMs: number,
+): CallOptions | HttpProblem | undefined {
+  const errors = checkMembers(given);
+  return errors.length > 0 ? mismatchProblem('invalid_request', errors) : readOptions(given as GivenOptions, nowMs);
+}
+
+/** The options among query parameters. Undefined: there are none. */
+export function queryOptions(query: QueryOptions, nowMs: number): CallOptions | HttpProblem | undefined {
+  if (!optionNames.some(name => query[name] !== undefined)) return undefined;
+  const error = conflictIn(query, nowMs);
+  if (error) return problem('invalid_query', `the query parameter "${error.name}" ${error.message}`);
+  return optionsOf(query);
+}
+
+function conflictIn(
+  { run_at, delay }: QueryOptions,
+  nowMs: number,
+): { readonly name: OptionName; readonly message: string } | null {
+  if (run_at !== undefined && delay !== undefined)
+    return { name: 'delay', message: 'cannot be given together with run_at' };
+  if (run_at === undefined || run_at / 1000 - nowMs <= aheadMsMax) return null;
+  return { name: 'run_at', message: `must be at most ${aheadDaysMax} days ahead` };
+}
+
+function optionsOf({ run_at, delay, expires, deadline }: QueryOptions): CallOptions {
+  return {
+    ...(run_at !== undefined && { runAtUs: run_at }),
+    ...(delay !== undefined && { delayMs: delay }),
+    ...(expires !== undefined && { expiresMs: expires }),
+    ...(deadline !== undefined && { deadlineMs: deadline }),
+  };
+}

@@ -1,0 +1,167 @@
+// Delayed jobs, expiry and deadlines: what callers ask for, and what therefore must be so, whatever fails.
+import { lateText } from '../../../actors/job/cancelled-jobs.ts';
+import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
+import { isHosted } from '../../../actors/job/records/job.ts';
+import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import { areTimed, type CallOptions, type JobTimes, timesOf } from '../../../actors/job/records/options.ts';
+import { decodeRescheduled } from '../../../actors/job/records/rescheduled.ts';
+import { formatId, jobId } from '../../../runtime/ids.ts';
+import type { WriteBatch } from '../../../runtime/store/batch.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import type { ReplyTo } from '../../../runtime/turn.ts';
+import { holds } from './broken.ts';
+import { type Commits, errorOf, type KnownJob } from './commits.ts';
+import type { Dice } from './dice.ts';
+import type { HeldFrame } from './hosts.ts';
+
+const hourMs = 3_600_000;
+/** Beside those of the others who ask. */
+const firstAsk = 3_000_000_000;
+/** From the turn that sends a frame until the frame is seen here. */
+const seenUs = 1_000;
+
+export class Times {
+  readonly #reader: Reader;
+  readonly #commits: Commits;
+  readonly #dice: Dice;
+  /** Jobs that were delayed, and whose time the ledger has taken to have come. */
+  readonly #woken = new Set<string>();
+  /** When jobs expired, and to what time jobs were rescheduled; also of jobs that retention has taken. */
+  readonly #expired = new Map<string, number>();
+  readonly #rescheduled = new Map<string, number>();
+  #asked = firstAsk;
+  /** How much was looked at: a comparison of nothing proves nothing. */
+  readonly seen = { woken: 0, expired: 0, late: 0 };
+
+  constructor(reader: Reader, commits: Commits, dice: Dice) {
+    this.#reader = reader;
+    this.#commits = commits;
+    this.#dice = dice;
+  }
+
+  /** What a call may ask for. */
+  options(): { readonly options?: CallOptions } {
+    const dice = this.#dice;
+    if (!dice.chance(0.2)) return {};
+    const options = {
+      ...(dice.chance(0.7) && { delayMs: dice.pick([0, 1, 2_000, 60_000, 3 * hourMs]) }),
+      ...(dice.chance(0.3) && { expiresMs: dice.pick([1, 1_000, 60_000, 5 * hourMs]) }),
+      ...(dice.chance(0.2) && { deadlineMs: dice.pick([1, 5_000, hourMs]) }),
+    };
+    return Object.keys(options).length > 0 ? { options } : {};
+  }
+
+  /** A run has no deadline of its own here. */
+  runOptions(): { readonly options?: CallOptions } {
+    const { deadlineMs: _, ...options } = this.options().options ?? {};
+    return Object.keys(options).length > 0 ? { options } : {};
+  }
+
+  /** Somebody gives a delayed job or run another time, if there is one. */
+  next(): object[] {
+    const delayed = Array.from(this.#reader.scan('open', {}), ({ key, value }) => {
+      const open = OpenBlock.decode(keyText(key), value);
+      return Array.from({ length: open.count }, (_, index) => index)
+        .filter(index => open.isDelayed(index))
+        .map(index => jobId(Buffer.from(key), index));
+    }).flat();
+    if (delayed.length === 0) return [];
+    const id = this.#dice.pick(delayed);
+    const replyTo = { ask: ++this.#asked };
+    if (this.#dice.chance(0.2)) return [{ kind: 'run_now', id, replyTo }];
+    return [{ kind: 'reschedule', id, delayMs: this.#dice.pick([0, 500, 30_000, hourMs]), replyTo }];
+  }
+
+  /** Whether it was asked here. */
+  answered({ ask }: ReplyTo): boolean {
+    return ask > firstAsk;
+  }
+
+  /** Before a commit: jobs are no longer delayed once their time has come, or they have ended. */
+  committing(batch: Batch, nowUs: number): void {
+    const { tables, keys, values } = batch as WriteBatch;
+    for (const [place, table] of tables.entries()) {
+      const [key, value] = [keys[place]!, values[place]];
+      if (table === 'rescheduled' && value) this.#rescheduled.set(formatId(key), decodeRescheduled(value));
+      if (table !== 'cancels' || !value) continue;
+      const { reason, atUs } = decodeCancel(value);
+      if (reason === 'expired') this.#expired.set(formatId(readCancelKey(key).id), atUs);
+    }
+    for (const [place, table] of tables.entries())
+      if (table === 'open') this.#openChanges(keys[place]!, values[place], nowUs);
+  }
+
+  #openChanges(key: Uint8Array, value: Uint8Array | undefined, nowUs: number): void {
+    const bytes = this.#reader.get('open', key);
+    const before = bytes && OpenBlock.decode(keyText(key), bytes);
+    const after = value && OpenBlock.decode(keyText(key), value);
+    for (let index = 0; before && before.delayed > 0 && index < before.count; index++) {
+      if (!before.isDelayed(index) || after?.isDelayed(index)) continue;
+      const id = formatId(jobId(Buffer.from(key), index));
+      // Runs go by the definitions of the commit in which they begin, even those that end in it.
+      this.#commits.began(id);
+      if (after && !after.isSettled(index)) this.#wakes(id, nowUs);
+    }
+  }
+
+  #wakes(id: string, nowUs: number): void {
+    const runAtUs = this.#timesOf(this.#commits.find(id)!)!.runAtUs!;
+    holds(runAtUs <= nowUs, () => `the job ${id} is due ${(runAtUs - nowUs) / 1000} ms before its time`);
+    this.#woken.add(id);
+    this.seen.woken++;
+  }
+
+  /** A frame leaves: none of its jobs is delayed, has expired or is past its deadline. */
+  frameHolds({ tasks }: HeldFrame, nowUs: number): void {
+    for (const { id, attempt } of tasks) {
+      const job = this.#commits.find(id);
+      const times = job && this.#timesOf(job);
+      if (!times) continue;
+      const { runAtUs, expiresUs, deadlineUs } = times;
+      // A clock that was set back does not take back what has come.
+      const isDue = runAtUs === null || runAtUs <= Math.max(nowUs, job.createdUs) || this.#woken.has(id);
+      holds(isDue, () => `attempt ${attempt} of ${id} is handed out before its time`);
+      const isFirst = attempt === 1 && job.attempts.length === 0;
+      holds(
+        !isFirst || expiresUs === null || expiresUs > nowUs - seenUs,
+        () => `the first attempt of ${id} is handed out, and it has expired`,
+      );
+      holds(
+        deadlineUs === null || deadlineUs > nowUs - seenUs,
+        () => `attempt ${attempt} of ${id} is handed out after its deadline`,
+      );
+    }
+  }
+
+  /** Whether the job ended by a time of its own, rightly: then its plugin has no say. */
+  hasEnded(job: KnownJob): boolean {
+    const times = this.#timesOf(job);
+    const last = job.attempts.at(-1);
+    if (!times || !last) return false;
+    if (last.status === 'timed_out' && errorOf(last.body) === lateText) {
+      holds(times.deadlineUs !== null, () => `${job.id} is late, and has no deadline`);
+      this.seen.late++;
+      return true;
+    }
+    return this.hasExpired(job);
+  }
+
+  /** Whether the job, or the run, ended because it had expired. */
+  hasExpired(job: KnownJob): boolean {
+    if (job.attempts.at(-1)?.status !== 'cancelled' || !this.#timesOf(job)) return false;
+    const atUs = this.#expired.get(job.id);
+    if (atUs === undefined) return false;
+    const { expiresUs } = this.#timesOf(job)!;
+    const isRight = expiresUs !== null && expiresUs <= atUs;
+    holds(isRight, () => `the job ${job.id} has expired, which it should not have`);
+    const hasStarted = isHosted(job.plugin) && job.attempts.length > 1;
+    holds(!hasStarted, () => `the job ${job.id} has expired, though it had started`);
+    this.seen.expired++;
+    return true;
+  }
+
+  #timesOf({ id, group, createdUs }: KnownJob): JobTimes | null {
+    const { options } = group;
+    return areTimed(options) ? timesOf(options, createdUs, this.#rescheduled.get(id)) : null;
+  }
+}
