@@ -8,7 +8,7 @@ import { resultOfFailure } from '../wire/response.ts';
 import { PayloadChecks } from '../wire/schema.ts';
 import type { HostSender } from './host-sender.ts';
 import { ProcessStarter } from './process-pool.ts';
-import { Programs } from './program.ts';
+import { type Program, Programs } from './program.ts';
 import { RunnerFrame } from './runner-frame.ts';
 import { RunnerProcess } from './runner-process.ts';
 
@@ -25,8 +25,10 @@ export class ConcurrentProcesses {
   readonly #pools = new Map<HostedPlugin, RunnerPool>();
   /** The plugins of the current configuration. Processes of other plugins are ended. */
   #current: readonly HostedPlugin[] = [];
-  /** The number of frames that wait for their process to start. */
-  #starting = 0;
+  /** The frames that wait for their schema check or for their process to start, by frame id. */
+  readonly #preparing = new Map<number, RunnerFrame>();
+  /** The processes that run, including those that take no more frames. */
+  readonly #processes = new Set<RunnerProcess>();
 
   /** `home`: the directory for the files that sandboxed plugins write. */
   constructor(marks: ProgramPids, home: string, sender: HostSender) {
@@ -36,7 +38,7 @@ export class ConcurrentProcesses {
 
   /** Whether no process runs or is being started. */
   get idle(): boolean {
-    return this.#starting === 0 && this.#programs.count === 0;
+    return this.#preparing.size === 0 && this.#programs.count === 0;
   }
 
   submit(bytes: Buffer, plugin: HostedPlugin): void {
@@ -44,11 +46,14 @@ export class ConcurrentProcesses {
     void this.#ask(new FrameReader(Buffer.from(bytes)), plugin);
   }
 
-  /** If the task's process is still starting, the cancel takes effect when the process has started. */
+  /** Returns the task if its request has not been sent. Otherwise its process cancels it. */
   cancel(frameId: number, task: number, reason: string): void {
-    for (const { taking } of this.#pools.values())
-      for (const process of taking.values())
-        void process.then(one => typeof one === 'string' || one.cancel(frameId, task, reason));
+    const run = this.#preparing.get(frameId);
+    if (run === undefined) for (const process of this.#processes) process.cancel(frameId, task, reason);
+    else if (run.isOpen(task)) {
+      run.end(task);
+      this.#sender.returned(frameId, task, task + 1);
+    }
   }
 
   /** Returns the tasks whose requests have not been sent. Each process ends when its requests have been answered. */
@@ -72,18 +77,19 @@ export class ConcurrentProcesses {
   }
 
   async #ask(frame: FrameReader, plugin: HostedPlugin): Promise<void> {
-    this.#starting++;
+    const run = new RunnerFrame(frame.head);
+    this.#preparing.set(frame.head.frameId, run);
     const schema = plugin.commands[frame.command]?.inputSchema;
     const check = schema ? await this.#checks.of(schema) : null;
     const process = await this.#processOf(plugin, `${frame.command} ${frame.head.runner}`);
-    this.#starting--;
+    this.#preparing.delete(frame.head.frameId);
     if (typeof process !== 'string') {
-      process.ask(frame, check);
+      process.ask(run, frame, check);
       if (!this.#current.includes(plugin)) process.retire();
       return;
     }
-    const run = new RunnerFrame(frame.head);
-    for (let task = 0; task < frame.head.count; task++) run.charge(task, resultOfFailure(process, false), this.#sender);
+    for (let task = 0; task < frame.head.count; task++)
+      if (run.isOpen(task)) run.charge(task, resultOfFailure(process, false), this.#sender);
   }
 
   #processOf(plugin: HostedPlugin, key: string): Promise<RunnerProcess | string> {
@@ -99,10 +105,13 @@ export class ConcurrentProcesses {
       if (taking.get(key) === starting) taking.delete(key);
     };
     const leftovers = () => this.#programs.gone();
-    const starting = starter.start(
-      program => new RunnerProcess(plugin, program, this.#sender, leftovers, release),
-      process => process.retire(),
-    );
+    const make = (program: Program) => {
+      const process = new RunnerProcess(plugin, program, this.#sender, leftovers, release);
+      this.#processes.add(process);
+      void process.ended.then(() => this.#processes.delete(process));
+      return process;
+    };
+    const starting = starter.start(make, process => process.retire());
     taking.set(key, starting);
     void starting.then(one => typeof one === 'string' && release());
     return starting;

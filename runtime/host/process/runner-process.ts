@@ -13,7 +13,7 @@ import type { HostSender } from './host-sender.ts';
 import type { ProcessAnswer } from './plugin-process.ts';
 import { type Asker, PluginProcess, type ProcessEnd } from './plugin-process.ts';
 import type { Program } from './program.ts';
-import { RunnerFrame } from './runner-frame.ts';
+import type { RunnerFrame } from './runner-frame.ts';
 
 /** A process that has not answered a request this long after the request's deadline gets no new requests. */
 const graceMs = 100;
@@ -57,11 +57,13 @@ export class RunnerProcess implements Asker<RunningRequest> {
     return this.#process.ended;
   }
 
-  ask(frame: FrameReader, check: PayloadCheck | null): void {
-    const run = new RunnerFrame(frame.head);
+  /** Takes the tasks of the frame that have not ended. */
+  ask(run: RunnerFrame, frame: FrameReader, check: PayloadCheck | null): void {
+    if (run.isOver) return;
     this.#runs.add(run);
     this.#process.learn(frame.secrets);
-    for (let task = 0; task < frame.head.count; task++) this.#waiting.push({ open: { run, frame, check }, task });
+    for (let task = 0; task < frame.head.count; task++)
+      if (run.isOpen(task)) this.#waiting.push({ open: { run, frame, check }, task });
     if (this.#isSpent) this.#giveBack();
     else this.#askWaiting();
   }

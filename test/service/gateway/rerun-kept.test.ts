@@ -59,6 +59,10 @@ test('what a running rerun refers to is kept; afterwards a run that has lost job
 
   // Now it goes, but for what few others leave room for. The two runs stay: the older one goes after its rerun.
   await until('the old jobs are gone', async () => (await gateway.tree(old.job_id)).length < 12);
+  // A tree that was read before it lost jobs shows those that are still stored.
+  const left = await gateway.tree(id);
+  expect(left.filter(({ status }) => status !== 'succeeded')).toEqual([]);
+  expect(left.length).toBeLessThan(1 + 12 + 1);
   for (const again of [old.job_id, id]) {
     const { status, body: problem } = await rerun(again);
     expect([status, problem['code']]).toEqual([409, 'not_kept']);

@@ -1,7 +1,13 @@
 // Persistent processes that are asked many requests at once: whose answer is whose, and what one request can cost the others.
-import { afterEach, expect, it } from 'vitest';
-import type { PersistentMode } from '../../../../runtime/host/wire/plugin-host.ts';
-import type { JsonObject } from '../../../../runtime/packing.ts';
+import { randomUUID } from 'node:crypto';
+import { afterEach, expect, it, onTestFinished } from 'vitest';
+import { ConcurrentProcesses } from '../../../../runtime/host/process/concurrent-processes.ts';
+import type { HostSender } from '../../../../runtime/host/process/host-sender.ts';
+import { encodeFrame } from '../../../../runtime/host/wire/frame.ts';
+import { MessageReader } from '../../../../runtime/host/wire/message.ts';
+import type { HostedPlugin, Outcome, PersistentMode } from '../../../../runtime/host/wire/plugin-host.ts';
+import { type JsonObject, pack, packedEmpty } from '../../../../runtime/packing.ts';
+import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
 import { clearStages, concurrentStage, type Ended, type Stage } from './stage.ts';
 
 afterEach(clearStages);
@@ -112,4 +118,68 @@ it('asks a process that is gone nothing: what waits goes back as it came', async
   const { outcomes, returned, alone } = await stage.frame('p', { ...poll, payloads: many(3), concurrency: 1 });
   expect(outcomes).toMatchObject([{ task: 0, verdict: 'ok' }]);
   expect([returned, alone]).toEqual([[1, 2], []]);
+});
+
+const echo = 'answer(request, { result: payload });';
+
+/** The processes of one plugin in this process, and what they tell. */
+class Processes {
+  readonly returned: (readonly [task: number, end: number])[] = [];
+  readonly #stage = concurrentStage();
+  readonly outcomes: Promise<readonly Outcome[]>;
+  readonly #processes: ConcurrentProcesses;
+
+  constructor(more: Partial<HostedPlugin>) {
+    this.#stage.plugin('p', script(echo), { persistent, ...more });
+    const sender: Partial<HostSender> = { returned: (_, task, end) => void this.returned.push([task, end]), log() {} };
+    this.outcomes = new Promise(resolve => {
+      sender.outcomes = (_, outcomes) => resolve(outcomes);
+    });
+    const { directory } = this.#stage;
+    this.#processes = new ConcurrentProcesses(
+      new ProgramPids(directory, 'test', randomUUID()),
+      directory,
+      sender as HostSender,
+    );
+    this.#processes.retire(this.#stage.plugins);
+    onTestFinished(() => this.#processes.kill());
+  }
+
+  /** Submits a frame with two tasks, and cancels one of them in the same turn of the event loop. */
+  cancelOf(task: number): void {
+    const group = { count: 2, context: packedEmpty, pipeline: null, stepId: null, depth: 0, event: null, createdUs: 0 };
+    const { head } = encodeFrame(
+      {
+        ...{ frameId: 1, instance: 'p', command: 'poll', deadlineMs: 20_000, runner: 0, concurrency: 2 },
+        ...{ state: packedEmpty, groups: [group], ids: new Uint8Array(32), attempts: [1, 1] },
+        payloads: [pack({}), pack({})],
+      },
+      1,
+      0,
+    );
+    new MessageReader((_, body) => this.#processes.submit(body, this.#stage.plugins[0]!)).push(Buffer.from(head));
+    this.#processes.cancel(1, task, 'cancelled');
+  }
+}
+
+it.each([
+  ['its payload waits for the schema check', { commands: { poll: { inputSchema: { type: 'object' } } } }, 'ok'],
+  ['its process is starting', {}, 'ok'],
+  ['its process is starting, in vain', { digests: { main: 'of another file' } }, 'error'],
+])('a task that is cancelled while %s is returned at once, and never runs', async (_, more, verdict) => {
+  const processes = new Processes(more as Partial<HostedPlugin>);
+  processes.cancelOf(0);
+  expect(processes.returned).toEqual([[0, 1]]);
+  expect(await processes.outcomes).toMatchObject([{ task: 1, verdict }]);
+  expect(processes.returned).toHaveLength(1);
+});
+
+it('stops a cancelled task whose process takes no more tasks', async () => {
+  const stage = staged('', { jobsMax: 1 });
+  const ended = stage.frame('p', { ...poll, payloads: many(2) });
+  // The process has got its only request.
+  await stage.heard('returned', /^1 /);
+  await stage.cancel(0, 'cancelled by somebody');
+  const { outcomes } = await ended;
+  expect(outcomes).toMatchObject([{ task: 0, verdict: 'error', error: 'cancelled by somebody' }]);
 });

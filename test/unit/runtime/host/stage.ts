@@ -198,6 +198,13 @@ export class Stage {
 
   lastJobId = '';
 
+  /** Cancels a task of the frame that was sent last. Resolves when the host has confirmed it. */
+  async cancel(task: number, reason = 'cancelled'): Promise<void> {
+    const frameId = this.#frameId;
+    this.host.cancel(frameId, task, reason);
+    await this.heard('cancelling', new RegExp(`^${frameId} ${task} `));
+  }
+
   /** Sends one job, again when it is sent back, and waits for its outcome. */
   async run(instance: string, job: Job = {}): Promise<Ended> {
     const { outcomes, lost } = await this.frameUntil(instance, job, ({ returned }) => returned.length === 0);
