@@ -134,9 +134,14 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   }
 }
 
-/** Charges the attempts in `lane.lost` whose commands are available again. */
-export function chargeLost(state: JobState, turn: Turn, lane: Lane): void {
-  for (const job of lane.lost.splice(0)) if (!chargeStopped(state, turn, job)) lane.lost.push(job);
+/** Charges the attempts in `lane.lost` whose commands are available again. Returns their number, at most `max`. */
+export function chargeLost(state: JobState, turn: Turn, lane: Lane, max: number): number {
+  let charged = 0;
+  for (const job of lane.lost.splice(0)) {
+    if (charged < max && chargeStopped(state, turn, job)) charged++;
+    else lane.lost.push(job);
+  }
+  return charged;
 }
 
 /** Charges an attempt by the rules of its command. False: the command is missing, so it is unknown whether the job may run again. */

@@ -72,9 +72,9 @@ export class Dispatcher {
   readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
   readonly #outstanding: OutstandingFrames;
-  /** The current turn, and how many jobs it has moved or ended without sending them. */
+  /** The current turn, and how many more jobs it may move or end without sending them. */
   #turn: Turn | null = null;
-  #heldMoves = 0;
+  #movesLeft = heldMovesPerTurnMax;
   #generation = 0;
   #plugins: readonly HostedPlugin[] = [];
   #pause: DispatchPause | null = null;
@@ -151,29 +151,28 @@ export class Dispatcher {
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
-      this.#heldMoves = 0;
+      this.#movesLeft = heldMovesPerTurnMax;
     }
     if (!this.#pause) this.#fill(turn);
     const out = Math.max(
       ...this.#kinds.map(({ slots, hasRunners }) => (hasRunners ? slots[0]!.busyRunners : framesIn(slots))),
     );
     this.#busy.note(turn.nowUs, Math.min(out, this.threads));
-    return this.#heldMoves >= heldMovesPerTurnMax;
+    return this.#movesLeft <= 0;
   }
 
   #fill(turn: Turn): void {
     this.#stepHolds(turn);
     const send = (slot: HostSlot, frame: JobFrame) => this.#send(turn, slot, frame);
-    this.quarantine.dispatch(turn, send, () => this.#outstanding.nextId());
+    this.quarantine.dispatch(turn, send, () => this.#movesLeft > 0);
     let open = this.#kinds;
-    while (open.length > 0 && this.#heldMoves < heldMovesPerTurnMax)
-      open = open.filter(kind => this.#handOut(turn, kind));
+    while (open.length > 0 && this.#movesLeft > 0) open = open.filter(kind => this.#handOut(turn, kind));
   }
 
   /** Moves some of the held jobs: those whose hold has ended return to their lanes, and those that were held for too long fail. */
   #stepHolds(turn: Turn): void {
-    const { moved, ended } = advanceHolds(this.#state, turn, heldMovesPerTurnMax - this.#heldMoves);
-    this.#heldMoves += moved + ended;
+    const { moved, ended } = advanceHolds(this.#state, turn, this.#movesLeft);
+    this.#movesLeft -= moved + ended;
     if (ended > 0) this.keepHolds(turn);
   }
 
@@ -198,12 +197,12 @@ export class Dispatcher {
     const command = lane.runnable(lane.nextCommand!);
     if (!command) {
       turns.advance(lane);
-      this.#heldMoves += moveToHeld(lane, heldMovesPerTurnMax - this.#heldMoves);
+      this.#movesLeft -= moveToHeld(lane, this.#movesLeft);
       return true;
     }
     if (mayStop(this.#state, lane)) {
-      const dropped = dropStopped(this.#state, turn, lane, heldMovesPerTurnMax - this.#heldMoves);
-      this.#heldMoves += dropped;
+      const dropped = dropStopped(this.#state, turn, lane, this.#movesLeft);
+      this.#movesLeft -= dropped;
       // The next job may have a different command.
       if (dropped > 0) return true;
     }
@@ -212,7 +211,8 @@ export class Dispatcher {
     if (!slot) return false;
     turns.advance(lane);
     const runner = hasRunners ? command.runners.free(slot.threads, command.concurrency) : -1;
-    const max = tasksMax(lane, command, slots, runner);
+    // The jobs of the frame may have to end without being sent (`#failRevoked`).
+    const max = Math.min(tasksMax(lane, command, slots, runner), this.#movesLeft);
     const frame = pickFrame(this.#state, turn, lane, command, this.#outstanding.nextId(), max, runner);
     this.#send(turn, slot, frame);
     return true;
@@ -238,7 +238,7 @@ export class Dispatcher {
 
   /** Fails the attempts without sending them, because the plugin may no longer receive its secrets: plugin code never runs without them. */
   #failRevoked(turn: Turn, slot: HostSlot, frame: JobFrame, { reason }: RevokedDelivery): void {
-    this.#heldMoves += frame.jobs.length;
+    this.#movesLeft -= frame.jobs.length;
     const body = encodeBody({ error: Buffer.from(reason) });
     const failed = { verdict: 'error', permanent: true, startedUs: turn.nowUs, runUs: 0, body } as const;
     for (let task = 0; task < frame.jobs.length; task++) {

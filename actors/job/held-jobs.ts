@@ -32,8 +32,8 @@ function takeBack(lane: Lane, movesMax: number): number {
 }
 
 /**
- * Returns jobs to their lane if their hold has ended, and fails jobs that were held for too long; at most `max` in total. Before that,
- * charges all `lost` attempts whose commands are available again.
+ * Charges `lost` attempts whose commands are available again, returns jobs to their lane if their hold has ended, and fails jobs that were
+ * held for too long; at most `max` jobs in total.
  */
 export function advanceHolds(
   state: JobState,
@@ -42,7 +42,7 @@ export function advanceHolds(
 ): { readonly moved: number; readonly ended: number } {
   let moved = 0;
   for (const lane of state.lanes.values()) {
-    if (lane.lost.length > 0) chargeLost(state, turn, lane);
+    if (lane.lost.length > 0) moved += chargeLost(state, turn, lane, max - moved);
     if (lane.heldByCommand.size > 0) moved += takeBack(lane, max - moved);
   }
   let ended = 0;

@@ -62,8 +62,11 @@ export class Quarantine {
     this.#breakers.clear();
   }
 
-  /** Ends isolations that have expired, dispatches suspects, and stops hosts that are no longer needed. */
-  dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, nextFrameId: () => number): void {
+  /**
+   * Ends isolations that have expired, dispatches suspects while `mayGoOn` (a suspect may end without being sent), and stops hosts that are
+   * no longer needed.
+   */
+  dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, mayGoOn: () => boolean): void {
     let isIsolating = false;
     for (const [lane, breaker] of this.#breakers) {
       lane.isIsolated &&= breaker.isOpen(turn.nowUs / 1000);
@@ -71,14 +74,14 @@ export class Quarantine {
     }
     if (!isIsolating) this.#closeIfIdle(turn, this.isolation);
     for (const slot of this.slots) {
-      while (slot.frames.size === 0) {
+      while (slot.frames.size === 0 && mayGoOn()) {
         const job = this.#nextSuspect(turn);
         if (!job) break;
         const { open } = job;
         const lane = this.#state.lane(open.plugin);
         const command = lane.command(open.command)!;
         this.#state.load(open);
-        send(slot, frameOf(this.#state, turn, lane, command, nextFrameId(), [job], -1));
+        send(slot, frameOf(this.#state, turn, lane, command, this.#outstanding.nextId(), [job], -1));
       }
       if (slot.host && this.#state.suspects.every(({ open }) => this.#isHeld(open))) this.#closeIfIdle(turn, slot);
     }

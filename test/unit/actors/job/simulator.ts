@@ -81,6 +81,10 @@ export class Simulation {
   waits: Waits | null = null;
   /** Plugins that the vault holds. */
   readonly sealed = new Set<string>();
+  /** Plugins that may not receive their secrets any more. */
+  readonly revoked = new Set<string>();
+  /** How long each task runs. */
+  runUs = 10;
   /** Frames of plugins or commands that the configuration did not have when they were handed out. */
   readonly strays: TaskFrame[] = [];
   readonly #whole: Config;
@@ -128,7 +132,10 @@ export class Simulation {
       blockKeys: makeBlockKeys(() => Math.floor(this.#random() * 2 ** 32), newestBlock(this.store)),
       random: this.#random,
       gauges: new Gauges(),
-      vault: { waitsFor: name => (this.sealed.has(name) ? 'the vault does not open' : null), deliver: () => null },
+      vault: {
+        waitsFor: name => (this.sealed.has(name) ? 'the vault does not open' : null),
+        deliver: (_, name) => (this.revoked.has(name) ? { kind: 'revoked', reason: `${name} is revoked` } : null),
+      },
       pipeline: noPipeline,
       nowMs: Math.floor(this.nowUs / 1000),
       self: toSelf,
@@ -285,7 +292,7 @@ export class Simulation {
     const dice = this.#random;
     const id = formatId(frame.ids.subarray(task * 16, task * 16 + 16));
     this.runs.push({ id, attempt: frame.attempts[task]! });
-    const common = { task, startedUs: this.nowUs, runUs: 10 };
+    const common = { task, startedUs: this.nowUs, runUs: this.runUs };
     if (this.#faults.timeout > dice())
       return { ...common, verdict: 'timed_out', permanent: false, body: failure('too late') };
     if (this.#faults.error > dice()) return { ...common, verdict: 'error', permanent: false, body: failure('not now') };
