@@ -104,8 +104,8 @@ function* walkTree(
     const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
-      // An entry of the tree is pruned with its block.
-      const members = blocks.find(key);
+      // The block may have been pruned since the scan.
+      const members = blocks.read(key);
       for (const view of members ? jobsOf(reader, members, key, rangesOf(entry.value), below) : []) {
         if (view === null || !shown.has(view.jobId)) yield view;
       }

@@ -30,7 +30,7 @@ export function* reusedJobs(
     const entries = [...reader.scan('reused', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes, jobIdBytes + blockKeyBytes));
-      const block = blocks.find(key);
+      const block = blocks.read(key);
       // The block may have been pruned.
       if (!block) continue;
       const jobs = new BlockJobs(reader, key, block);
@@ -69,7 +69,8 @@ function* unshown(reader: Reader, blocks: BlockCache, root: JobId, id: JobId, sh
   shown.add(name);
   if (group.parent) yield* unshown(reader, blocks, root, group.parent, shown);
   const key = Buffer.from(blockOf(id));
-  yield new BlockJobs(reader, key, blocks.find(key)!).view(indexOf(id), latestAttempt(reader, id));
+  const block = blocks.read(key);
+  if (block) yield new BlockJobs(reader, key, block).view(indexOf(id), latestAttempt(reader, id));
 }
 
 function groupIn(blocks: BlockCache, id: JobId): JobGroup | undefined {

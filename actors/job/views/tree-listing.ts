@@ -123,8 +123,8 @@ function* spansOfTable(
     const entries = [...reader.scan(table, { from: root, to, reverse: true, limit: entriesPerStep })];
     for (const entry of entries) {
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
-      // A reused block may have been pruned.
-      const found = blocks.find(at);
+      // The block may have been pruned since the scan. The entry of a reused block stays even longer than the block.
+      const found = blocks.read(at);
       if (found) yield* spansOf(at, found, rangesOf(entry.value), wanted);
       yield null;
     }
