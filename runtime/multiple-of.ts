@@ -10,7 +10,7 @@ export function isMultiple(value: number, of: number): boolean {
   return (first.digits * powerOfTen(shift)) % (second.digits * powerOfTen(-shift)) === 0n;
 }
 
-/** The number digits × 10^exponent. `digits` has at most 17 significant digits, and ends with zeros if there are more. */
+/** The number digits × 10^exponent. `digits` has at most 21 digits: a larger number is written with an exponent, and 17 digits at most. */
 type Decimal = { readonly digits: bigint; readonly exponent: number };
 
 /** The shortest decimal that represents the number, as in JSON. */
@@ -20,11 +20,11 @@ function decimalOf(value: number): Decimal {
   return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
 }
 
-const powers = Array.from({ length: 57 }, (_, n) => 10n ** BigInt(n));
+const powers = Array.from({ length: 71 }, (_, n) => 10n ** BigInt(n));
 
 /**
- * A power of ten, but at most 10^56. Beside a number of up to 17 digits, a higher power would give the same answer: the number is less
- * than 10^17 < 2^57, so it contains the factors 2 and 5 at most 56 times.
+ * A power of ten, but at most 10^70. Beside a number of up to 21 digits, a higher power would give the same answer: the number is less
+ * than 10^21 < 2^70, so it contains the factors 2 and 5 at most 69 times.
  */
 function powerOfTen(exponent: number): bigint {
   return powers[Math.max(0, Math.min(exponent, powers.length - 1))]!;

@@ -72,6 +72,8 @@ describe('multipleOf', () => {
     [1e21, [2e21], [1, 1.5e21]],
     [2 ** 50, [1e50, 1e300], [1e49]],
     [5e-324, [1e-323, 1e308], []],
+    // 2^58 × 5^5, written with 21 digits.
+    [900719925474099200000, [0, 1e58, 1e300, -1e300], [1e57, 1e20]],
   ])('%d: %j, and not %j', (multipleOf, multiples, others) => {
     const compiled = makeSchemaCompiler()({ items: { multipleOf } });
     if (!compiled.ok) throw new Error(compiled.message);
