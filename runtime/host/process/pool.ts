@@ -32,6 +32,7 @@ export class ThreadPool {
   readonly #events: PoolEvents;
   readonly #threads = new Map<number, Thread>();
   readonly #size: number;
+  readonly #heapMb: number;
   /**
    * The number of the plugin of the latest frame. Threads are chosen by it, so a frame that has waited in the pool may get a thread that
    * still has to load its plugin's code.
@@ -42,6 +43,7 @@ export class ThreadPool {
   constructor(threads: number, data: ThreadData, events: PoolEvents) {
     this.#events = events;
     this.#size = threads + spareThreads;
+    this.#heapMb = heapMb(threads);
     this.#piscina = new Piscina({
       filename: fileURLToPath(new URL('../thread/thread.js', import.meta.url)),
       name: 'runFrame',
@@ -53,7 +55,7 @@ export class ThreadPool {
       atomics: 'disabled',
       recordTiming: false,
       workerData: data,
-      resourceLimits: { maxOldGenerationSizeMb: heapMb(threads) },
+      resourceLimits: { maxOldGenerationSizeMb: this.#heapMb },
     });
     this.#piscina.on('workerCreate', ({ id }: PoolThread) => this.#started(id));
     this.#piscina.on('message', (message: LateOutcome | Loaded) => {
@@ -124,7 +126,7 @@ export class ThreadPool {
     for (const worker of this.#piscina.threads) {
       const { threadId } = worker;
       if (threadId < 0 || this.#threads.has(threadId)) continue;
-      const thread = new Thread(worker);
+      const thread = new Thread(worker, this.#heapMb);
       this.#threads.set(threadId, thread);
       worker.once('exit', code => {
         this.#threads.delete(threadId);

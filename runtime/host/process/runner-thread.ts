@@ -68,7 +68,7 @@ export class RunnerThread {
       workerData: { ...data, status: this.#status.memory } satisfies ConcurrentData,
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
-    this.#thread = new WatchedThread(worker);
+    this.#thread = new WatchedThread(worker, heapMb);
     worker.on('message', (said: Said) => {
       if (!('loaded' in said)) this.#take(said);
     });

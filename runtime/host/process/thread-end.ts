@@ -19,7 +19,8 @@ export class WatchedThread {
   reason: string | null = null;
   readonly #loaded: Promise<void>;
 
-  constructor(worker: Worker) {
+  /** `heapMbMax`: the heap limit of the thread. */
+  constructor(worker: Worker, heapMbMax: number) {
     this.worker = worker;
     this.exited = new Promise(resolve => worker.once('exit', () => resolve()));
     this.#loaded = new Promise(resolve => {
@@ -28,7 +29,7 @@ export class WatchedThread {
       });
     });
     worker.on('error', error => {
-      this.reason ??= reasonOf(error);
+      this.reason ??= reasonOf(error, heapMbMax);
     });
   }
 
@@ -49,10 +50,10 @@ export class WatchedThread {
 /** How long a handler may take to react to the signal of a cancel before its thread is replaced. */
 export const cancelMsMax = 1_000;
 
-/** The error text for a task that ended its thread, from the error with which the thread ended. */
-export function reasonOf(error: unknown): string {
+/** The error text for a task that ended its thread, from the error with which the thread ended. `heapMbMax`: the thread's heap limit. */
+export function reasonOf(error: unknown, heapMbMax: number): string {
   if ((error as { code?: string } | null | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    return `out of memory: a plugin thread may use ${threadHeapMbMax} MiB`;
+    return `out of memory: a plugin thread may use ${heapMbMax} MiB`;
   }
   const message = describe(error);
   const code = /^worker exited with code: (\d+)$/.exec(message)?.[1];

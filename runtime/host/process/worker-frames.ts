@@ -10,7 +10,7 @@ import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/respons
 import { SharedFrame } from '../wire/shared-frame.ts';
 import type { HostSender } from './host-sender.ts';
 import { ThreadPool } from './pool.ts';
-import { cancelMsMax, reasonOf } from './thread-end.ts';
+import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
 
 /** A task that runs longer than this is slow. */
 const slowMs = 5;
@@ -165,7 +165,7 @@ export class WorkerFrames {
   async #crash(run: ThreadFrame, error: unknown): Promise<void> {
     this.#takeBack(run);
     this.#hold(run.head.plugin);
-    const reason = reasonOf(error);
+    const reason = reasonOf(error, heapMb(this.#threads));
     // The thread may still live: if a plugin has broken built-ins, anything that runs on the thread can fail.
     if (run.doom === null) this.#pool.terminate(run.slot.thread, reason);
     await this.#pool.exitOf(run.slot.thread);

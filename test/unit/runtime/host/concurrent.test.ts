@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../runtime/packing.ts';
 import { until } from '../../../service/gateway/until.ts';
-import { clearStages, concurrentStage, type Ended } from './stage.ts';
+import { clearStages, concurrentStage, type Ended, Stage } from './stage.ts';
 
 afterEach(clearStages);
 
@@ -186,8 +186,9 @@ it('charges nobody for what a task throws after its answer', async () => {
   expect(alone).toEqual([0, 2]);
 });
 
-it('charges the task that takes all memory', async () => {
-  const stage = concurrentStage().plugin(
+it('charges the task that takes all memory, and names the limit', async () => {
+  // The more threads a host may have, the less memory each gets, down to 64 MiB.
+  const stage = new Stage(100_000, [], undefined, true).plugin(
     'p',
     `export const handle = async ({ payload }) => {
       if (payload.grows) for (const all = [];;) all.push(new Array(1e6).fill(0.5));
@@ -195,7 +196,9 @@ it('charges the task that takes all memory', async () => {
     };`,
   );
   const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { grows: true }] });
-  expect(outcomes).toMatchObject([{ task: 1, verdict: 'error', error: expect.stringMatching(/^out of memory/) }]);
+  expect(outcomes).toMatchObject([
+    { task: 1, verdict: 'error', error: 'out of memory: a plugin thread may use 64 MiB' },
+  ]);
   expect(alone).toEqual([0]);
 });
 
