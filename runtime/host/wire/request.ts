@@ -85,8 +85,15 @@ function makeEnvelope(
 ): Envelope<Json> {
   const { type, source, dedupeKey, headers } = event;
   const timestamp = timestampOf(group);
+  const envelope: { -readonly [Member in keyof Envelope<Json>]: Envelope<Json>[Member] } = {
+    type,
+    payload,
+    event_id,
+    timestamp,
+    source,
+  };
+  if (dedupeKey !== null) envelope.dedupe_key = dedupeKey;
   // Each task gets a copy of the headers, because handlers may change them.
-  if (headers !== undefined) return { type, payload, event_id, timestamp, source, headers: { ...headers } };
-  if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
-  return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };
+  if (headers !== undefined) envelope.headers = { ...headers };
+  return envelope;
 }

@@ -6,6 +6,7 @@ import { clearStages, type FrameEnd, Stage } from './stage.ts';
 afterEach(clearStages);
 
 const event = { type: 'ticket.made', source: 'api', dedupeKey: 'd1' };
+const headers = { 'x-delivery': '1' };
 
 /** A directory of its own for every row. */
 const nameOf = (code: string) => code.replaceAll(/\W/g, '').slice(0, 60);
@@ -21,7 +22,7 @@ describe('A worker plugin', () => {
       secrets: { key: 'open-sesame' },
       attempt: 3,
       deadlineMs: 5000,
-      group: { context: pack({ user: 'u' }), pipeline: 'p', stepId: 's1', depth: 2, event },
+      group: { context: pack({ user: 'u' }), pipeline: 'p', stepId: 's1', depth: 2, event: { ...event, headers } },
     });
     const envelope = {
       type: 'ticket.made',
@@ -30,6 +31,7 @@ describe('A worker plugin', () => {
       timestamp: new Date(1.7e12).toISOString(),
       source: 'api',
       dedupe_key: 'd1',
+      headers,
     };
     expect(verdict).toBe('ok');
     expect(result).toEqual({
