@@ -44,7 +44,8 @@ export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFai
   readonly hasRoom: () => boolean;
   /** Sends the answers that were given outside of a turn. */
   readonly flush: () => void;
-  readonly nowMs: () => number;
+  /** A clock that nobody sets. It measures how long ago earlier failures were. */
+  readonly steadyMs: () => number;
   readonly log: (level: 'warn' | 'error', message: string, fields: object) => void;
   /** Called when nothing more is committed: the service must end with this status. */
   readonly onFatal: (exitStatus: number, message: string) => void;
@@ -124,7 +125,7 @@ export class ActorLifecycle {
   /** Begins a new generation, because the actors assume that the effect happened. The new one sees which frames the hosts really have. */
   #failEffect(error: unknown): void {
     this.#options.log('error', 'an effect of a turn failed', { error: textOf(error) });
-    if (this.#stopper === null && !this.#failures.crashed(this.#options.nowMs())) this.begin();
+    if (this.#stopper === null && !this.#failures.crashed(this.#options.steadyMs())) this.begin();
     else this.#end(exitBug, `the ledger failed too often: ${(error as Error).message}`, []);
   }
 
@@ -133,7 +134,7 @@ export class ActorLifecycle {
     if (next !== null) {
       this.begin();
       this.loop.replay(next);
-    } else if (this.#failures.crashed(this.#options.nowMs())) {
+    } else if (this.#failures.crashed(this.#options.steadyMs())) {
       this.#end(exitBug, `the ledger failed too often: ${(error as Error).message}`, delivered);
     } else this.#rest('unavailable', delivered);
   }

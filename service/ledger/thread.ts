@@ -104,7 +104,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     send: (actor, message) => link.tell(actor, message as object),
     reply: link.reply,
     flush: link.flush,
-    nowMs: Date.now,
+    steadyMs: () => performance.now(),
     begin,
     setAside,
     async stopHosts() {

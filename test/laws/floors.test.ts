@@ -117,6 +117,11 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
   ['a giant', { 'http/a.ts': '\n'.repeat(400) }, 'http/a.ts: has 401 lines: at most 400'],
   ['a print', { 'actors/a.ts': "console.log('here');" }, 'actors/a.ts: prints to the console'],
   [
+    'a ledger that reads a clock which can be set',
+    { 'service/ledger/a.ts': 'const nowMs = Date.now;' },
+    "service/ledger/a.ts: reads a clock that can be set: use the ledger's",
+  ],
+  [
     'a path of one machine',
     { 'test/a.ts': `const a = '${home}/x';` },
     `test/a.ts: names a path of one machine: ${home}`,

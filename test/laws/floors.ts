@@ -63,6 +63,8 @@ const cliPackages = ['commander'];
 const vagueNames = /(^|[/-])(utils?|helpers?|managers?|types|common|misc)\.ts$/;
 const linesMax = 400;
 const machinePath = /(?<![\w.~])\/(work|root|home|Users)\/[\w.-]+/;
+/** The ledger, which gets the time as an argument: `Date.now` goes back when the clock is set. */
+const hasClock = /^(actors|service\/ledger)\//;
 /** Where printing is the purpose, or is taken over from plugins. */
 const mayPrint = [/^(cli|bench|test)\//, /^runtime\/host\/process\/console\.ts$/];
 /** Loaded by tools that want a default export. */
@@ -126,6 +128,7 @@ function checkText({ path, text }: SourceFile): string[] {
   if (/^export default\b/m.test(code) && !allows(mayDefault, path)) found.push('has a default export');
   if (/^\s*(export )?(declare )?(const )?enum \w+/m.test(code)) found.push('has an enum: use a constant list');
   if (/\bconsole\.\w+\(/.test(code) && !allows(mayPrint, path)) found.push('prints to the console');
+  if (/\bDate\.now\b/.test(code) && hasClock.test(path)) found.push("reads a clock that can be set: use the ledger's");
   const place = machinePath.exec(text);
   if (place) found.push(`names a path of one machine: ${place[0]}`);
   return found;

@@ -88,7 +88,7 @@ export class Ledger {
       send() {},
       reply: ({ ask }, value) => this.replies.push({ ask, value: value as never }),
       flush() {},
-      nowMs: () => this.nowUs / 1000,
+      steadyMs: () => this.nowUs / 1000,
       setAside,
       begin: ({ tell }) =>
         ledgerTurns(

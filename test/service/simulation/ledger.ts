@@ -78,7 +78,7 @@ export class Ledger {
       send: (actor, message) => this.#out(() => outside.send(actor, message)),
       reply: (to, value) => this.#out(() => outside.reply(to, value)),
       flush() {},
-      nowMs: () => nowUs() / 1000,
+      steadyMs: () => nowUs() / 1000,
       setAside,
       begin: life => this.#begin(life, setAside),
       stopHosts: () => this.#stopHosts(),
