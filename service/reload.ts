@@ -72,9 +72,13 @@ export class Reload {
   async dryRun(): Promise<ReloadDryRun> {
     const loaded = this.#options.read();
     if (!loaded.ok) return { errors: loaded.problems, warnings: loaded.warnings, held: [] };
-    const { config } = compareForReload(this.#config, loaded.config);
-    const warnings = [...config.warnings, ...sealWarnings(loaded.seal)];
-    return { errors: [], warnings, held: await heldUnder(this.#options.link(), config) };
+    const warnings = [...loaded.config.warnings, ...sealWarnings(loaded.seal)];
+    return { errors: [], warnings, held: await this.#wouldHold(loaded.config) };
+  }
+
+  /** The jobs that a reload of this configuration would hold; null if the ledger did not answer. */
+  #wouldHold(next: Config): Promise<readonly QueuedJobs[] | null> {
+    return heldUnder(this.#options.link(), compareForReload(this.#config, next).config);
   }
 
   /**
@@ -90,7 +94,7 @@ export class Reload {
   async #reload({ refuseHeld }: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
     const loaded = this.#options.read();
     if (refuseHeld && loaded.ok) {
-      const held = await heldUnder(this.#options.link(), loaded.config);
+      const held = await this.#wouldHold(loaded.config);
       if (held === null || held.length > 0) return { kind: 'would_hold', held };
     }
     const swapped = this.#swap(loaded);
