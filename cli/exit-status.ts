@@ -2,7 +2,10 @@
 
 export const exitStatus = {
   ok: 0,
-  /** The job did not succeed, a check found problems, or the service answered with an error status that is not listed below. */
+  /**
+   * The job did not succeed, a check found problems, the state of the job does not allow the request (409, such as `already_settled`), or
+   * the service answered with an error status that is not listed below.
+   */
   failed: 1,
   /** The command line is invalid, or the service refused the request as invalid (400, 405, 413, 415, 422). */
   usage: 2,
@@ -18,6 +21,6 @@ export const exitStatus = {
   io: 74,
   /** Another process uses the state directory or the listening address. */
   busy: 75,
-  /** The configuration is invalid, or the service answered 409. */
+  /** The configuration is invalid, or the service refused a reload (409). */
   config: 78,
 } as const;

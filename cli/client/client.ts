@@ -150,8 +150,10 @@ export function brokenAnswer(detail: string, cause?: unknown): CommandFailure {
   return failure(exitStatus.unavailable, 'broken_answer', 'The answer cannot be read', detail, cause);
 }
 
-/** The exit status of a command whose request was refused with this HTTP status. */
-function exitStatusOf(httpStatus: number): number {
+const refusedReloads: ReadonlySet<string> = new Set(['reload_refused', 'reload_would_hold']);
+
+/** The exit status of a command whose request was refused with this HTTP status and problem code. */
+function exitStatusOf(httpStatus: number, code: string): number {
   switch (httpStatus) {
     case 400:
     case 405:
@@ -165,7 +167,7 @@ function exitStatusOf(httpStatus: number): number {
     case 404:
       return exitStatus.notFound;
     case 409:
-      return exitStatus.config;
+      return refusedReloads.has(code) ? exitStatus.config : exitStatus.failed;
     case 502:
     case 503:
     case 504:
@@ -178,7 +180,8 @@ function exitStatusOf(httpStatus: number): number {
 async function refusal(response: Response): Promise<CommandFailure> {
   const { status, statusText } = response;
   const text = await response.text().catch(() => '');
-  return new CommandFailure(exitStatusOf(status), problemIn(text) ?? madeProblem(status, statusText));
+  const problem = problemIn(text) ?? madeProblem(status, statusText);
+  return new CommandFailure(exitStatusOf(status, problem.code), problem);
 }
 
 function problemIn(text: string): ProblemDocument | null {

@@ -19,6 +19,7 @@ export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator
 /** Finds the end of each element: follows the text byte by byte, and knows the depth and whether the byte is inside a string. */
 class Scan {
   isOver = false;
+  #isEmpty = true;
   #depth = 0;
   #inText = false;
   #isEscaped = false;
@@ -54,8 +55,8 @@ class Scan {
   *#element(rest: Buffer, isLast: boolean): Generator<unknown> {
     const text = Buffer.concat([...this.#begun, rest]).toString('utf8');
     this.#begun = [];
-    // An empty array has no element.
-    if (isLast && text.trim() === '') return;
+    if (isLast && this.#isEmpty && text.trim() === '') return;
+    this.#isEmpty = false;
     yield JSON.parse(text);
   }
 }

@@ -84,13 +84,18 @@ export function fetchJob(
   });
 }
 
-/** How many jobs inside a run did not succeed, as text for people. Null if there are none, or if the job is not a run. */
+const unsuccessful = ['failed', 'timed_out', 'dead', 'cancelled'];
+
+/**
+ * How many of the jobs inside a run that have ended did not succeed, as text for people. Null if there are none, or if the job is not a
+ * run.
+ */
 export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): string | null {
   if (counts === undefined) return null;
-  const worse = ['failed', 'timed_out', 'dead', 'cancelled'].filter(status => (counts[status] ?? 0) > 0);
+  const worse = unsuccessful.filter(status => (counts[status] ?? 0) > 0);
   if (worse.length === 0) return null;
-  const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return `${worse.map(status => `${counts[status]} ${status}`).join(', ')} of ${all} inside`;
+  const ended = ['succeeded', ...unsuccessful].reduce((sum, status) => sum + (counts[status] ?? 0), 0);
+  return `${worse.map(status => `${counts[status]} ${status}`).join(', ')} of ${ended} inside`;
 }
 
 /** How many jobs of a run have which status, as text for people. */

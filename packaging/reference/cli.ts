@@ -31,7 +31,7 @@ const preface = `# The command line
 | exit status | meaning |
 | --- | --- |
 | 0 | success |
-| 1 | the job failed, or a check found a problem |
+| 1 | the job failed, a check found a problem, or the state of the job does not allow the request (409, such as \`already_settled\`) |
 | 2 | invalid usage, or a request that the service rejects as invalid (400, 422) |
 | 3 | the token is missing, unknown, or lacks the scope (401, 403) |
 | 4 | not found (404) |

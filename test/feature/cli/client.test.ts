@@ -14,6 +14,12 @@ test('a token that no header can carry is wrong use, and is not repeated', async
   expect([status, stderr.includes('a\nb')]).toEqual([2, false]);
 });
 
+test('a reason for a single job that is to run now is wrong use, as nothing would show it', async () => {
+  const words = ['job', 'run-now', 'x', '--reason', 'hurry', '--url', 'http://127.0.0.1:1'];
+  const { status, stderr } = await headgate(words);
+  expect([status, stderr]).toEqual([2, expect.stringContaining('--reason is shown with an action over many jobs')]);
+});
+
 test.each<[what: string, answer: (response: ServerResponse) => void, status: number, code: string]>([
   ['a page of HTML', r => r.writeHead(200).end('<html>'), 69, 'broken_answer'],
   ['an answer that breaks off', r => r.writeHead(200).write('{"a"', () => r.destroy()), 69, 'broken_answer'],
@@ -23,6 +29,8 @@ test.each<[what: string, answer: (response: ServerResponse) => void, status: num
   ['a proxy in between', r => r.writeHead(502).end(), 69, 'unexpected_answer'],
   ['503', r => problem(r, 503, 'stopping'), 69, 'stopping'],
   ['409', r => problem(r, 409, 'reload_refused'), 78, 'reload_refused'],
+  ['409 of a reload that would hold jobs', r => problem(r, 409, 'reload_would_hold'), 78, 'reload_would_hold'],
+  ['409 of a job that has ended', r => problem(r, 409, 'already_settled'), 1, 'already_settled'],
   ['422', r => problem(r, 422, 'idempotency_mismatch'), 2, 'idempotency_mismatch'],
   ['403', r => problem(r, 403, 'forbidden'), 3, 'forbidden'],
 ])('%s', async (_, answer, status, code) => {
@@ -143,6 +151,8 @@ test('elements of an array come one by one, however the bytes are cut', async ()
   for (const size of [1, 2, 3, 7, bytes.length]) expect(await all(elements(cut(bytes, size)))).toEqual(values);
   expect(await all(elements(cut(Buffer.from(' [ ] '), 1)))).toEqual([]);
   await expect(all(elements(cut(bytes.subarray(0, -1), 5)))).rejects.toThrow('broke off');
+  for (const wrong of ['[1,]', '[,]', '[,1]', '[1,,2]'])
+    await expect(all(elements(cut(Buffer.from(wrong), 1))), wrong).rejects.toThrow(SyntaxError);
 });
 
 async function serve(answer: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {

@@ -105,7 +105,7 @@ test('of many siblings those that did not succeed are shown first, and the other
 
 test('a job that failed is shown also where a hundred thousand came before it, and a run says what failed inside', () => {
   const many = Array.from({ length: 100_010 }, (_, i) => job(`j${i}`, 'a', i === 100_005 ? 'failed' : 'succeeded'));
-  const run = { ...job('a', null), counts: { succeeded: 100_009, failed: 1 } };
+  const run = { ...job('a', null), counts: { succeeded: 100_009, failed: 1, reused: 7, unsettled: 5 } };
   expect(drawn([run, ...many], 1, true)).toEqual([
     'p.a succeeded 5.0 ms (1 failed of 100010 inside)  a',
     '├─ p.j100005 failed 5.0 ms  j100005',
