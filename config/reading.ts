@@ -82,6 +82,13 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const certificates = readCertificates(root, { api: api.tls, webhooks: webhooks.tls }, options.disk ?? diskFiles, {
     ...{ strict, report, warn: problem => void warned.push(problem) },
   });
+  const pipelines = readPipelines(root, instances, compiler, report);
+  // A warning is left out if an error is reported at the same place.
+  const reported = new Set(problems.map(placeText));
+  const warnings = formatProblems(
+    warned.filter(warning => !reported.has(placeText(warning))),
+    files,
+  );
   const config: Config = {
     mainFile: main.file,
     files,
@@ -94,18 +101,15 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
     plugins: instances.plugins,
     disabledPlugins: instances.disabled,
-    pipelines: readPipelines(root, instances, compiler, report),
+    pipelines,
     vault: readVault(root, state.path),
-    warnings: formatProblems(warned, files),
+    warnings,
   };
-  // A warning is left out if an error is reported at the same place.
-  const reported = new Set(problems.map(placeText));
-  const others = warned.filter(warning => !reported.has(placeText(warning)));
   return {
     config: { ...config, plugins: withHidden(config, keyFileOf(options.env, options.cwd)) },
     certificates,
     problems: formatProblems(problems, files),
-    warnings: formatProblems(others, files),
+    warnings,
     pluginPlaces: discovery.places,
     manifests: [...discovery.manifests.values()],
     bytes,

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { endsSoonMs, pemBytesMax, readCertificate } from '../../../config/certificate.ts';
+import { readConfiguration } from '../../../config/reading.ts';
 import { diskFiles } from '../../../config/source/files.ts';
 import { pem } from '../../feature/tls/pairs.ts';
 import { loadSandbox, makeSandbox } from './sandbox.ts';
@@ -218,5 +219,15 @@ describe('in a configuration', () => {
     const files = { 'config.yaml': 'api: { tls: { cert: c, key: k } }', c: pem('one.crt'), k: pem('one.key') };
     const result = loadSandbox(makeSandbox(files));
     expect(result.ok && result.config.warnings).toEqual([expect.stringContaining('can be read by everyone')]);
+  });
+
+  it('of a key with an error no warning is left, neither beside the configuration nor in it', () => {
+    const files = { 'config.yaml': 'api: { tls: { cert: c, key: k } }', c: pem('one.crt'), k: pem('two.key') };
+    const directory = makeSandbox(files);
+    const reading = readConfiguration({ path: directory, env: {}, cwd: directory });
+    if (typeof reading === 'string') throw new Error(reading);
+    const { problems, warnings, config } = reading;
+    expect(problems).toEqual([expect.stringContaining('is not the key of the certificate')]);
+    expect([warnings, config.warnings]).toEqual([[], []]);
   });
 });
