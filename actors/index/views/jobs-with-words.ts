@@ -41,6 +41,7 @@ export function* jobsWithWords(
     const entry = commit && entryAt(atUs, place, commit);
     if (entry) found.add(textOf(entry.id));
   }
+  if (found.size > namedMax) return null;
   const facets = [...wantedFacets(entries), ...(isOfAny ? [] : [statusFacets(unsuccessful)])];
   const records = new Records(index);
   const { first: from } = records.bounds;

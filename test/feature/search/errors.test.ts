@@ -1,9 +1,12 @@
 // Jobs by the words of their last error, against a naive matcher: by the index, by the walk through what did not succeed, and both.
 import { expect, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
+import { parseQuery } from '../../../actors/index/records/words.ts';
 import { SearchIndex } from '../../../actors/index/search-index.ts';
+import { jobsWithWords } from '../../../actors/index/views/jobs-with-words.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import type { JobPage } from '../../../actors/job/views/job-page.ts';
+import { entryFilter } from '../../../actors/job/views/log-listing.ts';
 import { formatId, type JobId } from '../../../runtime/ids.ts';
 import { candidatesMax, listByError } from '../../../service/reads/error-list.ts';
 import { openMemoryIndex } from '../../support/memory-store.ts';
@@ -28,6 +31,19 @@ function lastError(ledger: Ledger, { id }: NaiveJob): string | null {
   const last = ledger.logs.filter(log => log.jobId === id).at(-1);
   return last === undefined || last.status === 'succeeded' ? null : (last.error ?? null);
 }
+
+test('more jobs than may be named are named by nobody, also while the index knows none of their logs', async () => {
+  const ledger = new Ledger();
+  const index = openMemoryIndex();
+  const job = { attempts: [{ status: 'failed', error: 'no route' }], end: 'over' } as const;
+  ledger.add({ plugin: 'p', command: 'c', submittedBy: 'api:one', jobs: Array.from({ length: 3 }, () => job) });
+  const filter = { plugin: null, command: null, status: null, submittedBy: null, fromUs: null, toUs: null };
+  const entries = entryFilter(new NameTable(ledger.store), filter)!;
+  const named = (max: number) =>
+    inSlices(jobsWithWords(ledger.store, index, entries, parseQuery('route'), max), () => {});
+  expect((await named(3))?.ids).toHaveLength(3);
+  expect(await named(2)).toBeNull();
+});
 
 test('a search by error finds exactly the jobs whose last error has all its words, newest first, with their total', async () => {
   await fc.assert(
