@@ -145,7 +145,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
 
   /** Makes the main thread receive a JobSettled when the run ends. */
   function awaitRun(id: JobId, turn: Turn): void {
-    // A run whose condition is false has settled already.
+    // A run that an earlier call with the same key has started may have settled.
     if (runOf(id)) jobs.awaited.add(id);
     else jobs.awaited.addKnown(id, turn);
   }

@@ -3,12 +3,14 @@
 // A sequence with joins is a scope: a join gathers everything between the join before it (or the start of the sequence) and itself. The top
 // sequence is always a scope, because its end gathers the run's result. A nested sequence with joins is a scope up to its last join; the
 // rest of it, and every other nested sequence, belong to the scope around it.
-import type { Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
+import type { Condition, Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import { isLateTemplate, isOfElement } from './template.ts';
 
 export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
 
 export type Node =
+  /** Before the first step, if the pipeline has a condition of its own. A run whose condition is false ends here. */
+  | { readonly kind: 'start'; readonly condition: Condition; readonly next: number }
   | { readonly kind: 'work'; readonly step: WorkStep; readonly next: number; readonly perElement: boolean }
   /** One token becomes several, one for each branch. */
   | { readonly kind: 'split'; readonly step: Step; readonly branches: readonly number[]; readonly next: number }
@@ -28,6 +30,9 @@ export type CompiledPipeline = {
   readonly nodes: readonly Node[];
   /** All sequences with joins, and the top sequence, which is the first element. */
   readonly sequences: readonly Sequence[];
+  /** Where runs begin. */
+  readonly start: number;
+  /** Behind the pipeline's own condition. */
   readonly first: number;
   /** Whether the definition has a fork without a join behind it. The result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;
@@ -42,7 +47,9 @@ export function compilePipeline(definition: PipelineDefinition): CompiledPipelin
   const first = compileSteps(compiler, definition.steps, endNode, joins);
   compiler.sequences[0] = { joins };
   const endsForked = isForkedBehind(definition.steps);
-  return { definition, nodes: compiler.nodes, sequences: compiler.sequences, first, endsForked };
+  const { if: condition } = definition;
+  const start = condition === null ? first : add(compiler, { kind: 'start', condition, next: first });
+  return { definition, nodes: compiler.nodes, sequences: compiler.sequences, start, first, endsForked };
 }
 
 /** Whether a token may be divided behind these steps: they have a `foreach` or `split` that no join follows. Conditions are ignored. */

@@ -4,7 +4,7 @@ import { equalTo } from '../../runtime/packed-steps.ts';
 import type { Json } from '../../runtime/packing.ts';
 import { compilePattern, matchStepsMax, type Pattern } from '../../runtime/pattern.ts';
 import { listCount } from '../../runtime/splice.ts';
-import { type Data, LargeValue } from './lookup.ts';
+import { type Data, LargeText, LargeValue } from './lookup.ts';
 
 /** The number of match steps (runtime/pattern.ts) that the patterns of one condition may still take. */
 type Steps = { left: number };
@@ -50,7 +50,14 @@ export function isLong(condition: Condition): boolean {
   }
 }
 
-function isMetBy(found: Json | LargeValue, { op, value }: Extract<Condition, { readonly kind: 'test' }>, steps: Steps) {
+type Test = Extract<Condition, { readonly kind: 'test' }>;
+
+function isMetBy(found: Json | LargeValue | LargeText, { op, value }: Test, steps: Steps): boolean {
+  if (found instanceof LargeText) {
+    const isMet = () => test(op, found.text, value, steps);
+    // The steps of a pattern count each time.
+    return op === 'regex' ? isMet() : found.once(`${op} ${JSON.stringify(value)}`, isMet);
+  }
   return found instanceof LargeValue ? testLarge(op, found, value) : test(op, found, value, steps);
 }
 

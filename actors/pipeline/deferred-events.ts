@@ -1,15 +1,18 @@
-// Events that wait to start runs in a later turn. These are the events of a job that emitted very many, which would delay a turn, and the
-// events of any job while too many runs are open. Hooks of jobs wait in the same way.
+// Events and hooks that wait to start runs in a later turn, because their runs would delay this one: a job emitted very many events, the
+// payload is large, or the turn has no time left. The events of any job wait while too many runs are open.
 //
 // The trees are served in rotation. Within a tree the newest events go first: the consequences of one event end before the next event
 // begins, and few wait at a time. Until a job's events have begun, only its id is in memory.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
-import { pack, unpack } from '../../runtime/packing.ts';
-import { contentsOf, listCount, skipValue } from '../../runtime/splice.ts';
+import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import { contentsOf, endWithin, listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
 import { type Emitted, readEvent } from './events.ts';
+import { hookPayload, isHook } from './hooks.ts';
+import { LookGoesOn, Looks, type Sight } from './looks.ts';
 import {
   type Cursor,
   cursorKey,
@@ -21,23 +24,24 @@ import {
 } from './records/deferred-event.ts';
 import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
+import { Packed } from './token.ts';
+import type { Trigger, Triggers } from './triggers.ts';
 
-/** The maximum number of events that one turn takes. */
+/** The maximum number of events that one turn takes. An event for several pipelines counts for each. */
 export const eventsPerTurnMax = 512;
 /** When the waiting events in memory have more than this size, they are dropped from memory, and read again when they are taken. */
 const heldBytesMax = 64 * 2 ** 20;
 
-/** A packed list with a null, which stands in for the list of events if a hook waits. */
-const anEnd = Uint8Array.of(0x91, 0xc0);
-
-/** The origin of events, and the packed list of them. */
-type Events = { readonly origin: Origin; readonly list: Uint8Array };
-/** A list of events, some of which may have been taken. `events` null: the list must be read again. */
-type Begun = Cursor & { readonly key: Uint8Array; events: Events | null };
+/** The origin of events, and the packed list of them; or that of a hook, and the payload of the hook. */
+type Events = { readonly origin: Origin; readonly list: Uint8Array; readonly count: number };
+/** The next event, or the hook. `event` null: the value there is not an event. `end`: the offset behind it. */
+type Next = { readonly event: Emitted | null; readonly payload: Packed; readonly end: number };
+/** A list of events, some of which may have been taken. `events` null: the list must be read again. `looks`: into the next event. */
+type Begun = Required<Cursor> & { readonly key: Uint8Array; events: Events | null; looks: Looks | null };
 
 export class DeferredEvents {
   readonly #table: RunTable;
-  readonly #fire: (event: Emitted | null, origin: Origin) => boolean;
+  readonly #triggers: Triggers;
   readonly #bodyOf: (job: JobId) => Body;
   /**
    * By root: what waits in the tree, as ids of jobs (text) and as lists that have begun. No entry is empty, and the first one is served
@@ -51,10 +55,10 @@ export class DeferredEvents {
   #heldBytes = 0;
   #taken = 0;
 
-  /** `fire` lets an event, or null for a waiting hook, start runs; false: it started none. `bodyOf` reads the body of a job. */
-  constructor(table: RunTable, fire: (event: Emitted | null, origin: Origin) => boolean, bodyOf: (job: JobId) => Body) {
+  /** `bodyOf` reads the body of a job or run. */
+  constructor(table: RunTable, triggers: Triggers, bodyOf: (job: JobId) => Body) {
     this.#table = table;
-    this.#fire = fire;
+    this.#triggers = triggers;
     this.#bodyOf = bodyOf;
     const { reader, setAside } = table;
     for (const { key, value } of reader.scan('emissions', {})) {
@@ -63,7 +67,7 @@ export class DeferredEvents {
       if (!origin || origin.place) continue;
       const cursorBytes = reader.get('emissions', cursorKey(key));
       const cursor = cursorBytes && setAside.read('emissions', cursorKey(key), () => unpack<Cursor>(cursorBytes));
-      if (cursor) this.#push(origin, { ...cursor, key: Buffer.from(key), events: null });
+      if (cursor) this.#push(origin, { ...unbegun(Buffer.from(key)), ...cursor });
       else this.#pushNew(origin);
     }
   }
@@ -88,7 +92,7 @@ export class DeferredEvents {
 
   #pushNew(origin: Origin): void {
     const { job, hook } = origin;
-    this.#push(origin, hook ? { key: originKey(origin), index: 0, at: 0, events: null } : idText(job));
+    this.#push(origin, hook ? unbegun(originKey(origin)) : idText(job));
   }
 
   #push(origin: Origin, waiting: string | Begun): void {
@@ -104,7 +108,7 @@ export class DeferredEvents {
     for (const origin of this.#arriving) this.#pushNew(origin);
     this.#arriving = [];
     if (this.#heldBytes <= heldBytesMax) return;
-    for (const begun of this.#held) begun.events = null;
+    for (const each of this.#held) Object.assign(each, { events: null, looks: null });
     this.#held.clear();
     this.#heldBytes = 0;
   }
@@ -120,13 +124,10 @@ export class DeferredEvents {
     if (!next || this.#isFull || this.#table.isCrowded) return false;
     const [root, line] = next;
     const waiting = line.pop()!;
-    const begun =
-      typeof waiting === 'string'
-        ? { key: startKey(Buffer.from(waiting, 'latin1')), index: 0, at: 0, events: null }
-        : waiting;
+    const begun = typeof waiting === 'string' ? unbegun(startKey(Buffer.from(waiting, 'latin1'))) : waiting;
     if (this.#take(begun)) line.push(begun);
-    // All other trees are served before this one is served again.
-    this.#lines.delete(root);
+    // All other trees are served before this one is served again, unless its next event is being read.
+    if (begun.looks === null) this.#lines.delete(root);
     if (line.length > 0) this.#lines.set(root, line);
     return true;
   }
@@ -134,38 +135,66 @@ export class DeferredEvents {
   /** Takes as many events as fit into the turn. False: none are left. */
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
-    const { origin, list } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // The tree counts a waiting list as open. It must be looked up before `fire` opens runs in it.
+    const { origin, count } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
+    // The tree counts a waiting list as open. Look the tree up before runs open in it.
     const tree = descendants.held(rootOf(origin));
-    const count = listCount(list);
-    let came = false;
-    for (; begun.index < count && !this.#isFull; begun.index++, this.#taken++) {
-      const event = readEvent(list, begun.at);
-      begun.at = skipValue(list, begun.at);
-      if (this.#fire(event, origin)) came = true;
-    }
-    const { index, at, key } = begun;
+    const came = this.#start(begun, count);
+    const { index, at, fired, key } = begun;
     if (index < count) {
       // Saving the position of events that started nothing is not worth a commit. After a crash they are taken again, with the
       // configuration and dedupe keys of that time.
-      if (came) batch.put('emissions', cursorKey(key), pack({ index, at }));
+      if (came) batch.put('emissions', cursorKey(key), pack(fired.length > 0 ? { index, at, fired } : { index, at }));
       return true;
     }
-    if (this.#held.delete(begun)) this.#heldBytes -= list.length;
+    if (this.#held.delete(begun)) this.#heldBytes -= begun.events!.list.length;
     batch.remove('emissions', key);
     batch.remove('emissions', cursorKey(key));
     descendants.close(tree);
     return false;
   }
 
+  /** Starts the pipelines that wait for the next events, as many as fit into the turn. False: none has started. */
+  #start(begun: Begun, count: number): boolean {
+    let came = false;
+    try {
+      while (begun.index < count && !this.#isFull) {
+        const { trigger, end } = this.#next(begun);
+        const waiting = trigger?.waiting ?? [];
+        if (waiting.length === 0) this.#taken++;
+        for (const version of waiting) {
+          if (begun.fired.includes(version.name)) continue;
+          if (this.#isFull) return came;
+          if (this.#triggers.start(trigger!, version)) came = true;
+          begun.fired.push(version.name);
+          this.#taken++;
+        }
+        Object.assign(begun, { index: begun.index + 1, at: end, fired: [], looks: null });
+      }
+    } catch (error) {
+      if (!(error instanceof LookGoesOn)) throw error;
+      this.#taken++;
+    }
+    return came;
+  }
+
+  /** The next event or the hook, for the pipelines of the current configuration. Throws LookGoesOn. */
+  #next(begun: Begun): { readonly trigger: Trigger | null; readonly end: number } {
+    const { origin } = begun.events!;
+    begun.looks ??= new Looks(this.#table.sight);
+    const { event, payload, end } = begun.looks.find('next', () => nextOf(begun, this.#table.sight));
+    if (isHook(origin)) return { trigger: this.#triggers.ofHook(origin, payload), end };
+    return { trigger: event && this.#triggers.ofEvent(event, origin, payload), end };
+  }
+
   #eventsOf(begun: Begun): Events {
     if (begun.events !== null) return begun.events;
     const origin = unpack<Origin>(this.#table.reader.get('emissions', begun.key)!);
-    const list = origin.hook ? anEnd : unpinned(bodyPart(this.#bodyOf(origin.job), 'events')!);
-    if (begun.index === 0) begun.at = contentsOf(list);
+    const body = this.#bodyOf(origin.job);
+    const list = unpinned(isHook(origin) ? hookPayload(origin, body) : bodyPart(body, 'events')!);
+    if (begun.index === 0) begun.at = isHook(origin) ? 0 : contentsOf(list);
     this.#held.add(begun);
     this.#heldBytes += list.length;
-    begun.events = { origin, list };
+    begun.events = { origin, list, count: isHook(origin) ? 1 : listCount(list) };
     return begun.events;
   }
 
@@ -173,4 +202,19 @@ export class DeferredEvents {
     const { turn, isFull } = this.#table;
     return this.#taken >= eventsPerTurnMax || isFull || (this.#taken > 0 && turn.isSpent);
   }
+}
+
+function unbegun(key: Uint8Array): Begun {
+  return { key, index: 0, at: 0, fired: [], events: null, looks: null };
+}
+
+/** Reads an event, or a hook. A large one may take a turn to be loaded, another to be read, and another to start the first run. */
+function* nextOf({ events, at }: Begun, sight: Sight): Sliced<Next> {
+  const { origin, list } = events!;
+  const isLarge = endWithin(list, at, at + sight.wholeBytesMax) < 0;
+  if (isLarge) yield;
+  if (isHook(origin)) return { event: null, payload: new Packed(list, sight), end: list.length };
+  const { event, end } = readEvent(list, at);
+  if (isLarge) yield;
+  return { event, payload: new Packed(event?.payload ?? packedEmpty, sight), end };
 }

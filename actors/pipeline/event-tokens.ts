@@ -18,7 +18,7 @@ export function enterEvent(
   node: number,
   { context, event: { source }, depth, cause, result, isReused }: Token,
   path: readonly number[],
-  { type, payload, dedupeKey }: Emitted,
+  { type, payload, at: storedAs, dedupeKey }: Emitted,
   place: number,
 ): boolean {
   if (dedupeKey !== null) {
@@ -29,7 +29,7 @@ export function enterEvent(
   }
   const event = { type, source, dedupeKey };
   const packed = new Packed(payload, table.sight);
-  const token: Token = { path, payload: packed, context, event, depth, cause, result, isStored: false, isReused };
+  const token: Token = { path, payload: packed, context, event, depth, cause, result, storedAs, isReused };
   table.moves.push({ kind: 'enter', run, scope, node, token });
   return true;
 }

@@ -1,5 +1,5 @@
 // Reads the events of a job's response from their packed form, without decoding the payloads.
-import { contentsOf, entryAt, listCount, mapCount, skipValue, textAt } from '../../runtime/splice.ts';
+import { contentsOf, isText, listCount, mapCount, type Span, skipValue, textAt } from '../../runtime/splice.ts';
 import { asPayload } from './token.ts';
 
 /** The keys of an event's fields. */
@@ -7,34 +7,46 @@ const typeKey = Buffer.from('type');
 const payloadKey = Buffer.from('payload');
 const dedupeKey = Buffer.from('dedupe_key');
 
-export type Emitted = { readonly type: string; readonly payload: Uint8Array; readonly dedupeKey: string | null };
+/** `at`: where the payload stands in the packed events; null: there is none. */
+export type Emitted = {
+  readonly type: string;
+  readonly payload: Uint8Array;
+  readonly at: Span | null;
+  readonly dedupeKey: string | null;
+};
 
 /** Reads the part `events` of a body, and skips values that are not events. */
 export function readEvents(packed: Uint8Array): Emitted[] {
   const events: Emitted[] = [];
   let at = contentsOf(packed);
   for (let left = listCount(packed); left > 0; left--) {
-    const event = readEvent(packed, at);
+    const { event, end } = readEvent(packed, at);
     if (event) events.push(event);
-    at = skipValue(packed, at);
+    at = end;
   }
   return events;
 }
 
-/** The event at a position of the packed list; null: the value there is not an event. */
-export function readEvent(packed: Uint8Array, at: number): Emitted | null {
-  if (mapCount(packed, at) < 0) return null;
-  const type = textOf(packed, at, typeKey);
-  if (type === null) return null;
-  const payload = entryAt(packed, at, payloadKey);
-  return {
-    type,
-    payload: asPayload(payload ? packed.subarray(payload.from, payload.to) : undefined),
-    dedupeKey: textOf(packed, at, dedupeKey),
-  };
+/** The event at a position of the packed list, and the offset behind it. Null: the value there is not an event. */
+export function readEvent(packed: Uint8Array, from: number): { readonly event: Emitted | null; readonly end: number } {
+  const count = mapCount(packed, from);
+  if (count < 0) return { event: null, end: skipValue(packed, from) };
+  let type: string | null = null;
+  let dedupe: string | null = null;
+  let at: Span | null = null;
+  let end = contentsOf(packed, from);
+  for (let left = count; left > 0; left--) {
+    const key = end;
+    const value = skipValue(packed, key);
+    end = skipValue(packed, value);
+    if (isText(packed, key, typeKey)) type = textAt(packed, value);
+    else if (isText(packed, key, payloadKey)) at = { from: value, to: end };
+    else if (isText(packed, key, dedupeKey)) dedupe = textAt(packed, value);
+  }
+  return { event: type === null ? null : { type, payload: payloadAt(packed, at), at, dedupeKey: dedupe }, end };
 }
 
-function textOf(packed: Uint8Array, at: number, key: Uint8Array): string | null {
-  const span = entryAt(packed, at, key);
-  return span && textAt(packed, span.from);
+/** The payload of an event that stands at this place of the packed events. */
+export function payloadAt(packed: Uint8Array, at: Span | null): Uint8Array {
+  return asPayload(at ? packed.subarray(at.from, at.to) : undefined);
 }

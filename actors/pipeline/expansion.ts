@@ -3,13 +3,13 @@ import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import { isParted } from '../../runtime/parted.ts';
-import { listCount, skipValue } from '../../runtime/splice.ts';
+import { listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
-import { contextFault } from './baggage.ts';
+import { baggageFault, contextFault } from './baggage.ts';
 import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
 import { enterEvent } from './event-tokens.ts';
-import { readEvent } from './events.ts';
+import { payloadAt, readEvent } from './events.ts';
 import {
   beginFanOut,
   decodePlan,
@@ -22,6 +22,8 @@ import {
   takePayloads,
 } from './fanout.ts';
 import { endTokens } from './join.ts';
+import { elementBytesMax, isLargeNext, makeElement } from './large-element.ts';
+import { LookGoesOn } from './looks.ts';
 import { parkedAt } from './parked-token.ts';
 import { listKey } from './records/run.ts';
 import { groupsPerSlice } from './reuse-index.ts';
@@ -133,8 +135,10 @@ export class Expansion {
     expandable.delete(name);
     const run = this.#table.find(name);
     if (!run || run.failure !== null) return true;
-    if (this.#table.isPaused(run)) this.#paused.add(name);
-    else if (run.reuse?.isIndexed === false) this.#index(run);
+    if (this.#table.isPaused(run)) {
+      this.#paused.add(name);
+      this.#table.dropLooks(run);
+    } else if (run.reuse?.isIndexed === false) this.#index(run);
     else if (this.#mustWait(nextFan(run))) this.#later.push(name);
     else {
       blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
@@ -163,8 +167,17 @@ export class Expansion {
       return;
     }
     const plan = this.#planOf(run, fan);
-    if ('hasEvents' in plan) this.#takeEvents(run, fan, plan);
-    else this.#expandNext(run, fan, plan as FanPlan);
+    if ('hasEvents' in plan) {
+      this.#takeEvents(run, fan, plan);
+      return;
+    }
+    try {
+      this.#expandNext(run, fan, plan as FanPlan);
+    } catch (error) {
+      if (!(error instanceof LookGoesOn)) throw error;
+      // The cursor is still at the element.
+      this.#madeInTurn++;
+    }
   }
 
   /** Lets a parked token enter its node. */
@@ -172,7 +185,7 @@ export class Expansion {
     const table = this.#table;
     const { node, scope: number, token } = table.looking.get(lookName(run, fan.id)) ?? this.#waited(run, fan);
     // One large token fills the turn.
-    this.#madeInTurn += token.isStored && token.payload.stored.length > table.partedBytesMin ? childrenPerTurnMax : 1;
+    this.#madeInTurn += token.storedAs && token.payload.stored.length > table.partedBytesMin ? childrenPerTurnMax : 1;
     table.dropFan(run, fan);
     const scope = run.scopes.get(number)!;
     table.touch(run, scope);
@@ -184,7 +197,8 @@ export class Expansion {
     return { node: plan.node, scope: plan.scope, token: this.#tokenOf(plan) };
   }
 
-  #tokenOf({ path, cause, depth, event, context, list, result, isBehindJob, isReused }: ParkedPlan): Token {
+  #tokenOf(plan: ParkedPlan): Token {
+    const { path, cause, depth, event, context, list, result, isBehindJob, storedAs = 'result', isReused } = plan;
     const payload = new Packed(list, this.#table.sight);
     return {
       path,
@@ -194,7 +208,7 @@ export class Expansion {
       depth,
       cause,
       result: result ?? list,
-      isStored: isBehindJob === true,
+      storedAs: isBehindJob ? storedAs : null,
       isReused: isReused === true,
     };
   }
@@ -208,8 +222,8 @@ export class Expansion {
     const end = Math.min(fan.count, fan.index + eventsPerStepMax, fan.index + roomFor);
     table.touch(run, scope);
     for (; fan.index < end; fan.index++) {
-      const event = readEvent(plan.list, fan.at);
-      fan.at = skipValue(plan.list, fan.at);
+      const { event, end: next } = readEvent(plan.list, fan.at);
+      fan.at = next;
       this.#madeInTurn++;
       const path = [...plan.path, fan.index];
       if (event && enterEvent(table, run, scope, plan.node, token, path, event, fan.index)) scope.live++;
@@ -234,13 +248,15 @@ export class Expansion {
       }
       countMax = count;
     }
-    if (plan.each) this.#makeSingles(run, step, fan, plan, countMax);
+    const bytesMax = elementBytesMax(plan, this.#table);
+    if (isLargeNext(plan, fan, bytesMax)) this.#makeLarge(run, step, fan, plan);
+    else if (plan.each) this.#makeSingles(run, step, fan, plan, countMax, bytesMax);
     else {
       // Adjacent jobs share their baggage; each called run has its own copy.
       const eachBytes = plan.added.length + (step.kind === 'call' ? plan.context.length : 0);
       const roomFor = Math.ceil((bytesPerTurnMax - this.#table.bytesInTurn) / Math.max(1, eachBytes));
       const room = bytesPerTurnMax - this.#table.bytesInTurn;
-      const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor), room);
+      const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor), room, bytesMax);
       this.#children.make(run, step, positionOf(plan, first, plan.context), payloads, problemOf(plan.missing));
     }
     scope.live += fan.index - first;
@@ -258,7 +274,7 @@ export class Expansion {
   /**
    * Creates children whose payload or context differ in more than the element. Neighbours with the same context are created together.
    */
-  #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number): void {
+  #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): void {
     let first = fan.index;
     let missing: string | null = null;
     let context = plan.context;
@@ -271,6 +287,7 @@ export class Expansion {
       payloads = [];
     };
     for (let k = 0; k < countMax && bytes < bytesPerTurnMax && (k === 0 || !this.#table.turn.isSpent); k++) {
+      if (isLargeNext(plan, fan, bytesMax)) break;
       const single = takeElement(fan, plan);
       const fault = contextFault(step.id, single.context);
       if (fault !== null) {
@@ -284,6 +301,19 @@ export class Expansion {
       payloads.push(single.payload);
     }
     send();
+  }
+
+  /** Creates the child of a large element. Throws LookGoesOn before it has any effect. */
+  #makeLarge(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan): void {
+    const made = makeElement(this.#table, run, fan, plan);
+    if (made === null) {
+      this.#table.fail(run, baggageFault(step.id));
+      return;
+    }
+    const { payload, context, problem, end } = made;
+    this.#children.make(run, step, positionOf(plan, fan.index, context), [payload], problem);
+    fan.at = end;
+    fan.index++;
   }
 
   #planOf(run: Run, fan: FanOut): FanPlan | ParkedPlan {
@@ -303,7 +333,12 @@ export class Expansion {
     if (plan.cause === null) return { ...plan, list: this.#stored.payloadOf(run.id), result: packedNull };
     const body = this.#stored.bodyOf(plan.cause);
     const result = bodyPart(body, 'result') ?? packedNull;
-    return { ...plan, list: plan.hasEvents ? bodyPart(body, 'events')! : asPayload(result), result };
+    if (plan.hasEvents) return { ...plan, list: bodyPart(body, 'events')!, result };
+    return {
+      ...plan,
+      list: plan.storedAs ? payloadAt(bodyPart(body, 'events')!, plan.storedAs) : asPayload(result),
+      result,
+    };
   }
 
   /** If lists take too much memory, drops from memory all those that are stored. */

@@ -3,12 +3,13 @@
 import type { Path } from '../../config/pipeline/definition.ts';
 import { copyBytes } from '../../runtime/bytes.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
-import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
+import { contentsOf, endWithin, mapHead, type Span, skipValue, writeUint } from '../../runtime/splice.ts';
 import { addBaggage } from './baggage.ts';
+import type { Looks } from './looks.ts';
 import { dataOfValues } from './lookup.ts';
 import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
-import type { StepPosition } from './token.ts';
+import type { Packed, StepPosition } from './token.ts';
 
 /** What all elements of a fan-out have in common. Stored in the table `lists`. */
 export type FanPlan = Omit<StepPosition, 'first'> & {
@@ -34,6 +35,8 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly result: Uint8Array | null;
   /** Whether `list` and `result` are not stored here, but read from the job or run that produced them. */
   readonly isBehindJob?: true;
+  /** Where `list` stands in the events of the token's cause. Absent: it is not there. */
+  readonly storedAs?: Span;
   /** Whether `list` has the events of the token's cause: the token then divides into one token per event. */
   readonly hasEvents?: true;
 };
@@ -44,6 +47,15 @@ export type FanOut = StoredFan & {
   stored: boolean;
   /** Whether the fan-out is a parked token whose look had no room in memory: other tokens continue first. */
   isCrowded?: boolean;
+};
+
+/** A large element that becomes a job over several turns. `own`: the map of item and index, and the offset behind the element. */
+export type ElementInWork = {
+  readonly looks: Looks;
+  /** The number under which parts of the payload are written; null: none are. */
+  readonly held: { id: number | null };
+  own: { readonly payload: Packed; readonly end: number } | null;
+  context: Packed | null;
 };
 
 export function beginFanOut(id: number, count: number, plan: FanPlan | ParkedPlan): FanOut {
@@ -70,11 +82,20 @@ export function decodePlan(bytes: Uint8Array): FanPlan | ParkedPlan {
   return unpack<FanPlan | ParkedPlan>(bytes);
 }
 
-const itemKey = Buffer.from('\xa4item', 'latin1');
-const indexKey = Buffer.from('\xa5index', 'latin1');
+export const itemKey = Buffer.from('\xa4item', 'latin1');
+export const indexKey = Buffer.from('\xa5index', 'latin1');
 
-/** Takes the payloads of the next elements, limited in number and bytes, and moves the cursor. Elements are copied, never decoded. */
-export function takePayloads(fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): Uint8Array[] {
+/**
+ * Takes the payloads of the next elements, limited in number and bytes, and moves the cursor; stops before an element that is larger than
+ * `elementBytesMax`. Elements are copied, never decoded.
+ */
+export function takePayloads(
+  fan: FanOut,
+  plan: FanPlan,
+  countMax: number,
+  bytesMax: number,
+  elementBytesMax: number,
+): Uint8Array[] {
   const { list, added } = plan;
   const hasItem = plan.own.includes('item');
   const hasIndex = plan.own.includes('index');
@@ -83,9 +104,11 @@ export function takePayloads(fan: FanOut, plan: FanPlan, countMax: number, bytes
   const ends = new Uint32Array(countMax);
   let end = fan.at;
   let count = 0;
-  // The first element is taken whatever its size.
+  // The first element is taken even if there is no room.
   while (count < countMax && (count === 0 || end - fan.at + count * added.length < bytesMax)) {
-    end = skipValue(list, end);
+    const next = endWithin(list, end, end + elementBytesMax);
+    if (next < 0) break;
+    end = next;
     ends[count++] = end;
   }
   const slab = Buffer.allocUnsafeSlow(count * fixed + (hasItem ? end - fan.at : 0));

@@ -22,15 +22,16 @@ export function inflated(settled: SettledJob): SettledJob {
   }
 }
 
-/** The events of a job. Null: a flood (very many events, or many copies of large baggage), which is processed over several turns. */
+/** The events of a job. Null: a flood (many events or bytes, or many copies of large baggage), which is processed over several turns. */
 export type JobEvents = readonly Emitted[] | null;
 const noEvents: JobEvents = [];
 
-/** The events of a job, which has some only if it succeeded. */
-export function eventsOf({ status, body }: SettledJob, context: Uint8Array): JobEvents {
+/** The events of a job, which has some only if it succeeded. `bytesMax`: events with more bytes are a flood. */
+export function eventsOf({ status, body }: SettledJob, context: Uint8Array, bytesMax: number): JobEvents {
   const packed = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
   if (packed === undefined) return noEvents;
   const count = listCount(packed);
-  const areMany = count > eventsAtOnceMax || (count > 1 && count * context.length > bytesPerTurnMax);
-  return areMany ? null : readEvents(packed);
+  if (count === 0) return noEvents;
+  const areMany = count > eventsAtOnceMax || packed.length > bytesMax;
+  return areMany || (count > 1 && count * context.length > bytesPerTurnMax) ? null : readEvents(packed);
 }

@@ -122,7 +122,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
     depth: scope.depth,
     cause,
     result: payload,
-    isStored: false,
+    storedAs: null,
     isReused: scope.isReused,
   };
   const { joins } = run.version.compiled.sequences[scope.sequence]!;

@@ -6,8 +6,8 @@ import { place } from '../../runtime/splice.ts';
 /** The data that paths refer to. Undefined: a part of the path is missing. */
 export type Data = {
   value(path: Path): Json | undefined;
-  /** The value as conditions need it: a large list or map is not decoded. */
-  view(path: Path): Json | LargeValue | undefined;
+  /** The value as conditions need it: a large list or map is not decoded, and a large text is decoded once. */
+  view(path: Path): Json | LargeValue | LargeText | undefined;
   /** The value as text: a text as it is, anything else as JSON. */
   text(path: Path): string | undefined;
 };
@@ -23,6 +23,17 @@ export class LargeValue {
   constructor(bytes: Uint8Array, some: LargeValue['some']) {
     this.bytes = bytes;
     this.some = some;
+  }
+}
+
+/** A large text, and a way to test it once. `name` identifies the test. */
+export class LargeText {
+  readonly text: string;
+  readonly once: (name: string, test: () => boolean) => boolean;
+
+  constructor(text: string, once: LargeText['once']) {
+    this.text = text;
+    this.once = once;
   }
 }
 

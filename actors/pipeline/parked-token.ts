@@ -7,13 +7,14 @@ import type { Token } from './token.ts';
 
 /** The plan of a token that is parked before a node. A large payload that the store already has is not stored again. */
 export function parkedAt(node: number, { id: scope }: Scope, token: Token): ParkedPlan {
-  const { path, cause, depth, event, isStored, isReused } = token;
+  const { path, cause, depth, event, storedAs, isReused } = token;
   const payload = unpinned(token.payload.stored);
   const result = token.result === token.payload.stored ? null : unpinned(token.result);
   const context = unpinned(token.context.bytes);
   const place = { node, scope, path, cause, depth, event, context, list: payload, result };
   const plan = isReused ? { ...place, isReused } : place;
-  return isStored && token.payload.isLarge ? { ...plan, isBehindJob: true } : plan;
+  if (storedAs === null || !token.payload.isLarge) return plan;
+  return { ...plan, isBehindJob: true, ...(storedAs !== 'result' && { storedAs }) };
 }
 
 /** The plan of a token behind a job that emitted very many events: the token divides into one token per event. */

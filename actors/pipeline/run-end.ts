@@ -33,6 +33,6 @@ export function settleRun(table: RunTable, run: FinishedRun, end: RunEnd): void 
   const detail = status === 'succeeded' ? logs && { logs } : { error: Buffer.from(error) };
   const body = encodeBody({ result, ...detail, counts });
   table.jobs.settleRun({ id, pipeline, submittedBy, status, body, createdUs }, table.turn);
-  if (table.hasRunHooks && !outer && !hooked) table.moves.push({ kind: 'settled', run, end });
+  if (table.hasRunHooks && !outer && !hooked) table.moves.push({ kind: 'settled', run, status, body });
   if (outer) table.moves.push({ kind: 'returned', outer, run, end });
 }

@@ -1,9 +1,10 @@
 // Decides where tokens go when jobs settle, node by node. The decision depends only on the definition, on how the jobs ended, and on the
 // run.
 
-import { type Body, bodyPart, hasDeflated } from '../../runtime/host/wire/outcome.ts';
+import type { Condition } from '../../config/pipeline/definition.ts';
+import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
-import { pack, packedEmpty, packedNull } from '../../runtime/packing.ts';
+import { type Json, pack, packedNull } from '../../runtime/packing.ts';
 import { isParted } from '../../runtime/parted.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
@@ -21,11 +22,11 @@ import { eventsOf, inflated, type JobEvents } from './job-events.ts';
 import { arriveAtJoin, endTokens, markFork } from './join.ts';
 import { LookGoesOn } from './looks.ts';
 import { parkedBeforeEvents } from './parked-token.ts';
-import type { Origin } from './records/deferred-event.ts';
 import { Reuse } from './reuse.ts';
 import { type FinishedRun, idText, openScope, type Run, type RunEnd, type Scope } from './run.ts';
-import { failedWith, finishRun } from './run-end.ts';
+import { failedWith, finishRun, succeededWith } from './run-end.ts';
 import type { Move, RunTable } from './run-table.ts';
+import { Signals } from './signals.ts';
 import { StepStarter, type WorkNode } from './step-starter.ts';
 import { type TakenJob, TakeOver } from './take-over.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
@@ -37,6 +38,7 @@ type Place = { node: number; scope: Scope; token: Token; id: number | null };
 export class RunRouter {
   readonly #table: RunTable;
   readonly #starter: StepStarter;
+  readonly #signals: Signals;
   readonly triggers: Triggers;
   readonly expansion: Expansion;
   readonly deferred: DeferredEvents;
@@ -50,11 +52,8 @@ export class RunRouter {
     this.triggers = new Triggers(table, children);
     this.expansion = new Expansion(table, children, stored, takeOver);
     this.#starter = new StepStarter(table, children, this.expansion, takeOver);
-    const fire = (event: Emitted | null, origin: Origin) => {
-      if (origin.hook) return this.triggers.fireWaiting(origin, stored.bodyOf(origin.job));
-      return event !== null && this.triggers.fire(event, origin);
-    };
-    this.deferred = new DeferredEvents(table, fire, stored.bodyOf);
+    this.deferred = new DeferredEvents(table, this.triggers, stored.bodyOf);
+    this.#signals = new Signals(this.triggers, this.deferred);
   }
 
   /** Handles jobs of one group that have settled: hooks and events start runs, and the tokens of their run continue. */
@@ -70,40 +69,15 @@ export class RunRouter {
     const node = run?.version.compiled.nodes[group.run!.node];
     if (run) this.#table.settled(run, jobs.length, unsuccessfulOf(jobs));
     for (const settled of jobs) {
-      const isHooked = this.triggers.hasJobHooks && !settled.isSilent && this.triggers.isHooked(settled, group);
-      if (isHooked) this.#fireHooks(settled, message);
+      if (!settled.isSilent) this.#signals.jobEnded(settled, message);
       // Without a run, and without a pipeline that events start, nobody needs the body.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
-      const events = eventsOf(job, group.context);
-      if (events === null || events.length > 0) this.#trigger(job, events, message);
+      const events = eventsOf(job, group.context, this.#table.partedBytesMin);
+      if (events === null || events.length > 0) this.#signals.emitted(job, events, message);
       if (run && node?.kind === 'work') this.#jobEnded(run, node, job, events, message);
     }
     if (run) this.expansion.resume(run);
-  }
-
-  /** Fires the hooks of a job. If its body is large or deflated, a later turn fires them, after the body is committed. */
-  #fireHooks(job: SettledJob, message: JobsSettled): void {
-    const { plugin, command, group } = message;
-    const { submittedBy, root, depth, hooked } = group;
-    const isLarge = job.body.length > this.#table.partedBytesMin || hasDeflated(job.body);
-    const hook = { command, status: job.status };
-    const origin = { job: job.id, plugin, submittedBy, root, depth, context: packedEmpty, hooked, place: null, hook };
-    if (isLarge) this.deferred.add(origin);
-    else this.triggers.fireHooks(job, message);
-  }
-
-  /** Starts the pipelines that wait for these events, now or when there is room. */
-  #trigger(job: SettledJob, events: JobEvents, { plugin, group }: JobsSettled): void {
-    const { submittedBy, root, depth, context, hooked } = group;
-    const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
-    if (events === null) {
-      if (this.triggers.hasEvents) this.deferred.add({ ...emitter, place: null });
-    } else if (this.triggers.areAwaited(events)) {
-      const isLong = events.length > 1 && this.triggers.isLong;
-      if (isLong || this.deferred.mustWait) this.deferred.add({ ...emitter, place: null });
-      else for (const event of events) this.triggers.fire(event, emitter);
-    }
   }
 
   /** Performs all moves that are left in this turn, and ends the failed runs whose jobs have settled. */
@@ -127,7 +101,7 @@ export class RunRouter {
 
   #perform(move: Move): void {
     if (move.kind === 'settled') {
-      this.triggers.fireRunHooks(move.run, move.end);
+      this.#signals.runEnded(move.run, move.status, move.body);
       return;
     }
     const run = move.kind === 'enter' ? move.run : this.#table.find(idText(move.outer.run));
@@ -154,13 +128,15 @@ export class RunRouter {
 
   #mustWait(run: Run, token: Token): boolean {
     if (this.#isWritten(token)) return true;
+    // The store has the payload, so that parking the token does not write it again.
+    if (token.storedAs !== null && token.payload.isLarge && this.#table.isFull) return true;
     // A token that passes only reused jobs must wait for the index of these, and must not take too much of a turn.
     return token.isReused && (!run.reuse!.isIndexed || this.#table.turn.isSpent || this.#table.isFull);
   }
 
   /** Whether the token's payload is large and this turn writes it: then the next turn writes the values made from it. */
-  #isWritten({ isStored, payload: { stored } }: Token): boolean {
-    return isStored && !isParted(stored) && stored.length > this.#table.partedBytesMin;
+  #isWritten({ storedAs, payload: { stored } }: Token): boolean {
+    return storedAs !== null && !isParted(stored) && stored.length > this.#table.partedBytesMin;
   }
 
   /** Moves the token on from `place`, which is updated at each node: a look that needs another turn continues there. */
@@ -172,14 +148,19 @@ export class RunRouter {
     let mayTest = hasWaited;
     for (;;) {
       Object.assign(place, { node: here, scope, token });
-      if ('step' in node && node.step.if !== null && isLong(node.step.if)) {
+      const condition = conditionAt(node);
+      if (condition !== null && isLong(condition)) {
         if (!mayTest && table.turn.isSpent) {
           this.expansion.park(run, here, scope, token, place.id);
           return;
         }
         mayTest = false;
       }
-      const passed = 'step' in node && !this.#applies(node, token);
+      const passed = condition !== null && !holds(condition, dataOf(token, this.#configAt(node)));
+      if (passed && node.kind === 'start') {
+        finishRun(table, run, succeededWith(packedNull));
+        return;
+      }
       if (node.kind === 'join' || node.kind === 'end') {
         const { path, result, cause, depth, isReused } = token;
         const context = token.context.bytes;
@@ -192,7 +173,7 @@ export class RunRouter {
         scope.depth = token.depth;
         token = movedTo(token, []);
         here = node.first;
-      } else if (passed) here = node.next;
+      } else if (passed || node.kind === 'start') here = node.next;
       else if (node.kind === 'steps') here = node.first;
       else if (node.kind === 'split') {
         this.#fork(run, scope, node.branches, token);
@@ -206,10 +187,10 @@ export class RunRouter {
     }
   }
 
-  #applies({ step }: Extract<Node, { readonly step: unknown }>, token: Token): boolean {
-    if (step.if === null) return true;
-    const config = step.kind === 'uses' ? (this.#table.config.plugins[step.instance]?.config ?? null) : null;
-    return holds(step.if, dataOf(token, config));
+  /** The configuration of the plugin that the step at the node uses. */
+  #configAt(node: Node): Json {
+    if (node.kind !== 'work' || node.step.kind !== 'uses') return null;
+    return this.#table.config.plugins[node.step.instance]?.config ?? null;
   }
 
   #fork(run: Run, scope: Scope, branches: readonly number[], token: Token): void {
@@ -249,7 +230,7 @@ export class RunRouter {
       arriveAtJoin(this.#table, run, scope, arrival);
       return;
     }
-    const token = {
+    const token: Token = {
       path,
       payload: new Packed(asPayload(result), this.#table.sight),
       context: new Packed(context),
@@ -257,7 +238,7 @@ export class RunRouter {
       depth,
       cause: id,
       result: result ?? packedNull,
-      isStored: true,
+      storedAs: 'result',
       isReused,
     };
     if (events === null) {
@@ -282,7 +263,7 @@ export class RunRouter {
     const { instance: plugin, command } = step;
     const job = inflated({ id, offset: 0, status: 'succeeded', body: stored });
     const passed = { id, plugin, command, path, context, depth, body: job.body, isReused: true };
-    this.#goOn(run, scope, node, passed, eventsOf(job, context));
+    this.#goOn(run, scope, node, passed, eventsOf(job, context, this.#table.partedBytesMin));
   }
 
   #emit(run: Run, scope: Scope, node: number, token: Token, events: readonly Emitted[]): void {
@@ -346,7 +327,7 @@ export class RunRouter {
       depth,
       cause: id,
       result,
-      isStored: false,
+      storedAs: null,
       isReused,
     };
     table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
@@ -364,6 +345,12 @@ type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {
   readonly status: TerminalStatus;
   readonly error: string;
 };
+
+/** The condition at a node: a step's, or the pipeline's own. */
+function conditionAt(node: Node): Condition | null {
+  if (node.kind === 'start') return node.condition;
+  return 'step' in node ? node.step.if : null;
+}
 
 function isGathering({ nodes }: CompiledPipeline, number: number): boolean {
   const { kind } = nodes[number]!;

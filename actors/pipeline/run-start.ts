@@ -7,15 +7,13 @@ import { packedNull } from '../../runtime/packing.ts';
 import type { JobGroup, Rerun, RunPosition } from '../job/records/job.ts';
 import { noneUnsuccessful } from '../job/records/job.ts';
 import type { JobOptions } from '../job/records/options.ts';
-import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
-import type { Data } from './lookup.ts';
 import { topAddress } from './records/reuse.ts';
 import type { CallSite, StoredReuse, StoredRun } from './records/run.ts';
 import { openScope, runOf } from './run.ts';
-import { failedWith, finishRun, settleRun, succeededWith } from './run-end.ts';
+import { failedWith, settleRun } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
-import { dataOf, Packed, type Token } from './token.ts';
+import { Packed, type Token } from './token.ts';
 
 export type RunStart = {
   readonly submittedBy: string;
@@ -32,6 +30,8 @@ export type RunStart = {
   readonly isDelivery?: true;
   readonly context: Uint8Array;
   readonly payload: Uint8Array;
+  /** The pipeline's own condition is known to hold. */
+  readonly isWanted?: true;
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
   readonly options: JobOptions | null;
@@ -89,7 +89,8 @@ export function enterRun(
   const scope = openScope(run, 0, -1, [], { cause: null, context }, isReused);
   scope.depth = depth;
   table.touch(run);
-  const { definition, first } = version.compiled;
+  const { compiled } = version;
+  const { definition } = compiled;
   const token: Token = {
     path: [],
     payload: new Packed(start.payload, table.sight),
@@ -98,17 +99,10 @@ export function enterRun(
     depth,
     cause: null,
     result: packedNull,
-    isStored: true,
+    storedAs: 'result',
     isReused,
   };
-  if (definition.if === null || holds(definition.if, atOnce(table, token))) {
-    table.moves.push({ kind: 'enter', run, scope, node: first, token });
-  } else finishRun(table, run, succeededWith(packedNull));
-}
-
-/** The data for the pipeline's own condition, which is evaluated within the turn. */
-function atOnce({ sight }: RunTable, { payload, context }: Token): Data {
-  return dataOf({ payload: new Packed(payload.stored, { ...sight, isSpent: () => false }), context }, null);
+  table.moves.push({ kind: 'enter', run, scope, node: start.isWanted ? compiled.first : compiled.start, token });
 }
 
 /** Copies the bytes, because the object lives as long as the run. */

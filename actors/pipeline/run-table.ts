@@ -2,25 +2,30 @@
 
 import type { Config } from '../../config/config.ts';
 import { unpinned } from '../../runtime/bytes.ts';
+import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
-import { encodeParted, joinedSections, type Section } from '../../runtime/parted.ts';
-import type { Sliced } from '../../runtime/slices.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
 import { cancelText } from '../job/records/cancel.ts';
-import { addUnsuccessful, type JobGroup, type RunPosition, type Unsuccessful } from '../job/records/job.ts';
+import {
+  addUnsuccessful,
+  type JobGroup,
+  type RunPosition,
+  type TerminalStatus,
+  type Unsuccessful,
+} from '../job/records/job.ts';
 import { Arrivals } from './arrivals.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
 import { DefinitionVersions } from './definition-versions.ts';
 import { Descendants } from './descendants.ts';
-import { encodePlan, type FanOut, isParked } from './fanout.ts';
+import { type ElementInWork, encodePlan, type FanOut, isParked } from './fanout.ts';
 import { partedBytesMin } from './join-payload.ts';
 import { type Sight, stepBytesMax, wholeBytesMax } from './looks.ts';
-import { type CallSite, encodeRun, encodeScope, listKey, madeKey, scopeKey } from './records/run.ts';
+import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { ReuseSources } from './reuse-sources.ts';
 import { type FinishedRun, idText, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
@@ -29,9 +34,7 @@ import type { StepPosition, Token } from './token.ts';
 
 /** The maximum size of new jobs per turn (payloads and copies of baggage). The next turn continues. */
 export const bytesPerTurnMax = 8 * 2 ** 20;
-/** The maximum size of one part of a value in parts. */
-const partBytesMax = 2 ** 20;
-/** The maximum number of looks (looks.ts) that keep partial results in memory. */
+/** The maximum number of looks (looks.ts) that keep partial results in memory; the same again of large elements. */
 export const looksMax = 4;
 /** Arrivals above this size move from the record of their scope to a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
@@ -52,7 +55,7 @@ export type Move =
       readonly waitedAs?: number;
     }
   /** A run has ended, and hooks may wait for it. */
-  | { readonly kind: 'settled'; readonly run: FinishedRun; readonly end: RunEnd }
+  | { readonly kind: 'settled'; readonly run: FinishedRun; readonly status: TerminalStatus; readonly body: Body }
   /** A called run has ended. */
   | { readonly kind: 'returned'; readonly outer: CallSite; readonly run: FinishedRun; readonly end: RunEnd };
 
@@ -89,6 +92,8 @@ export class RunTable {
   readonly sight: Sight;
   /** Tokens with an unfinished look, by `lookName`, with their positions. */
   readonly looking = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();
+  /** Large elements that fan-outs are making jobs of, by `lookName`. */
+  readonly making = new Map<string, ElementInWork>();
   readonly moves: Move[] = [];
   /** Failed runs whose last jobs have settled in this turn. */
   readonly ending: Run[] = [];
@@ -304,26 +309,6 @@ export class RunTable {
     this.batch.put('lists', listKey(run.id, fan.id), encodePlan(fan.plan!));
   }
 
-  /**
-   * Writes the parts of a value that are not stored yet, one part per step, and returns the value in parts. `id`: the number of the token.
-   * A repetition for the same token writes the same parts.
-   */
-  *writeParts(run: Run, id: number, sections: readonly Section[]): Sliced<Uint8Array> {
-    const named: Section[] = [];
-    for (const section of joinedSections(sections, Math.min(partBytesMax, Math.max(64, this.partedBytesMin)))) {
-      if (!(section instanceof Uint8Array)) {
-        named.push(section);
-        continue;
-      }
-      const number = named.length;
-      this.arrivals.writePart(madeKey(run.id, id, number), section);
-      this.bytesInTurn += section.length;
-      named.push({ base: madeKey(run.id, id, 0).subarray(0, -4), at: [number, 0, section.length] });
-      yield;
-    }
-    return encodeParted(named);
-  }
-
   dropScope(run: Run, scope: Scope): void {
     this.arrivals.drop(run, scope);
     run.scopes.delete(scope.id);
@@ -332,9 +317,19 @@ export class RunTable {
     this.#countRecord(run, -1, -scope.recordBytes);
   }
 
+  /** Drops what unfinished looks of the run have found. */
+  dropLooks(run: Run): void {
+    for (const { id } of run.fans.values()) this.#dropLook(run, id);
+  }
+
+  #dropLook(run: Run, id: number): void {
+    this.looking.delete(lookName(run, id));
+    this.making.delete(lookName(run, id));
+  }
+
   dropFan(run: Run, fan: FanOut): void {
     run.fans.delete(fan.id);
-    this.looking.delete(lookName(run, fan.id));
+    this.#dropLook(run, fan.id);
     if (fan.plan) this.listBytes -= fan.plan.list.length;
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }

@@ -1,39 +1,24 @@
 // Starts a step for a token: evaluates baggage and templates, then creates the job or begins the fan-out.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { unpinned } from '../../runtime/bytes.ts';
-import { overlayMap } from '../../runtime/overlay.ts';
-import { pack } from '../../runtime/packing.ts';
-import { bytesOf, encodeParted, isParted, type Section } from '../../runtime/parted.ts';
-import { listCount, mapHead } from '../../runtime/splice.ts';
+import { pack, unpack } from '../../runtime/packing.ts';
+import { isParted } from '../../runtime/parted.ts';
+import { listCount } from '../../runtime/splice.ts';
 import { addBaggage, baggageFault, contextBytesMax, contextFault } from './baggage.ts';
 import type { Children } from './children.ts';
 import type { Node, WorkStep } from './compile.ts';
 import type { Expansion } from './expansion.ts';
 import { beginFanOut, type FanPlan } from './fanout.ts';
 import { endTokens, markFork } from './join.ts';
-import { withEntries } from './join-payload.ts';
 import { formatPath } from './lookup.ts';
+import { asPieces, type Held, type Keep, kept, payloadWith, problemWith, under } from './payload-with.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import type { TakeOver } from './take-over.ts';
-import {
-  bindEntries,
-  type Entries,
-  isMissing,
-  isOfElement,
-  type Missing,
-  packEntries,
-  renderEntries,
-} from './template.ts';
+import { type Bound, bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
 import { carrying, dataOf, Packed, type StepPosition, type Token } from './token.ts';
 
-/** The maximum size of a payload made by `with`. */
-export const withBytesMax = 64 * 2 ** 20;
-
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
-
-/** The number of a token, which it gets when it is parked or when parts for it are written; null: it has none yet. */
-export type Held = { id: number | null };
 
 export class StepStarter {
   readonly #table: RunTable;
@@ -59,7 +44,7 @@ export class StepStarter {
       return;
     }
     const next = context === token.context ? token : carrying(token, context);
-    const keep: Keep = sections => this.#kept(run, token, held, sections);
+    const keep: Keep = sections => kept(this.#table, run, token.payload, held, sections);
     if (step.foreach === null) {
       if (!next.isReused || !this.#takeOver.single(run, scope, number, next))
         this.#single(run, scope, number, step, next, keep);
@@ -70,22 +55,7 @@ export class StepStarter {
     const position = positionAt(scope, node, token);
     const payload = step.with === null ? token.payload.stored : payloadWith(step.with, token, keep);
     if (payload instanceof Uint8Array) this.#children.make(run, step, position, [payload], null);
-    else {
-      const problem = payload === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${payload.missing} is missing`;
-      this.#children.make(run, step, position, [token.payload.stored], problem);
-    }
-  }
-
-  /** The sections as one value. A large one is written as a value in parts, over several turns if necessary. */
-  #kept(run: Run, token: Token, held: Held, sections: readonly Section[]): Uint8Array {
-    const { partedBytesMin } = this.#table;
-    if (ownBytesOf(sections) > partedBytesMin) {
-      held.id ??= run.fansMade++;
-      const { id } = held;
-      return token.payload.looks.find(`kept ${id}`, () => this.#table.writeParts(run, id, sections));
-    }
-    const isOwn = sections.every(section => section instanceof Uint8Array);
-    return isOwn ? Buffer.concat(sections as Uint8Array[]) : encodeParted(sections);
+    else this.#children.make(run, step, position, [token.payload.stored], problemWith(payload));
   }
 
   #fanOut(
@@ -107,7 +77,7 @@ export class StepStarter {
       this.#table.fail(run, `step "${step.id}": foreach: ${formatPath(from)} ${what}`);
       return;
     }
-    const planned = planWith(step, perElement, token);
+    const planned = planWith(step, perElement, token, this.#table.sight.stepBytes);
     const isLong = isParted(root.stored) || list.length > this.#table.partedBytesMin;
     const kept = isLong && count > 0 ? keep(root.sectionsAt(from.keys)!) : null;
     markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
@@ -123,45 +93,6 @@ export class StepStarter {
     };
     this.#expansion.add(run, beginFanOut(held.id ?? run.fansMade++, count, plan));
   }
-}
-
-/** The total size of those sections that are bytes themselves, and not references to stored bytes. */
-function ownBytesOf(sections: readonly Section[]): number {
-  return bytesOf(sections.filter(section => section instanceof Uint8Array));
-}
-
-function under({ payload, context }: Token, { root }: Path): Packed | null {
-  return root === 'config' ? null : root === 'payload' ? payload : context;
-}
-
-function asPieces(bytes: Uint8Array | null | undefined): Uint8Array[] | null {
-  return bytes ? [bytes] : null;
-}
-
-/** Combines sections into one value, in parts if it is large. Throws LookGoesOn. */
-type Keep = (sections: readonly Section[]) => Uint8Array;
-
-/** The payload with the entries of `with` added; null: it would exceed the limit. */
-function payloadWith(entries: Entries, token: Token, keep: Keep): Uint8Array | Missing | null {
-  const { payload, context } = token;
-  if (!payload.isLarge && !context.isLarge) {
-    const added = renderEntries(entries, dataOf(token, null));
-    return isMissing(added) ? added : overlayMap(payload.bytes, pack(added));
-  }
-  const added = packEntries(entries, {
-    value: path => under(token, path)?.sectionsAt(path.keys) ?? null,
-    text: path => under(token, path)?.textPiecesAt(path.keys) ?? null,
-  });
-  if (isMissing(added)) return added;
-  const keys = entries.map(([key]) => pack(key));
-  const laid =
-    (isParted(payload.stored) ? withEntries(payload.stored, keys, added) : null) ?? laidOver(payload, keys, added);
-  return ownBytesOf(laid) > withBytesMax ? null : keep(laid);
-}
-
-function laidOver(payload: Packed, keys: readonly Uint8Array[], added: readonly Section[]): readonly Section[] {
-  const { sections, count } = payload.without(keys);
-  return [mapHead(count + keys.length), ...sections, ...added];
 }
 
 /** The context with the step's baggage, except what depends on the elements of a fan-out. Null: it would exceed the limit. */
@@ -196,15 +127,15 @@ const nothingAdded: PlannedWith = {
 
 /**
  * Prepares `with` for the children of a fan-out: packs the entries if they are the same for all elements, or else binds the values that are
- * known before the elements.
+ * known before the elements. `bytesMax`: larger values stay packed.
  */
-function planWith(step: WorkStep, perElement: boolean, token: Token): PlannedWith {
+function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: number): PlannedWith {
   const entries = step.with ?? [];
   const data = dataOf(token, null);
   if (perElement) {
     const baggage = step.baggage.filter(([, path]) => isOfElement(path));
     const isLate = (path: Path) => isOfElement(path) || (path.root === 'context' && baggage.length > 0);
-    const bound = bindEntries(entries, data, isLate);
+    const bound = bindEntries(entries, data, isLate, path => boundAt(token, path, bytesMax));
     if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
     return { ...nothingAdded, each: { with: bound, baggage } };
   }
@@ -220,4 +151,13 @@ function planWith(step: WorkStep, perElement: boolean, token: Token): PlannedWit
     each: null,
     missing: null,
   };
+}
+
+/** The value that a reference stands for. A large one is not decoded. Undefined: it is missing. */
+function boundAt(token: Token, path: Path, bytesMax: number): Bound | undefined {
+  const bytes = under(token, path)?.bytesAt(path.keys);
+  if (!bytes) return undefined;
+  return bytes.length > bytesMax
+    ? { kind: 'packed', bytes: unpinned(bytes) }
+    : { kind: 'literal', value: unpack(bytes) };
 }

@@ -1,10 +1,11 @@
 // Lets a token pass a job that succeeded in the original run: it continues with the result, and no job is created.
 import { skipValue } from '../../runtime/splice.ts';
-import { type FanOut, type FanPlan, takeElement } from './fanout.ts';
+import type { FanOut, FanPlan } from './fanout.ts';
+import { contextOf, elementOf } from './large-element.ts';
 import type { EarlierJob, Reuse } from './reuse.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
-import type { Token } from './token.ts';
+import { Packed, type Token } from './token.ts';
 
 /** A reused job, at its place in the new run. */
 export type TakenJob = {
@@ -56,8 +57,11 @@ export class TakeOver {
 
 /** The context of the next element; moves the cursor. */
 function nextContext(fan: FanOut, plan: FanPlan): Uint8Array {
-  if (plan.each) return takeElement(fan, plan).context;
-  fan.at = skipValue(plan.list, fan.at);
+  const { at, index } = fan;
+  fan.at = skipValue(plan.list, at);
   fan.index++;
-  return plan.context;
+  if (!plan.each || plan.each.baggage.length === 0) return plan.context;
+  const element = new Packed(elementOf(plan, [plan.list.subarray(at, fan.at)], index));
+  // The baggage of a job that has run was not too much.
+  return contextOf(plan, element)!.stored;
 }

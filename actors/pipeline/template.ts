@@ -1,11 +1,20 @@
 // Renders the templates of `with`. A reference to a missing path fails, and the result names the path.
 import type { Path, Template } from '../../config/pipeline/definition.ts';
-import { type Json, pack } from '../../runtime/packing.ts';
+import { type Json, pack, unpack } from '../../runtime/packing.ts';
 import { bytesOf, type Section } from '../../runtime/parted.ts';
 import { listHead, mapHead, textHead } from '../../runtime/splice.ts';
 import { type Data, formatPath } from './lookup.ts';
 
-export type Entries = readonly (readonly [string, Template])[];
+/** A large value that took the place of a reference, and stays packed. */
+type PackedValue = { readonly kind: 'packed'; readonly bytes: Uint8Array };
+/** What takes the place of a reference. */
+export type Bound = Extract<Template, { readonly kind: 'literal' }> | PackedValue;
+export type EntryTemplate =
+  | Exclude<Template, { readonly kind: 'list' | 'map' }>
+  | PackedValue
+  | { readonly kind: 'list'; readonly items: readonly EntryTemplate[] }
+  | { readonly kind: 'map'; readonly entries: Entries };
+export type Entries = readonly (readonly [string, EntryTemplate])[];
 /** The result of a template that refers to a missing path. */
 export class Missing {
   readonly missing: string;
@@ -19,10 +28,12 @@ export function isMissing(value: unknown): value is Missing {
 }
 
 /** The value of a template, or the missing path. A single reference keeps the type of its value. */
-export function render(template: Template, data: Data): Json | Missing {
+export function render(template: EntryTemplate, data: Data): Json | Missing {
   switch (template.kind) {
     case 'literal':
       return template.value;
+    case 'packed':
+      return unpack(template.bytes);
     case 'reference': {
       const value = data.value(template.path);
       return value === undefined ? new Missing(template.path) : value;
@@ -78,10 +89,13 @@ function addEntries(packed: Section[], entries: Entries, find: FindPieces): Miss
   return null;
 }
 
-function addPacked(packed: Section[], template: Template, find: FindPieces): Missing | null {
+function addPacked(packed: Section[], template: EntryTemplate, find: FindPieces): Missing | null {
   switch (template.kind) {
     case 'literal':
       packed.push(pack(template.value));
+      return null;
+    case 'packed':
+      packed.push(template.bytes);
       return null;
     case 'reference': {
       const found = find.value(template.path);
@@ -139,9 +153,10 @@ export function isOfElement({ root, keys }: Path): boolean {
 export type IsLate = (path: Path) => boolean;
 
 /** Whether a template contains a path whose value becomes known later. */
-export function isLateTemplate(template: Template, isLate: IsLate): boolean {
+export function isLateTemplate(template: EntryTemplate, isLate: IsLate): boolean {
   switch (template.kind) {
     case 'literal':
+    case 'packed':
       return false;
     case 'reference':
       return isLate(template.path);
@@ -154,16 +169,36 @@ export function isLateTemplate(template: Template, isLate: IsLate): boolean {
   }
 }
 
-/** Replaces all references whose values are known. Only those that become known later remain. */
-export function bindTemplate(template: Template, data: Data, isLate: IsLate): Template | Missing {
-  if (!isLateTemplate(template, isLate)) {
-    const value = render(template, data);
-    return isMissing(value) ? value : { kind: 'literal', value };
+/** Whether a template contains a value that stays packed. */
+export function hasPacked(template: EntryTemplate): boolean {
+  switch (template.kind) {
+    case 'packed':
+      return true;
+    case 'list':
+      return template.items.some(hasPacked);
+    case 'map':
+      return template.entries.some(([, entry]) => hasPacked(entry));
+    default:
+      return false;
   }
+}
+
+/** The value at a path that is known; undefined: it is missing. */
+type BoundAt = (path: Path) => Bound | undefined;
+
+/** Replaces all references whose values are known. Only those that become known later remain. */
+export function bindTemplate(
+  template: EntryTemplate,
+  data: Data,
+  isLate: IsLate,
+  at: BoundAt,
+): EntryTemplate | Missing {
   switch (template.kind) {
     case 'literal':
-    case 'reference':
+    case 'packed':
       return template;
+    case 'reference':
+      return isLate(template.path) ? template : (at(template.path) ?? new Missing(template.path));
     case 'text': {
       const bind = (part: string | Path) =>
         typeof part === 'string' || isLate(part) ? part : renderText([part], data);
@@ -171,19 +206,19 @@ export function bindTemplate(template: Template, data: Data, isLate: IsLate): Te
       return isMissing(parts) ? parts : { kind: 'text', parts };
     }
     case 'list': {
-      const items = collect(template.items, item => bindTemplate(item, data, isLate));
+      const items = collect(template.items, item => bindTemplate(item, data, isLate, at));
       return isMissing(items) ? items : { kind: 'list', items };
     }
     case 'map': {
-      const entries = bindEntries(template.entries, data, isLate);
+      const entries = bindEntries(template.entries, data, isLate, at);
       return isMissing(entries) ? entries : { kind: 'map', entries };
     }
   }
 }
 
-export function bindEntries(entries: Entries, data: Data, isLate: IsLate): Entries | Missing {
+export function bindEntries(entries: Entries, data: Data, isLate: IsLate, at: BoundAt): Entries | Missing {
   return collect(entries, ([key, template]) => {
-    const value = bindTemplate(template, data, isLate);
+    const value = bindTemplate(template, data, isLate, at);
     return isMissing(value) ? value : ([key, value] as const);
   });
 }

@@ -14,10 +14,11 @@ import {
   sectionsWithin,
   wholeInSteps,
 } from '../../runtime/parted.ts';
+import type { Sliced } from '../../runtime/slices.ts';
 import { contentsOf, isNil, listCount, mapCount, mapHead, type Span, spanAt, textFrom } from '../../runtime/splice.ts';
 import { besideAt } from './join-payload.ts';
 import { Looks, plainSight, type Sight } from './looks.ts';
-import { type Data, dataOfValues, follow, LargeValue, textOf } from './lookup.ts';
+import { type Data, dataOfValues, follow, LargeText, LargeValue, textOf } from './lookup.ts';
 
 /**
  * A token. `cause`: the job that caused it; null: the run itself. `result`: the last job's result, packed, possibly in parts; a packed null
@@ -32,11 +33,13 @@ export type Token = {
   readonly depth: number;
   readonly cause: JobId | null;
   readonly result: Uint8Array;
-  /** Whether the store has the payload: it is the run's payload, or the result of the cause. */
-  readonly isStored: boolean;
+  readonly storedAs: StoredAs;
   /** Whether the token has passed only reused jobs. Then its next job can be reused, too. */
   readonly isReused: boolean;
 };
+
+/** As what the store has a payload: as the result of the cause, or the payload of the run; as a part of the cause's events; or not at all. */
+export type StoredAs = 'result' | Span | null;
 
 /** The position of new jobs in their run. */
 export type StepPosition = {
@@ -56,18 +59,18 @@ export type StepPosition = {
 
 /** The token with another path. */
 export function movedTo(
-  { payload, context, event, depth, cause, result, isStored, isReused }: Token,
+  { payload, context, event, depth, cause, result, storedAs, isReused }: Token,
   path: readonly number[],
 ): Token {
-  return { path, payload, context, event, depth, cause, result, isStored, isReused };
+  return { path, payload, context, event, depth, cause, result, storedAs, isReused };
 }
 
 /** Returns the token with other baggage. */
 export function carrying(
-  { path, payload, event, depth, cause, result, isStored, isReused }: Token,
+  { path, payload, event, depth, cause, result, storedAs, isReused }: Token,
   context: Packed,
 ): Token {
-  return { path, payload, context, event, depth, cause, result, isStored, isReused };
+  return { path, payload, context, event, depth, cause, result, storedAs, isReused };
 }
 
 /** A packed value that is decoded on demand, and assembled if it is in parts. */
@@ -112,14 +115,23 @@ export class Packed {
     return bytes === null ? undefined : unpack<Json>(bytes);
   }
 
-  /** Like `find`, for conditions: a large list or map stays packed. */
-  view(keys: readonly string[]): Json | LargeValue | undefined {
+  /** Like `find`, for conditions: a large list or map stays packed, and a large text is decoded once. */
+  view(keys: readonly string[]): Json | LargeValue | LargeText | undefined {
     const bytes = this.#largeAt(keys);
-    if (bytes === null) return this.find(keys);
+    if (bytes === null) return this.#viewText(keys) ?? this.find(keys);
     const [steps, name] = [this.#sight.stepBytes, JSON.stringify(keys)];
     return new LargeValue(bytes, (what, test) =>
       this.looks.find(`${name} ${what}`, () => someElement(bytes, test, steps)),
     );
+  }
+
+  /** Null: there is no large text under these keys. */
+  #viewText(keys: readonly string[]): LargeText | null {
+    const bytes = this.isLarge ? this.bytesAt(keys) : null;
+    if (bytes === null || bytes.length <= this.#sight.stepBytes || textFrom(bytes, 0) < 0) return null;
+    const name = JSON.stringify(keys);
+    const text = this.looks.find(`${name} decoded`, () => inStep(() => unpack<string>(bytes)));
+    return new LargeText(text, (what, test) => this.looks.find(`${name} ${what}`, () => inStep(test)));
   }
 
   /** Like `find`, packed. */
@@ -188,6 +200,13 @@ export function dataOf({ payload, context }: Pick<Token, 'payload' | 'context'>,
     view: path => (path.root === 'config' ? configured.view(path) : under(path).view(path.keys)),
     text: path => (path.root === 'config' ? configured.text(path) : under(path).textAt(path.keys)),
   };
+}
+
+/** Work that is one step, behind which the turn may end. */
+function* inStep<T>(work: () => T): Sliced<T> {
+  const result = work();
+  yield;
+  return result;
 }
 
 const resultKey = Buffer.from('\xa6result', 'latin1');

@@ -1,48 +1,45 @@
 // Starts runs for events that jobs emit, and for hooks when jobs and runs end.
 
-import { type Hook, isJobHook, type JobHook, type RunHook } from '../../config/pipeline/definition.ts';
-import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
-import { formatId, type JobId } from '../../runtime/ids.ts';
-import { pack, packedEmpty } from '../../runtime/packing.ts';
-import type { JobsSettled, SettledJob } from '../job/protocol.ts';
-import { type JobGroup, pipelinePlugin, type TerminalStatus, tallyOf } from '../job/records/job.ts';
+import { type Hook, isJobHook } from '../../config/pipeline/definition.ts';
+import { type Body, hasDeflated } from '../../runtime/host/wire/outcome.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import { packedEmpty } from '../../runtime/packing.ts';
+import { pipelinePlugin, type TerminalStatus } from '../job/records/job.ts';
 import type { Children } from './children.ts';
 import { holds, isLong } from './condition.ts';
 import type { Version } from './definition-versions.ts';
 import type { Emitted } from './events.ts';
+import { type HookOrigin, hookOf } from './hooks.ts';
 import type { Origin } from './records/deferred-event.ts';
-import type { FinishedRun, RunEnd } from './run.ts';
 import { beginRun, type RunStart, refuseRun } from './run-start.ts';
 import type { RunTable } from './run-table.ts';
-import { dataOf, Packed, type Token, withResult } from './token.ts';
+import { dataOf, Packed, type Token } from './token.ts';
 
-const hookOf: { readonly [status in TerminalStatus]: JobHook } = {
-  succeeded: 'job.completed',
-  failed: 'job.failed',
-  dead: 'job.failed',
-  timed_out: 'job.timed_out',
-  cancelled: 'job.cancelled',
-};
-const runHookOf: { readonly [status in TerminalStatus]: RunHook } = {
-  succeeded: 'pipeline.completed',
-  failed: 'pipeline.failed',
-  dead: 'pipeline.failed',
-  timed_out: 'pipeline.timed_out',
-  cancelled: 'pipeline.cancelled',
+/** The job or run behind an event or a hook: the fields that the started runs take from it. */
+type Emitter = Omit<Origin, 'place' | 'hook'>;
+
+/** An event or a hook, and the pipelines that wait for it. */
+export type Trigger = {
+  readonly type: string;
+  readonly dedupeKey: string | null;
+  /** Keeps what conditions have found in it. */
+  readonly payload: Packed;
+  readonly emitter: Emitter;
+  readonly waiting: readonly Version[];
 };
 
-/** The job that emitted an event: the fields that the started runs take from it. */
-type Emitter = Omit<Origin, 'place'>;
+/** What starting a run costs besides its payload, and what a condition with a pattern costs, as bytes that could be written meanwhile. */
+const startBytes = 16 * 2 ** 10;
+const patternBytes = 256 * 2 ** 10;
+/** Starts that cost more take place in later turns, one after the other. */
+export const startedBytesMax = 512 * 2 ** 10;
+const none: readonly Version[] = [];
 
 export class Triggers {
   readonly #table: RunTable;
   readonly #children: Children;
   #onEvent = new Map<string, Version[]>();
-  /** Whether handling an event may take long, because a pipeline has an expensive condition of its own. */
-  isLong = false;
   #onHook = new Map<Hook, Version[]>();
-  /** Whether any pipeline is started when jobs end. */
-  hasJobHooks = false;
 
   constructor(table: RunTable, children: Children) {
     this.#table = table;
@@ -54,111 +51,87 @@ export class Triggers {
   configure(): void {
     this.#onEvent = new Map();
     this.#onHook = new Map();
-    this.isLong = false;
     for (const version of this.#table.versions.currentAll()) {
-      const { on, onHook, if: condition } = version.compiled.definition;
-      if (on !== null && condition !== null && isLong(condition)) this.isLong = true;
+      const { on, onHook } = version.compiled.definition;
       if (on !== null) this.#onEvent.set(on, [...(this.#onEvent.get(on) ?? []), version]);
       if (onHook !== null) this.#onHook.set(onHook, [...(this.#onHook.get(onHook) ?? []), version]);
     }
-    const awaited = [...this.#onHook.keys()];
-    this.hasJobHooks = awaited.some(isJobHook);
-    this.#table.hasRunHooks = !awaited.every(isJobHook);
-  }
-
-  /** Whether any of these events starts a pipeline. */
-  areAwaited(events: readonly Emitted[]): boolean {
-    return events.some(({ type }) => this.#onEvent.has(type));
-  }
-
-  /** Starts the pipelines that wait for an event of this type. False: it started none. */
-  fire({ type, payload, dedupeKey }: Emitted, emitter: Emitter): boolean {
-    const table = this.#table;
-    const { job: parent, plugin, submittedBy, depth, context, hooked } = emitter;
-    const root = emitter.root ?? parent;
-    if (table.jobs.cancels.detached.coversEventsOf(parent, root)) return false;
-    let started = false;
-    for (const version of this.#onEvent.get(type) ?? []) {
-      // The condition is tested before the dedupe key: a rejected event must not use up its key.
-      if (!wants(version, { payload: new Packed(payload), context: new Packed(context) })) continue;
-      if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) continue;
-      const event = { type, source: plugin, dedupeKey };
-      const start = {
-        submittedBy,
-        parent,
-        root,
-        depth,
-        event,
-        context,
-        payload,
-        hooked,
-        rerun: null,
-        options: null,
-        called: null,
-      };
-      if (this.#begin(version, start, parent, root)) started = true;
-    }
-    return started;
+    this.#table.hasRunHooks = ![...this.#onHook.keys()].every(isJobHook);
   }
 
   get hasEvents(): boolean {
     return this.#onEvent.size > 0;
   }
 
-  /** Whether a pipeline is a hook of this end. Jobs inside a hook's run have no hooks. */
-  isHooked({ status }: SettledJob, { hooked }: JobGroup): boolean {
-    return !hooked && this.#onHook.has(hookOf[status]);
+  /** Whether a pipeline waits for any of these events. */
+  areAwaited(events: readonly Emitted[]): boolean {
+    return events.some(({ type }) => this.#onEvent.has(type));
   }
 
-  /** Fires the hooks of a job that has ended. */
-  fireHooks(job: SettledJob, { plugin, command, group }: JobsSettled): void {
-    const { submittedBy, root } = group;
-    this.#fireHook(hookOf[job.status], { job: job.id, plugin, submittedBy, root }, hookPayload(job, plugin, command));
+  /** Whether these events must start their runs in later turns. */
+  mustWait(events: readonly Emitted[]): boolean {
+    let cost = 0;
+    for (const { type, payload } of events) cost += costOf(this.#onEvent.get(type), payload.length);
+    return this.#isTooMuch(cost);
   }
 
-  /** Fires the deferred hooks of a job that has ended. */
-  fireWaiting({ job: id, plugin, submittedBy, root, hook }: Origin, body: Body): true {
-    const { status, command } = hook!;
-    const payload = hookPayload({ id, status, body }, plugin, command);
-    this.#fireHook(hookOf[status], { job: id, plugin, submittedBy, root }, payload);
-    return true;
+  /** Whether a pipeline waits for the end of a job or run of the plugin with this status. */
+  isHooked(plugin: string, status: TerminalStatus): boolean {
+    return this.#onHook.has(hookOf(plugin, status));
   }
 
-  /** Fires the hooks of a run that has ended, unless a step called it or a hook caused it. */
-  fireRunHooks(run: FinishedRun, { status, error }: RunEnd): void {
-    const { id, name: pipeline, submittedBy, root, inside, reused, unsuccessful } = run;
-    const hook = runHookOf[status];
-    if (!this.#onHook.has(hook)) return;
-    const failure = status === 'succeeded' ? {} : { error };
-    const job_id = formatId(id);
-    const counts = tallyOf(inside, unsuccessful, reused);
-    const payload = pack({ job_id, pipeline, status, ...failure, counts, submitted_by: submittedBy });
-    this.#fireHook(hook, { job: id, plugin: pipelinePlugin, submittedBy, root }, payload);
+  /** Whether a hook must start its runs in later turns. `body`: that of the job or run. */
+  mustHookWait({ plugin, hook }: HookOrigin, body: Body): boolean {
+    return hasDeflated(body) || this.#isTooMuch(costOf(this.#onHook.get(hookOf(plugin, hook.status)), body.length));
   }
 
-  #fireHook(hook: Hook, ended: Pick<Emitter, 'job' | 'plugin' | 'submittedBy' | 'root'>, packed: Uint8Array): void {
-    const { job: parent, plugin: source, submittedBy } = ended;
-    const root = ended.root ?? parent;
-    const payload = new Packed(packed);
-    for (const version of this.#onHook.get(hook) ?? []) {
-      if (!wants(version, { payload, context: nothing })) continue;
-      const event = { type: hook, source, dedupeKey: null };
-      const context = packedEmpty;
-      const start = {
-        submittedBy,
-        parent,
-        root,
-        depth: 0,
-        event,
-        context,
-        payload: packed,
-        hooked: true,
-        rerun: null,
-        options: null,
-        called: null,
-      };
-      this.#begin(version, start, parent, root);
-    }
+  #isTooMuch(cost: number): boolean {
+    const { turn, partedBytesMin } = this.#table;
+    return turn.isSpent || cost > Math.min(startedBytesMax, partedBytesMin);
+  }
+
+  /** `payload`: that of the event, if conditions may look into it over several turns. */
+  ofEvent({ type, payload: packed, dedupeKey }: Emitted, emitter: Emitter, payload = new Packed(packed)): Trigger {
+    const { detached } = this.#table.jobs.cancels;
+    const isCancelled = detached.coversEventsOf(emitter.job, emitter.root ?? emitter.job);
+    return { type, dedupeKey, payload, emitter, waiting: isCancelled ? none : (this.#onEvent.get(type) ?? none) };
+  }
+
+  ofHook({ job, plugin, submittedBy, root, hook }: HookOrigin, payload: Packed): Trigger {
+    const type = hookOf(plugin, hook.status);
+    const emitter = { job, plugin, submittedBy, root, depth: 0, context: packedEmpty, hooked: true };
+    return { type, dedupeKey: null, payload, emitter, waiting: this.#onHook.get(type) ?? none };
+  }
+
+  /** Starts all pipelines that wait for the trigger. */
+  fire(trigger: Trigger): void {
+    for (const version of trigger.waiting) this.start(trigger, version);
+  }
+
+  /** Starts the pipeline if its condition holds. False: it started none. Throws LookGoesOn before it has any effect. */
+  start({ type, dedupeKey, payload, emitter }: Trigger, version: Version): boolean {
+    const table = this.#table;
+    const { job: parent, plugin: source, submittedBy, depth, context, hooked } = emitter;
+    const root = emitter.root ?? parent;
+    // Tested before the dedupe key, so that a rejected event does not use up its key.
+    if (!wants(version, { payload, context: new Packed(context) })) return false;
+    if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) return false;
+    const event = { type, source, dedupeKey };
+    const start = {
+      submittedBy,
+      parent,
+      root,
+      depth,
+      event,
+      context,
+      payload: payload.stored,
+      isWanted: true,
+      hooked,
+      rerun: null,
+      options: null,
+      called: null,
+    } as const;
+    return this.#begin(version, start, parent, root);
   }
 
   /**
@@ -178,24 +151,18 @@ export class Triggers {
   }
 }
 
-const nothing = new Packed(packedEmpty);
+/** What it costs to start all of these. */
+function costOf(waiting: readonly Version[] = none, payloadBytes: number): number {
+  let cost = 0;
+  for (const { compiled } of waiting) {
+    const { if: condition } = compiled.definition;
+    cost += startBytes + payloadBytes + (condition !== null && isLong(condition) ? patternBytes : 0);
+  }
+  return cost;
+}
 
 /** Whether the pipeline's own condition accepts the event or hook. */
 function wants({ compiled }: Version, data: Pick<Token, 'payload' | 'context'>): boolean {
   const { definition } = compiled;
   return definition.if === null || holds(definition.if, dataOf(data, null));
-}
-
-/** The payload of a hook. The result stays packed, because it may be large. */
-function hookPayload({ id, status, body }: Omit<SettledJob, 'offset'>, plugin: string, command: string): Uint8Array {
-  const error = bodyPart(body, 'error');
-  const result = bodyPart(body, 'result');
-  const job = pack({
-    job_id: formatId(id),
-    plugin,
-    command,
-    status,
-    ...(error && { error: Buffer.from(error).toString() }),
-  });
-  return result ? withResult(job, result) : job;
 }

@@ -1,40 +1,18 @@
 // Kinds of work whose size plugins and callers decide, and that are expensive for the ledger.
-import type { Caller, Job } from '../caller.ts';
-import { until } from '../pause.ts';
-
-export type Sizes = {
-  /** The length of a text that conditions examine. */
-  readonly characters: number;
-  /** How many chains, events or steps with a condition examine it. */
-  readonly conditions: number;
-  /** The entries of a plugin's state, and the jobs that change it. */
-  readonly entries: number;
-  readonly updates: number;
-  /** The size of each child's result, and the number of children. */
-  readonly childBytes: number;
-  readonly children: number;
-  /** The size of a single result. */
-  readonly resultBytes: number;
-  readonly events: number;
-};
-
-export type Case = {
-  readonly name: string;
-  readonly pipelines?: readonly object[];
-  /** Runs before the measurement. */
-  readonly prepare?: (caller: Caller, sizes: Sizes) => Promise<unknown>;
-  /** Does the work; resolves with the number of jobs, events or conditions. */
-  readonly run: (caller: Caller, sizes: Sizes) => Promise<number>;
-};
-
-const msMax = 300_000;
+import { type Case, idle, range, run, submit, succeeded, uses } from './case.ts';
+import { largeCases } from './large-cases.ts';
 
 /** A condition without a literal that could be searched for first. No text of the plugin matches it. */
 const matches = { path: 'payload.text', op: 'regex', value: '(a.{0,300}b){3}[^ab]' };
-const uses = (id: string, command: string, more: object = {}) => ({ id, uses: `heavy.${command}`, ...more });
-const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 /** The most steps of a definition. */
 const stepsMax = 64;
+
+const emittingForEach = {
+  name: 'emitting',
+  steps: [
+    uses('emit', 'emit', { foreach: 'payload.items', with: { type: '{payload.type}', characters: 1, count: 1 } }),
+  ],
+};
 
 export const cases: readonly Case[] = [
   {
@@ -84,6 +62,32 @@ export const cases: readonly Case[] = [
     },
   },
   {
+    name: 'events_of_many_jobs',
+    pipelines: [
+      ...range(3).map(n => ({ name: `told${n}`, on: 'heavy.told', steps: [uses('end', 'end')] })),
+      emittingForEach,
+    ],
+    async run(caller, { events }) {
+      const jobs = Math.ceil(events / 10);
+      await run(caller, 'emitting', { type: 'heavy.told', items: range(jobs) });
+      await succeeded(caller, 3 * jobs + 1);
+      return jobs;
+    },
+  },
+  {
+    name: 'hooks_of_many_jobs',
+    pipelines: [
+      ...range(3).map(n => ({ name: `hooked${n}`, on_hook: 'job.completed', steps: [uses('end', 'end')] })),
+      emittingForEach,
+    ],
+    async run(caller, { events }) {
+      const jobs = Math.ceil(events / 10);
+      await run(caller, 'emitting', { type: 'heavy.other', items: range(jobs) });
+      await succeeded(caller, 3 * jobs + 1);
+      return jobs;
+    },
+  },
+  {
     name: 'state_updates',
     prepare: (caller, { entries }) => submit(caller, '/plugin/heavy/fill', { entries }),
     pipelines: [{ name: 'updating', steps: [uses('one', 'update', { foreach: 'payload.items', with: { count: 1 } })] }],
@@ -101,6 +105,21 @@ export const cases: readonly Case[] = [
       const many = Math.ceil(updates / 10);
       await run(caller, 'updating_many', { items: range(many) });
       return many;
+    },
+  },
+  {
+    name: 'state_updates_in_no_order',
+    prepare: (caller, { entries }) => submit(caller, '/plugin/heavy/shuffle', { entries }),
+    pipelines: [
+      {
+        name: 'shuffling',
+        steps: [uses('all', 'shuffle', { foreach: 'payload.items', with: { entries: '{payload.entries}' } })],
+      },
+    ],
+    async run(caller, { updates, entries }) {
+      const few = Math.ceil(updates / 20);
+      await run(caller, 'shuffling', { items: range(few), entries });
+      return few;
     },
   },
   {
@@ -216,31 +235,9 @@ export const cases: readonly Case[] = [
     pipelines: [{ name: 'hooked', on_hook: 'job.completed', steps: [uses('end', 'end')] }],
     async run(caller, { resultBytes }) {
       await submit(caller, '/plugin/heavy/items', { count: Math.ceil(resultBytes / 6) });
-      await idle(caller);
+      await succeeded(caller, 1);
       return 1;
     },
   },
+  ...largeCases,
 ];
-
-async function submit(caller: Caller, path: string, payload: object): Promise<void> {
-  const id = await caller.submit(path, payload);
-  await ended(caller, id);
-}
-
-async function run(caller: Caller, pipeline: string, payload: object): Promise<void> {
-  await ended(caller, await caller.submit(`/pipeline/${pipeline}?async=true`, payload));
-}
-
-async function ended(caller: Caller, id: string): Promise<void> {
-  const look = async (): Promise<Job | undefined> => {
-    const job = await caller.job(id);
-    return job.status === 'queued' || job.status === 'running' ? undefined : job;
-  };
-  const job = await until(look, { everyMs: 5, withinMs: msMax, what: `the end of ${id}` });
-  if (job.status !== 'succeeded') throw new Error(`${job.plugin}.${job.command} is ${job.status}: ${job.last_error}`);
-}
-
-async function idle(caller: Caller): Promise<void> {
-  const look = async () => ((await caller.unsettled()) === 0 ? true : undefined);
-  await until(look, { everyMs: 5, withinMs: msMax, what: 'the end of all jobs' });
-}

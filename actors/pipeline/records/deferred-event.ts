@@ -19,12 +19,12 @@ export type Origin = {
     readonly node: number;
     readonly path: readonly number[];
   } | null;
-  /** The end of the job, if hooks of this end wait. Absent: the job's events wait. */
+  /** The end of the job or run, if hooks of this end wait. Absent: the job's events wait. `command` of a run: its pipeline. */
   readonly hook?: { readonly command: string; readonly status: TerminalStatus };
 };
 
-/** How many events of the list have been taken, and the offset of the next one. */
-export type Cursor = { index: number; at: number };
+/** How many events of the list have been taken, and the offset of the next one. `fired`: pipelines that it has been offered to. */
+export type Cursor = { index: number; at: number; fired?: string[] };
 
 export const originKeyBytes = jobIdBytes + 1;
 

@@ -8,6 +8,16 @@ export function fill({ payload }) {
   return { state_updates };
 }
 
+/** All keys of the state, each time in another order. */
+export function shuffle({ payload }) {
+  const keys = Array.from({ length: payload.entries }, (_, n) => `k${n}`);
+  for (let n = keys.length - 1; n > 0; n--) {
+    const other = Math.floor(Math.random() * (n + 1));
+    [keys[n], keys[other]] = [keys[other], keys[n]];
+  }
+  return { state_updates: Object.fromEntries(keys.map(key => [key, 3])) };
+}
+
 export function update({ payload }) {
   const state_updates = {};
   const { first = payload.item ?? 0, count } = payload;
@@ -21,6 +31,17 @@ export function text({ payload }) {
 
 export function items({ payload }) {
   return { result: { ...payload, items: Array.from({ length: payload.count }, (_, n) => n) } };
+}
+
+/** A list of numbers that take a byte each, alone in another list. */
+export function nested({ payload }) {
+  return { result: { items: [numbers(payload.bytes)] } };
+}
+
+/** One event with a list of such numbers, or with a text. */
+export function announce({ payload }, { emit }) {
+  const { type, bytes } = payload;
+  emit({ type, payload: payload.isText ? { text: 'x'.repeat(bytes) } : { items: numbers(bytes) } });
 }
 
 export function noise({ payload }) {
@@ -37,6 +58,10 @@ export function emit({ payload }, { emit }) {
 }
 
 export function end() {}
+
+function numbers(count) {
+  return Array.from({ length: count }, (_, n) => n % 100);
+}
 
 /** A pseudo-random sequence of the letters a and b, always the same. */
 function textOf(characters) {

@@ -350,7 +350,7 @@ function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet
   const started = family.started.get(job.id) ?? [];
   const context = unpack<Json>(job.group.context);
   // These are the same in every generation.
-  for (const wanted of past.pipelinesAt(job.commit)[0]!.slice(-4)) {
+  for (const wanted of past.pipelinesAt(job.commit)[0]!.slice(-5)) {
     const { name } = wanted;
     const fitting = events.filter(
       ({ type, payload }) => type === wanted.on && applies(wanted['if'], { payload, context } as never),

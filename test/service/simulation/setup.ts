@@ -125,10 +125,11 @@ export function without({ config, pipelines }: Generation, dice: Dice): Generati
   return { pipelines, config: { ...config, plugins: { ...plugins, [gone]: bare } } };
 }
 
-/** `p` calls `q` and `r`, `q` calls `r`. The last four are started by events and by hooks, and are the same in every generation. */
+/** `p` calls `q` and `r`, `q` calls `r`. The last five are started by events and by hooks, and are the same in every generation. */
 function pipelinesOf(dice: Dice, fixed: Dice, telling: Dice): Authored[] {
   const hasHook = fixed.chance(0.3);
   const runHook = telling.pick([null, null, 'pipeline.completed', 'pipeline.failed']);
+  const areTwo = telling.chance(0.3);
   return [
     { name: 'p', steps: stepsOf(dice, ['q', 'r'], 'p', 0) },
     { name: 'q', steps: stepsOf(dice, ['r'], 'q', 0), ...(dice.chance(0.3) && { if: conditionOf(dice) }) },
@@ -139,6 +140,7 @@ function pipelinesOf(dice: Dice, fixed: Dice, telling: Dice): Authored[] {
       steps: [{ id: 's0', uses: 'a', on_error: 'continue' }],
       ...(fixed.chance(0.3) && { if: conditionOf(fixed) }),
     },
+    { name: 'too', ...(areTwo && { on: 'e' }), steps: [{ id: 'u0', uses: 'echo' }] },
     { name: 'hear', on: 'told', steps: [{ id: 'h0', uses: 'echo' }] },
     { name: 'mourn', ...(hasHook && { on_hook: 'job.failed' }), steps: [{ id: 'm0', uses: 'a' }] },
     { name: 'tell', ...(runHook && { on_hook: runHook }), steps: [{ id: 't0', uses: 'a' }] },

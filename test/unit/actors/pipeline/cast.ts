@@ -1,5 +1,6 @@
 // The plugins that the tests of pipelines run, and the stage for one pipeline of these.
 import type { Json } from '../../../../runtime/packing.ts';
+import type { WriteBatch } from '../../../../runtime/store/batch.ts';
 import { type Job, type Plugins, payloadOf, Stage } from './stage.ts';
 
 export const plugins: Plugins = {
@@ -20,4 +21,18 @@ export function stage(steps: unknown[], more: object = {}): Stage {
 }
 export function payloads(jobs: readonly Job[]): Json[] {
   return jobs.map(payloadOf);
+}
+
+/** The most bytes that a commit of the stage writes from now on. */
+export function largestCommit({ store }: Stage): () => number {
+  let most = 0;
+  const { commit } = store;
+  Object.assign(store, {
+    commit(batch: WriteBatch) {
+      const bytes = batch.values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
+      most = Math.max(most, bytes);
+      commit(batch);
+    },
+  });
+  return () => most;
 }

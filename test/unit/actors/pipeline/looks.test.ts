@@ -4,28 +4,13 @@ import { stepBytesMax } from '../../../../actors/pipeline/looks.ts';
 import { bytesPerTurnMax } from '../../../../actors/pipeline/run-table.ts';
 import { type Json, pack } from '../../../../runtime/packing.ts';
 import { isParted } from '../../../../runtime/parted.ts';
-import type { WriteBatch } from '../../../../runtime/store/batch.ts';
-import { plugins } from './cast.ts';
+import { largestCommit, plugins } from './cast.ts';
 import { errorOf, payloadOf, resultOf, Stage, type StageOptions } from './stage.ts';
 
 const numbers = Array.from({ length: 100_000 }, (_, n) => n);
 
 function stageOf(steps: readonly object[], more: Partial<StageOptions> = {}): Stage {
   return new Stage({ plugins, pipelines: [{ name: 'p', steps }], isSpent: () => true, ...more });
-}
-
-/** The most bytes that a commit of the stage writes from now on. */
-function largestCommit({ store }: Stage): () => number {
-  let most = 0;
-  const { commit } = store;
-  Object.assign(store, {
-    commit(batch: WriteBatch) {
-      const bytes = batch.values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
-      most = Math.max(most, bytes);
-      commit(batch);
-    },
-  });
-  return () => most;
 }
 
 const looks: { readonly [name: string]: readonly [step: object, payload: Json] } = {

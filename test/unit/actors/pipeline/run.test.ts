@@ -15,14 +15,15 @@ describe('a run', () => {
     expect(stage([{ uses: 'echo' }]).start('q')).toBe('unknown_pipeline');
   });
 
-  it('whose caller waits is awaited; one that has settled at once is looked up', () => {
+  it('whose caller waits is awaited, even if it ends in the same turn', () => {
     const s = stage([{ uses: 'echo' }], { if: { path: 'payload.n', op: 'exists' } });
     const id = s.start('p', { n: 1 }, true);
     s.start('p', { n: 1 });
     s.finish();
     expect(s.awaited).toEqual({ open: [id], known: [] });
     const done = s.start('p', {}, true);
-    expect(s.awaited).toEqual({ open: [id], known: [done] });
+    expect(s.awaited).toEqual({ open: [id, done], known: [] });
+    expect(s.jobs.get(done)!.status).toBe('succeeded');
   });
 
   it('with `continue` goes on quietly without the chain that failed', () => {

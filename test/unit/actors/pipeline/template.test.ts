@@ -1,8 +1,15 @@
 // Templates by table: what is written in `with`, and what becomes of it.
 import { describe, expect, it } from 'vitest';
 import { dataOfValues } from '../../../../actors/pipeline/lookup.ts';
-import { bindTemplate, isLateTemplate, isMissing, isOfElement, render } from '../../../../actors/pipeline/template.ts';
-import type { Template } from '../../../../config/pipeline/definition.ts';
+import {
+  type Bound,
+  bindTemplate,
+  isLateTemplate,
+  isMissing,
+  isOfElement,
+  render,
+} from '../../../../actors/pipeline/template.ts';
+import type { Path, Template } from '../../../../config/pipeline/definition.ts';
 import { readTemplates } from '../../../../config/pipeline/template.ts';
 import type { Json } from '../../../../runtime/packing.ts';
 
@@ -57,9 +64,10 @@ describe('a template', () => {
   it('that needs the element of a fan-out is bound to all else before', () => {
     const template = parse(['{payload.item.a}-{payload.n}', '{payload.n}', { i: '{payload.index}' }]);
     expect(isLateTemplate(template, isOfElement)).toBe(true);
-    const bound = bindTemplate(template, data, isOfElement);
+    const known = (path: Path): Bound => ({ kind: 'literal', value: data.value(path)! });
+    const bound = bindTemplate(template, data, isOfElement, known);
     if (isMissing(bound)) throw new Error('missing');
     expect(render(bound, dataOfValues({ payload: { item: { a: 'A' }, index: 7 } }))).toEqual(['A-5', 5, { i: 7 }]);
-    expect(isMissing(bindTemplate(parse('{payload.item}{payload.x}'), data, isOfElement))).toBe(true);
+    expect(isMissing(bindTemplate(parse('{payload.item}{payload.x}'), data, isOfElement, known))).toBe(true);
   });
 });

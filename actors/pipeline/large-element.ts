@@ -1,0 +1,92 @@
+// An element of a fan-out that is too large to be decoded. Its job is made over several turns: the end of the element is found and `with`
+// is rendered step by step, and a large payload is written in parts.
+import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
+import { asSections, type Section, sectionsWithin } from '../../runtime/parted.ts';
+import { endWithin, mapHead, skipInSteps } from '../../runtime/splice.ts';
+import { addBaggage, contextBytesMax } from './baggage.ts';
+import { type ElementInWork, type FanOut, type FanPlan, indexKey, itemKey } from './fanout.ts';
+import { LookGoesOn, Looks, type Sight } from './looks.ts';
+import { joined, kept, payloadWith, problemWith } from './payload-with.ts';
+import type { Run } from './run.ts';
+import { lookName, looksMax, type RunTable } from './run-table.ts';
+import { hasPacked } from './template.ts';
+import { dataOf, Packed } from './token.ts';
+
+/** Larger elements become jobs over several turns. Those that `with` and baggage do not refer to are only copied, up to `partedBytesMin`. */
+export function elementBytesMax({ each }: FanPlan, { sight, partedBytesMin }: RunTable): number {
+  if (each === null) return partedBytesMin;
+  return each.with.some(([, template]) => hasPacked(template)) ? 0 : sight.stepBytes;
+}
+
+export function isLargeNext({ list }: FanPlan, { at }: FanOut, bytesMax: number): boolean {
+  return endWithin(list, at, at + bytesMax) < 0;
+}
+
+/** What a job is made of. `problem`: why `with` failed. `end`: the offset behind the element. */
+type Made = {
+  readonly payload: Uint8Array;
+  readonly context: Uint8Array;
+  readonly problem: string | null;
+  readonly end: number;
+};
+/**
+ * Makes the next element into what its job consists of. Null: there would be too much baggage. Throws LookGoesOn; what has been found is
+ * kept for the next call, if there is room in memory.
+ */
+export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPlan): Made | null {
+  const { making, sight } = table;
+  const name = lookName(run, fan.id);
+  let element = making.get(name);
+  if (!element) {
+    if (making.size >= looksMax) throw new LookGoesOn();
+    element = { looks: new Looks(sight), held: { id: null }, own: null, context: null };
+    making.set(name, element);
+  }
+  const made = madeOf(table, run, fan, plan, element);
+  making.delete(name);
+  return made;
+}
+
+function madeOf(table: RunTable, run: Run, fan: FanOut, plan: FanPlan, element: ElementInWork): Made | null {
+  element.own ??= ownOf(fan, plan, element.looks, table.sight);
+  const { payload: own, end } = element.own;
+  element.context ??= contextOf(plan, own);
+  const { context, held } = element;
+  if (context === null || context.stored.length > contextBytesMax) return null;
+  const keep = (sections: readonly Section[]) => kept(table, run, own, held, sections);
+  const made = { context: context.stored, end };
+  const missing = plan.missing === null ? null : problemWith(plan);
+  const entries = plan.each?.with ?? [];
+  if (missing !== null || entries.length === 0)
+    return { ...made, payload: keep(asSections(own.stored)), problem: missing };
+  const payload = payloadWith(entries, { payload: own, context }, keep);
+  if (payload instanceof Uint8Array) return { ...made, payload, problem: null };
+  return { ...made, payload: keep(asSections(own.stored)), problem: problemWith(payload) };
+}
+
+function ownOf(fan: FanOut, plan: FanPlan, looks: Looks, sight: Sight): NonNullable<ElementInWork['own']> {
+  const { list, parted } = plan;
+  const end = looks.find('end', () => skipInSteps(list, fan.at, 1, sight.stepBytes));
+  const item = parted ? sectionsWithin(asSections(parted), fan.at, end) : [list.subarray(fan.at, end)];
+  return { payload: new Packed(elementOf(plan, item, fan.index), sight), end };
+}
+
+/** The context with the baggage of the element `{item, index}`. Null: there would be too much. */
+export function contextOf({ context, each }: FanPlan, own: Packed): Packed | null {
+  const before = new Packed(context);
+  if (each === null || each.baggage.length === 0) return before;
+  let bytes = 0;
+  for (const [, { keys }] of each.baggage) bytes += own.bytesAt(keys)?.length ?? 0;
+  if (bytes > contextBytesMax) return null;
+  const data = dataOf({ payload: own, context: before }, null);
+  return new Packed(pack(addBaggage(unpack<JsonObject>(context), each.baggage, data)));
+}
+
+/** `{item, index}` with what `with` adds to all elements. */
+export function elementOf(plan: FanPlan, item: readonly Section[], index: number): Uint8Array {
+  const { own, added, addedCount } = plan;
+  const sections: Section[] = [mapHead(own.length + addedCount)];
+  if (own.includes('item')) sections.push(itemKey, ...item);
+  if (own.includes('index')) sections.push(indexKey, pack(index));
+  return joined([...sections, added]);
+}

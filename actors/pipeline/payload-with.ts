@@ -1,0 +1,109 @@
+// Makes payloads with `with`. Large ones are made over several turns, and written in parts.
+import type { Path } from '../../config/pipeline/definition.ts';
+import { overlayMap } from '../../runtime/overlay.ts';
+import { pack } from '../../runtime/packing.ts';
+import { bytesOf, encodeParted, isParted, joinedSections, type Section } from '../../runtime/parted.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import { mapHead } from '../../runtime/splice.ts';
+import { withEntries } from './join-payload.ts';
+import { madeKey } from './records/run.ts';
+import type { Run } from './run.ts';
+import type { RunTable } from './run-table.ts';
+import { type Entries, hasPacked, isMissing, type Missing, packEntries, renderEntries } from './template.ts';
+import { dataOf, type Packed, type Token } from './token.ts';
+
+/** The maximum size of a payload made by `with`. */
+export const withBytesMax = 64 * 2 ** 20;
+/** The maximum size of one part of a value in parts. */
+const partBytesMax = 2 ** 20;
+
+/** The number of a token or element, which it gets when it is parked or when parts for it are written; null: it has none yet. */
+export type Held = { id: number | null };
+/** What a payload is made of. */
+export type Carried = Pick<Token, 'payload' | 'context'>;
+
+/** Why a payload cannot be made. */
+export function problemWith(wrong: { readonly missing: string | null } | null): string {
+  return wrong === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${wrong.missing} is missing`;
+}
+
+/** The sections as one value. A large one is written as a value in parts, over several turns if necessary. Throws LookGoesOn. */
+export function kept(
+  table: RunTable,
+  run: Run,
+  { looks }: Packed,
+  held: Held,
+  sections: readonly Section[],
+): Uint8Array {
+  if (ownBytesOf(sections) > table.partedBytesMin) {
+    held.id ??= run.fansMade++;
+    const { id } = held;
+    return looks.find(`kept ${id}`, () => writtenInParts(table, run, id, sections));
+  }
+  return joined(sections);
+}
+
+/**
+ * Writes the parts of a value that are not stored yet, one part per step, and returns the value in parts. A repetition for the same token
+ * writes the same parts.
+ */
+function* writtenInParts(table: RunTable, run: Run, id: number, sections: readonly Section[]): Sliced<Uint8Array> {
+  const named: Section[] = [];
+  for (const section of joinedSections(sections, Math.min(partBytesMax, Math.max(64, table.partedBytesMin)))) {
+    if (!(section instanceof Uint8Array)) {
+      named.push(section);
+      continue;
+    }
+    const number = named.length;
+    table.arrivals.writePart(madeKey(run.id, id, number), section);
+    table.bytesInTurn += section.length;
+    named.push({ base: madeKey(run.id, id, 0).subarray(0, -4), at: [number, 0, section.length] });
+    yield;
+  }
+  return encodeParted(named);
+}
+
+/** The sections as one value. */
+export function joined(sections: readonly Section[]): Uint8Array {
+  const isOwn = sections.every(section => section instanceof Uint8Array);
+  return isOwn ? Buffer.concat(sections as Uint8Array[]) : encodeParted(sections);
+}
+
+/** The size of the sections that contain their bytes, rather than refer to stored ones. */
+function ownBytesOf(sections: readonly Section[]): number {
+  return bytesOf(sections.filter(section => section instanceof Uint8Array));
+}
+
+export function under({ payload, context }: Carried, { root }: Path): Packed | null {
+  return root === 'config' ? null : root === 'payload' ? payload : context;
+}
+
+export function asPieces(bytes: Uint8Array | null | undefined): Uint8Array[] | null {
+  return bytes ? [bytes] : null;
+}
+
+/** Combines sections into one value, in parts if it is large. Throws LookGoesOn. */
+export type Keep = (sections: readonly Section[]) => Uint8Array;
+
+/** The payload with the entries of `with` added; null: it would exceed the limit. */
+export function payloadWith(entries: Entries, token: Carried, keep: Keep): Uint8Array | Missing | null {
+  const { payload, context } = token;
+  if (!payload.isLarge && !context.isLarge && !entries.some(([, template]) => hasPacked(template))) {
+    const added = renderEntries(entries, dataOf(token, null));
+    return isMissing(added) ? added : overlayMap(payload.bytes, pack(added));
+  }
+  const added = packEntries(entries, {
+    value: path => under(token, path)?.sectionsAt(path.keys) ?? null,
+    text: path => under(token, path)?.textPiecesAt(path.keys) ?? null,
+  });
+  if (isMissing(added)) return added;
+  const keys = entries.map(([key]) => pack(key));
+  const laid =
+    (isParted(payload.stored) ? withEntries(payload.stored, keys, added) : null) ?? laidOver(payload, keys, added);
+  return ownBytesOf(laid) > withBytesMax ? null : keep(laid);
+}
+
+function laidOver(payload: Packed, keys: readonly Uint8Array[], added: readonly Section[]): readonly Section[] {
+  const { sections, count } = payload.without(keys);
+  return [mapHead(count + keys.length), ...sections, ...added];
+}
