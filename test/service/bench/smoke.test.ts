@@ -116,6 +116,10 @@ const promised = {
   },
   'scale-fanout': { work: 'fd0101f1ff049f3b', metrics: ['children_per_s_10', 'run_p99_100', 'rss_100'] },
   start: { work: '3c4fe30605af8272', metrics: ['cpu_start_ms', 'ready_ms', 'first_job_ms'] },
+  delayed: {
+    work: 'c214e8b49829720b',
+    metrics: ['restart_to_ready_ms', 'rss_restarted_more_mb', 'delayed_jobs_per_s'],
+  },
   backlog: { work: '9a8462b145be7499', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
 };
 

@@ -17,7 +17,16 @@ export type Fixture = {
 };
 
 /** Each begins with its format; what a format has gained since it was opened is a fixture of its own. */
-export const fixtures = ['9', '10-holds', '10-pruned', '10-headers', '10-control', '10-actions', '10-reruns'] as const;
+export const fixtures = [
+  '9',
+  '10-holds',
+  '10-pruned',
+  '10-headers',
+  '10-control',
+  '10-actions',
+  '10-reruns',
+  '10-delayed',
+] as const;
 
 const home = new URL('.', import.meta.url);
 

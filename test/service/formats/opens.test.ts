@@ -95,6 +95,15 @@ test.each(fixtures)('a state of format %s', async name => {
     expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 4 } });
   }
 
+  if ('delayed' in ids) {
+    for (const id of ['delayed', 'moved', 'delayed-run']) {
+      const waiting = (await gateway.call('GET', `/job/${ids[id]}`)).body;
+      expect(waiting).toMatchObject({ status: 'queued', waits_for: { reason: 'run_at', until: waiting['run_at'] } });
+      await gateway.call('POST', `/job/${ids[id]}/run-now`);
+      expect((await ends(id)).status).toBe('succeeded');
+    }
+  }
+
   // The state of plugins goes on, and the vault delivers.
   expect((await gateway.finished('keeper/handle')).result?.result).toEqual({ jobs: 2, secret: true });
   const { body } = await gateway.call('POST', '/vault/secret/revoke', { name: 'door' }, { token: vault.adminToken });

@@ -12,7 +12,7 @@ import { until } from '../gateway/until.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'reruns';
+const shows = 'delayed';
 /** Jobs of the action that is on its way. */
 const actedJobs = 12;
 
@@ -190,6 +190,17 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   await until('one of them runs', async () => (await statuses()).includes('running'));
   ids['mending'] = await fromFailed(late);
   await until('it has reused what succeeded', async () => (await gateway.tree(ids['mending']!)).length === 5);
+
+  const later = async (path: string, body: object) => String((await gateway.call('POST', path, body)).body['job_id']);
+  ids['delayed'] = await later('/plugin/echo/handle', {
+    payload: { n: 1 },
+    delay: '3650d',
+    expires: '1d',
+    deadline: '1d',
+  });
+  ids['moved'] = await later('/plugin/echo/handle', { payload: { n: 2 }, delay: '3650d' });
+  await gateway.call('POST', `/job/${ids['moved']}/reschedule`, { delay: '3000d' });
+  ids['delayed-run'] = await later('/pipeline/fan', { payload: { list: [1, 2], gate: '' }, delay: '3650d' });
 
   // Both threads are taken.
   ids['held'] = await gateway.submit('leaving/handle', {});

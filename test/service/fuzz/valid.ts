@@ -171,7 +171,6 @@ function bodies({ properties = {} }: { readonly properties?: object }): fc.Arbit
     reason: fc.constantFrom('late', 'a\nb', '"'),
     delay: fc.constantFrom('0ms', '10m', '3650d'),
     expires: fc.constantFrom('1ms', '1h'),
-    deadline: fc.constantFrom('1ms', '7d'),
   };
   const taken = Object.entries(fields).filter(([name]) => Object.hasOwn(properties, name));
   return fc.record(Object.fromEntries(taken), { requiredKeys: [] });
