@@ -2,8 +2,10 @@
 // are accepted, sent to hosts, or pruned.
 
 import { unpinned } from '../../runtime/bytes.ts';
+import { stateUpdatesMax, tooManyUpdates } from '../../runtime/host/wire/state.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
+import { mapCount } from '../../runtime/splice.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Attempt } from './records/attempt.ts';
@@ -181,6 +183,7 @@ export class CompletionWriter {
    */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
     if (updates.length > stateBytesMax) return tooLarge(updates.length);
+    if (!replaces && mapCount(updates) > stateUpdatesMax) return tooManyUpdates(mapCount(updates));
     const bytes = replaces ? unpinned(updates) : overlayMap(this.pluginState(instance), updates);
     if (bytes.length > stateBytesMax) return tooLarge(bytes.length);
     this.#states.set(instance, { bytes, dirty: true });

@@ -57,25 +57,25 @@ export class Delayed {
 
   /** Handles timers whose time has come. True: more of them are left, for the next turn. */
   step(turn: Turn): boolean {
-    const { times } = this.#parts.state;
+    const { times, setAside } = this.#parts.state;
     if (!this.isDue(turn.nowUs)) return false;
     if (this.#turn === turn) return true;
     this.#turn = turn;
     this.#left = timedPerTurnMax;
     for (const timer of times.due(turn.nowUs)) {
-      if (!this.#handle(turn, timer)) return true;
+      const open = this.#find(timer.block);
+      // The timers of a block whose record was set aside are kept for the time when it can be read.
+      if (!open && setAside.has('open', timer.block)) continue;
+      if (open && !this.#handle(turn, open, timer)) return true;
       times.over(turn.batch, timer);
     }
     times.handled(turn.nowUs);
     return false;
   }
 
-  /** False: the turn had no time for all jobs of the timer. */
-  #handle(turn: Turn, timer: Timer): boolean {
+  /** Handles a timer of a block that is open. False: the turn had no time for all jobs of the timer. */
+  #handle(turn: Turn, open: OpenBlock, timer: Timer): boolean {
     if (this.#left <= 0 || turn.isSpent) return false;
-    const open = this.#find(timer.block);
-    // All its jobs have ended.
-    if (!open) return true;
     const isOver = this.#act(turn, open, timer);
     // There may be very many blocks.
     if (open.inFlight === 0) this.#parts.state.release(open);

@@ -1,5 +1,6 @@
 // Kinds of work whose size plugins and callers decide, and that are expensive for the ledger.
-import { type Case, idle, range, run, submit, succeeded, uses } from './case.ts';
+import type { Caller } from '../caller.ts';
+import { type Case, idle, range, run, type Sizes, submit, succeeded, uses } from './case.ts';
 import { largeCases } from './large-cases.ts';
 
 /** A condition without a literal that could be searched for first. No text of the plugin matches it. */
@@ -13,6 +14,11 @@ const emittingForEach = {
     uses('emit', 'emit', { foreach: 'payload.items', with: { type: '{payload.type}', characters: 1, count: 1 } }),
   ],
 };
+
+/** A response may update half of the entries. */
+async function fill(caller: Caller, { entries }: Sizes): Promise<void> {
+  for (const first of [0, 1]) await submit(caller, '/plugin/heavy/fill', { first, entries });
+}
 
 export const cases: readonly Case[] = [
   {
@@ -89,7 +95,7 @@ export const cases: readonly Case[] = [
   },
   {
     name: 'state_updates',
-    prepare: (caller, { entries }) => submit(caller, '/plugin/heavy/fill', { entries }),
+    prepare: fill,
     pipelines: [{ name: 'updating', steps: [uses('one', 'update', { foreach: 'payload.items', with: { count: 1 } })] }],
     async run(caller, { updates }) {
       await run(caller, 'updating', { items: range(updates) });
@@ -109,7 +115,7 @@ export const cases: readonly Case[] = [
   },
   {
     name: 'state_updates_in_no_order',
-    prepare: (caller, { entries }) => submit(caller, '/plugin/heavy/shuffle', { entries }),
+    prepare: fill,
     pipelines: [
       {
         name: 'shuffling',
@@ -118,7 +124,7 @@ export const cases: readonly Case[] = [
     ],
     async run(caller, { updates, entries }) {
       const few = Math.ceil(updates / 20);
-      await run(caller, 'shuffling', { items: range(few), entries });
+      await run(caller, 'shuffling', { items: range(few), entries: entries / 2 });
       return few;
     },
   },

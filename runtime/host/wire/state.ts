@@ -7,6 +7,13 @@ import type { TaskResult } from './response.ts';
 
 /** The maximum length of the packed state of a plugin instance. */
 export const stateBytesMax = 2 ** 20;
+/** The maximum number of keys that one task may merge into the state: the ledger compares them with those of the state in one turn. */
+export const stateUpdatesMax = 50_000;
+
+/** The error of a task that updates more keys. */
+export function tooManyUpdates(keys: number): string {
+  return `state_updates has ${keys} keys; the limit is ${stateUpdatesMax}`;
+}
 
 export class FrameState {
   readonly #replaces: boolean;
@@ -30,12 +37,17 @@ export class FrameState {
   /** Applies the state updates of a task, if it has any. If the state would exceed its limit, the task fails instead. */
   settle(settled: TaskResult): TaskResult {
     if (settled.stateUpdates === null) return settled;
+    const updated = Object.keys(settled.stateUpdates).length;
+    if (!this.#replaces && updated > stateUpdatesMax) return refused(settled, tooManyUpdates(updated));
     const packed = pack(this.#replaces ? settled.stateUpdates : { ...this.fresh(), ...settled.stateUpdates });
     if (packed.length > stateBytesMax) {
-      const reason = `the plugin's state would have ${packed.length} bytes; the limit is ${stateBytesMax}`;
-      return { verdict: 'error', permanent: true, body: failedBody(settled.body, reason), stateUpdates: null };
+      return refused(settled, `the plugin's state would have ${packed.length} bytes; the limit is ${stateBytesMax}`);
     }
     this.#packed = packed;
     return settled;
   }
+}
+
+function refused({ body }: TaskResult, reason: string): TaskResult {
+  return { verdict: 'error', permanent: true, body: failedBody(body, reason), stateUpdates: null };
 }

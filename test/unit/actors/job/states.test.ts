@@ -1,6 +1,7 @@
 // Updates of a plugin's state: laid over what is there, few or many, as a spread does it.
 import { expect, it } from 'vitest';
 import { CompletionWriter, stateBytesMax } from '../../../../actors/job/completion-writer.ts';
+import { stateUpdatesMax } from '../../../../runtime/host/wire/state.ts';
 import { pack, unpack } from '../../../../runtime/packing.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
 import { fc } from '../../../support/seed.ts';
@@ -26,12 +27,23 @@ it('lays updates over the state, key by key', () => {
 it('takes a state with very many keys apart no more than one with few', () => {
   const completions = new CompletionWriter(openMemoryStore());
   const keys = Array.from({ length: 150_000 }, (_, n) => n.toString(36));
-  const whole = pack(Object.fromEntries(keys.map(name => [name, 1])));
+  const mapOf = (names: readonly string[], value: number) => pack(Object.fromEntries(names.map(name => [name, value])));
+  const whole = mapOf(keys, 1);
+  const update = mapOf(keys.slice(0, stateUpdatesMax), 2);
   expect(completions.updateState('p', whole, true)).toBe(null);
-  const laidMs = leastMs(() => expect(completions.updateState('p', whole, false)).toBe(null));
-  const decodedMs = leastMs(() => pack({ ...unpack<object>(whole), ...unpack<object>(whole) }));
+  const laidMs = leastMs(() => expect(completions.updateState('p', update, false)).toBe(null));
+  const decodedMs = leastMs(() => pack({ ...unpack<object>(whole), ...unpack<object>(update) }));
   expect(laidMs).toBeLessThan(decodedMs / 2);
-  expect(whole.equals(completions.pluginState('p'))).toBe(true);
+  expect(unpack(completions.pluginState('p'))).toEqual({ ...unpack<object>(whole), ...unpack<object>(update) });
+});
+
+it('refuses updates of more keys than a turn can compare, unless they replace the state', () => {
+  const completions = new CompletionWriter(openMemoryStore());
+  const keys = Array.from({ length: stateUpdatesMax + 1 }, (_, n) => [n.toString(36), 1]);
+  const updates = pack(Object.fromEntries(keys));
+  expect(completions.updateState('p', updates, false)).toBe('state_updates has 50001 keys; the limit is 50000');
+  expect(unpack(completions.pluginState('p'))).toEqual({});
+  expect(completions.updateState('p', updates, true)).toBe(null);
 });
 
 /** Of the CPU, the quickest of a few. */

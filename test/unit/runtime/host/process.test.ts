@@ -91,6 +91,13 @@ const rows: readonly Row[] = [
     },
   ],
   [
+    'updates too many keys of the state',
+    answering(
+      `return { status: 'ok', state_updates: Object.fromEntries(Array.from({ length: 50_001 }, (_, n) => ['k' + n, 1])) }`,
+    ),
+    { permanent: true, error: 'state_updates has 50001 keys; the limit is 50000' },
+  ],
+  [
     'prints too much to stdout',
     sh('head -c 11000000 /dev/zero'),
     { verdict: 'error', error: 'stdout has more than 10485760 bytes' },
