@@ -69,7 +69,7 @@ const promised = {
   soak: { work: '1fa852e6c4387f4a', metrics: ['capacity_calls_per_s', 'jobs', 'memoryMb_share', 'p99Ms_share'] },
   search: { work: '289a32267b691c30', metrics: ['rare_p99_ms', 'common_p99_ms', 'index_behind_ms'] },
   turns: {
-    work: 'ac539758098930be',
+    work: '6bbb10300f704b0a',
     metrics: [
       'conditions_of_a_chain_turn_max_ms',
       'conditions_of_events_per_s',

@@ -164,7 +164,7 @@ function withoutId(payload: Json): Json {
 }
 
 describe('a large element of a fan-out', () => {
-  const big = Array.from({ length: 400_000 }, (_, n) => n % 100);
+  const big = Array.from({ length: 100_000 }, (_, n) => n % 100);
   const list = [1, big, { small: true }, big];
   const templates: { readonly [name: string]: readonly [step: object, made: (item: Json, index: number) => object] } = {
     'without `with`': [{}, () => ({})],
@@ -182,7 +182,7 @@ describe('a large element of a fan-out', () => {
 
   it.each(Object.entries(templates))('%s becomes a job step by step', (_, [step, made]) => {
     const expected = list.map((item, index) => ({ item, index, ...made(item, index) }));
-    for (const more of [{}, { partedBytesMin: 100_000 }, { partedBytesMin: 100_000, isSpent: () => false }]) {
+    for (const more of [{}, { partedBytesMin: 25_000 }, { partedBytesMin: 25_000, isSpent: () => false }]) {
       const stage = stageOf([{ name: 'p', steps: [{ uses: 'sink', foreach: 'payload.list', ...step }] }], more);
       const run = stage.run('p', { list, big });
       expect([errorOf(run), isDeepStrictEqual(resultOf(run), expected), stage.leftovers()]).toEqual(['', true, 0]);
@@ -191,7 +191,7 @@ describe('a large element of a fan-out', () => {
 
   it('is begun again after a restart in between, and makes one job', () => {
     const steps = [{ uses: 'sink', foreach: 'payload.list', with: { text: 'item {payload.item}' } }];
-    const stage = stageOf([{ name: 'p', steps }], { partedBytesMin: 100_000 });
+    const stage = stageOf([{ name: 'p', steps }], { partedBytesMin: 25_000 });
     const id = stage.start('p', { list });
     for (let n = 0; stage.of('sink').length < 2; n++) {
       if (n === 12 || n === 15) stage.restart();
