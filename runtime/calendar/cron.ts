@@ -1,0 +1,87 @@
+// Cron expressions, parsed by croner: the next time on a wall clock that matches. What a time zone does to that time is decided in
+// instants.ts.
+import { Cron } from 'croner';
+
+/** A time that a wall clock shows, as the ms since the epoch at which a clock in UTC shows it. */
+export type WallMs = number;
+
+export type CronPattern = {
+  /** As Vixie cron: neither the minute nor the hour begins with `*`. */
+  readonly isFixed: boolean;
+  /** The first match after this time. Null: there is none. */
+  readonly next: (after: WallMs) => WallMs | null;
+};
+
+export const cronCharsMax = 200;
+/** A parsed expression takes up to 100 KB, so only the latest ones are kept. */
+const parsedMax = 64;
+const parsed = new Map<string, CronPattern>();
+
+const fields = [
+  { name: 'second', from: 0, to: 59 },
+  { name: 'minute', from: 0, to: 59 },
+  { name: 'hour', from: 0, to: 23 },
+  { name: 'day of the month', from: 1, to: 31 },
+  { name: 'month', from: 1, to: 12 },
+  { name: 'day of the week', from: 0, to: 7 },
+] as const;
+const nicknames: { readonly [name: string]: string } = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
+};
+
+/** The pattern, or what is wrong with the text. */
+export function parseCron(text: string): CronPattern | string {
+  const known = parsed.get(text);
+  if (known) {
+    parsed.delete(text);
+    parsed.set(text, known);
+    return known;
+  }
+  const pattern = parse(text);
+  if (typeof pattern === 'string') return pattern;
+  const [oldest] = parsed.keys();
+  if (parsed.size >= parsedMax && oldest !== undefined) parsed.delete(oldest);
+  parsed.set(text, pattern);
+  return pattern;
+}
+
+function parse(text: string): CronPattern | string {
+  if (text.length > cronCharsMax) return `has ${text.length} characters; it may have ${cronCharsMax}`;
+  const written = text.trim();
+  const name = written.toLowerCase();
+  if (name.startsWith('@') && !Object.hasOwn(nicknames, name))
+    return `has the unknown name ${JSON.stringify(written)}; known are ${Object.keys(nicknames).join(', ')}`;
+  const full = nicknames[name] ?? written;
+  const parts = full.split(/\s+/);
+  if (parts.length !== 5 && parts.length !== 6) {
+    const given = written === '' ? 0 : parts.length;
+    return `has ${given} fields; it needs 5 (minute, hour, day of the month, month, day of the week), or 6 with the second first`;
+  }
+  const all = parts.length === 5 ? ['0', ...parts] : parts;
+  const wrong = all.map(outOfRange).find(problem => problem !== null);
+  if (wrong) return wrong;
+  let cron: Cron;
+  try {
+    // With an offset in place of a zone croner finds the next match about ten times faster.
+    cron = new Cron(all.join(' '), { utcOffset: 0, paused: true, mode: '6-part' });
+  } catch (error) {
+    return `is not a cron expression: ${(error as Error).message.replace(/^[A-Za-z]+: /, '')}`;
+  }
+  const isFixed = !/^[*?]/.test(all[1]!) && !/^[*?]/.test(all[2]!);
+  return { isFixed, next: after => cron.nextRun(new Date(after))?.getTime() ?? null };
+}
+
+/** The messages of croner count days and months from 0. */
+function outOfRange(part: string, index: number): string | null {
+  const { name, from, to } = fields[index]!;
+  // The number after a slash is a step; the number after a hash counts weeks.
+  const numbers = part.replaceAll(/[/#][0-9]+/g, '').match(/[0-9]+/g) ?? [];
+  const wrong = numbers.find(digits => Number(digits) < from || Number(digits) > to);
+  return wrong === undefined ? null : `has ${wrong} as ${name}; it must be from ${from} to ${to}`;
+}

@@ -1,0 +1,53 @@
+// The instants at which a cron expression fires in a time zone.
+//
+// An entry whose minute or hour begins with `*` fires at each instant at which the wall clock of the zone matches. Any other entry is
+// fixed: it fires once for each match, at the first instant at which the wall clock shows that time or a later one. So a time that is
+// skipped when clocks go forward fires at the end of the gap, several such times fire together, and a time that comes twice when
+// clocks go back fires the first time.
+import type { CronPattern, WallMs } from './cron.ts';
+import type { Zone } from './zone.ts';
+
+const hour = 3_600_000;
+/** More than any offset from UTC. */
+const offsetMsMax = 16 * hour;
+/** More than clocks ever went back. */
+const backMsMax = 26 * hour;
+
+/** The first instant after this one, in ms since the epoch. Null: there is none. */
+export function nextInstant(pattern: CronPattern, zone: Zone, afterMs: number): number | null {
+  return pattern.isFixed ? nextFixed(pattern, zone, afterMs) : nextMatch(pattern, zone, afterMs);
+}
+
+function nextFixed(pattern: CronPattern, zone: Zone, afterMs: number): number | null {
+  const wall = pattern.next(latestWall(zone, afterMs));
+  return wall === null ? null : firstShown(zone, wall, afterMs);
+}
+
+/** The latest time that the wall clock has shown up to this instant. */
+function latestWall(zone: Zone, ms: number): WallMs {
+  let period = zone.periodAt(ms);
+  let latest = ms + period.offsetMs;
+  while (period.fromMs > ms - backMsMax) {
+    period = zone.periodAt(period.fromMs - 1);
+    latest = Math.max(latest, period.toMs - 1 + period.offsetMs);
+  }
+  return latest;
+}
+
+/** The first instant at which the wall clock shows this time or a later one; it is known to come after `afterMs`. */
+function firstShown(zone: Zone, wall: WallMs, afterMs: number): number {
+  let period = zone.periodAt(Math.max(afterMs, wall - offsetMsMax));
+  while (wall >= period.toMs + period.offsetMs) period = zone.periodAt(period.toMs);
+  return Math.max(wall - period.offsetMs, period.fromMs);
+}
+
+function nextMatch(pattern: CronPattern, zone: Zone, afterMs: number): number | null {
+  let period = zone.periodAt(afterMs);
+  let wall = pattern.next(afterMs + period.offsetMs);
+  while (wall !== null && wall - period.offsetMs >= period.toMs) {
+    const next = zone.periodAt(period.toMs);
+    if (next.offsetMs !== period.offsetMs) wall = pattern.next(next.fromMs - 1 + next.offsetMs);
+    period = next;
+  }
+  return wall === null ? null : wall - period.offsetMs;
+}
