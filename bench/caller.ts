@@ -75,6 +75,11 @@ export class Caller {
     return queue_depth! + running_count! + delayed_count! + waiting_count;
   }
 
+  /** A document of the API. */
+  read<T>(path: string): Promise<T> {
+    return this.#get(path) as Promise<T>;
+  }
+
   /** Throws if the status is not 2xx. */
   async post(path: string, body: object): Promise<void> {
     const headers = { 'Content-Type': 'application/json' };

@@ -23,6 +23,7 @@ import { scalePayload } from './scale/payload.ts';
 import { scalePlugins } from './scale/plugins.ts';
 import { scaleStored } from './scale/stored.ts';
 import { scaleThreads } from './scale/threads.ts';
+import { schedules } from './schedules.ts';
 import { search } from './search.ts';
 import { soak } from './soak/soak.ts';
 import { sse } from './sse.ts';
@@ -47,6 +48,7 @@ export const benches: readonly Bench[] = [
   search,
   sse,
   vault,
+  schedules,
   turns,
   openapi,
   plugins,

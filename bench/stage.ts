@@ -16,6 +16,7 @@ const token = 'bench-token-0123456789abcdef';
 
 export type Setting = {
   readonly pipelines?: readonly object[];
+  readonly schedules?: readonly object[];
   /** Plugin instances besides those of the plugin root. */
   readonly instances?: { readonly [name: string]: object };
   /** The port to listen on; 0 lets the system choose. */
@@ -65,6 +66,7 @@ export class Stage {
   launch(setting: Setting = {}): Service {
     const {
       pipelines = [],
+      schedules = [],
       instances = {},
       port = 0,
       threads = workers,
@@ -91,6 +93,7 @@ export class Stage {
         ...instances,
       },
       pipelines,
+      ...(schedules.length > 0 && { schedules }),
     };
     // JSON is YAML.
     writeFileSync(join(this.directory, 'config.yaml'), JSON.stringify(config, null, 2));

@@ -29,6 +29,7 @@ import { pluginNew } from './commands/plugin-new.ts';
 import { pluginRun } from './commands/plugin-run.ts';
 import { pluginTest } from './commands/plugin-test.ts';
 import { reloadCommand } from './commands/reload.ts';
+import { scheduleCommands } from './commands/schedule.ts';
 import { servicePrint } from './commands/service-print.ts';
 import { startCommand } from './commands/start.ts';
 import { statusCommand } from './commands/status.ts';
@@ -75,6 +76,7 @@ export const commands: readonly CommandDeclaration[] = [
   ...actionCommands,
   ...pauseCommands,
   pausesCommand,
+  ...scheduleCommands,
   eventsCommand,
   stopwatchCommand,
   vaultInit,

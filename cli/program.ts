@@ -15,6 +15,10 @@ const groups: { readonly [words: string]: readonly [description: string, example
   job: ['list, show, follow and cancel jobs', 'headgate job list --status failed --limit 20'],
   pause: ['pause a plugin, a pipeline or the whole service', 'headgate pause plugin mailer --for 30m'],
   resume: ['end a pause', 'headgate resume plugin mailer'],
+  schedule: [
+    'list, run, pause and backfill schedules, and print the times of a cron expression',
+    'headgate schedule list',
+  ],
   vault: [
     'manage secrets, and the principals that receive them',
     'headgate vault secret set smtp-password < password.txt',

@@ -1,5 +1,6 @@
 // The type of a loaded and checked configuration: plain frozen data that can be passed to any thread.
 
+import type { Recurrence } from '../runtime/calendar/recurrence.ts';
 import type { LogFormat } from '../runtime/log.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { Sandbox } from '../runtime/processes/sandbox.ts';
@@ -143,6 +144,30 @@ export type PluginInstance = {
   readonly sandbox?: Sandbox;
 };
 
+/** Values of `if_running`: what happens to an occurrence while the job of the one before has not ended. */
+export const overlapRules = ['skip', 'queue', 'replace', 'allow'] as const;
+/** Values of `catch_up`: what happens to occurrences that were missed. */
+export const catchUpRules = ['skip', 'run_once', 'run_all'] as const;
+
+export type ScheduleDefinition = {
+  readonly id: string;
+  /** The id that ductile shows, for an entry below a plugin. */
+  readonly entryId?: string;
+  /** What it runs: a command of a plugin, or a pipeline. */
+  readonly target: { readonly plugin: string; readonly command: string } | { readonly pipeline: string };
+  readonly recurrence: Recurrence;
+  readonly payload: JsonObject;
+  readonly jitterMs: number;
+  readonly ifRunning: (typeof overlapRules)[number];
+  readonly catchUp: (typeof catchUpRules)[number];
+  readonly catchUpWithinMs: number;
+  /** It is paused after this many failures in a row; 0: never. */
+  readonly pauseAfterFailures: number;
+  /** Whether occurrences are skipped while the target is paused. Otherwise their jobs wait. */
+  readonly skipsWhenPaused: boolean;
+  readonly enabled: boolean;
+};
+
 export type Config = {
   /**
    * The absolute path of the main file. `files` has the paths of the main file and of every file that it includes, directly or through
@@ -196,6 +221,8 @@ export type Config = {
   /** Instances with `enabled: false`. They cannot run, but they are shown (`config/view.ts`) and can be paused. */
   readonly disabledPlugins: { readonly [instance: string]: { readonly config: JsonObject } };
   readonly pipelines: readonly PipelineDefinition[];
+  /** Those of `schedules`, then those below plugins. */
+  readonly schedules: readonly ScheduleDefinition[];
   readonly vault: {
     readonly keyFile: string;
     /** How long records of the audit trail are kept; 0: without limit. */

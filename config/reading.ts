@@ -12,6 +12,7 @@ import { isStrictEnvironment, keyFileOf } from './seal/key.ts';
 import { readApi } from './section/api.ts';
 import { checkListeners } from './section/listen.ts';
 import { readPipelines } from './section/pipelines.ts';
+import { readSchedules } from './section/schedules.ts';
 import { readLog, readPluginRoots, readService, readState, readVault } from './section/service.ts';
 import { settingsSchema } from './section/settings.ts';
 import { type Certificates, readCertificates } from './section/tls.ts';
@@ -28,6 +29,8 @@ export type ReadOptions = {
   readonly cwd: string;
   /** The number of processors, which is the default of `service.max_workers`. */
   readonly processors?: number;
+  /** The time on which warnings depend. Default: now. */
+  readonly nowMs?: number;
   /** The file system. Each file is read exactly once, through `read`. */
   readonly disk?: Files;
 };
@@ -83,6 +86,10 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     ...{ strict, report, warn: problem => void warned.push(problem) },
   });
   const pipelines = readPipelines(root, instances, compiler, report);
+  const schedules = readSchedules(root, {
+    ...{ instances, pipelines, compiler, report, nowMs: options.nowMs ?? Date.now() },
+    warn: problem => void warned.push(problem),
+  });
   // A warning is left out if an error is reported at the same place.
   const reported = new Set(problems.map(placeText));
   const warnings = formatProblems(
@@ -102,6 +109,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     plugins: instances.plugins,
     disabledPlugins: instances.disabled,
     pipelines,
+    schedules,
     vault: readVault(root, state.path),
     warnings,
   };

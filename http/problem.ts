@@ -30,6 +30,7 @@ export const problems = {
   unknown_command: { status: 404, title: 'Unknown command' },
   unknown_pipeline: { status: 404, title: 'Unknown pipeline' },
   unknown_action: { status: 404, title: 'Unknown action' },
+  unknown_schedule: { status: 404, title: 'Unknown schedule' },
   unknown_job: { status: 404, title: 'Unknown job' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'Request timeout' },

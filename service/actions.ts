@@ -92,7 +92,8 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
     let isEnd = false;
     while (!stopping()) {
       try {
-        if (left.length === 0 && !isEnd) ({ ids: left, isEnd } = await nextPage(plan, after));
+        // The ledger finds the occurrences of a backfill itself.
+        if (left.length === 0 && !isEnd && !plan.backfill) ({ ids: left, isEnd } = await nextPage(plan, after));
         const ids = left.subarray(0, pace.portion * jobIdBytes);
         const isLast = isEnd && ids.length === left.length;
         const step = { kind: 'action_step', id, after, ids, isLast };
@@ -104,7 +105,7 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
         if (reply.isOver) return;
         const taken = takenIds(after, reply.cursor, left);
         // The committed cursor is neither `after` nor one of the jobs sent. The next page starts from it.
-        if (taken === null) {
+        if (taken === null || plan.backfill) {
           left = new Uint8Array(0);
           isEnd = false;
         } else left = left.subarray(taken * jobIdBytes);

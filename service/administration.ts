@@ -5,6 +5,7 @@ import { newestCommitUs } from '../actors/job/records/journal.ts';
 import { settledRecently } from '../actors/job/records/minute-counters.ts';
 import { listPauses } from '../actors/job/views/pauses.ts';
 import { type Findings, lookedMax } from '../actors/job/views/selfcheck.ts';
+import { pausedSchedules } from '../actors/schedule/views/schedules.ts';
 import { type KeySource, looseModeOf, readUnlock } from '../actors/vault/unlock-key.ts';
 import { checkTrail, examineVault } from '../actors/vault/vault-check.ts';
 import type { Config } from '../config/config.ts';
@@ -69,6 +70,7 @@ export function openAdministration(parts: AdministrationParts) {
       certificates: listeners.served(),
       held: () => heldNow(link),
       pauses: listPauses(reader),
+      schedules: pausedSchedules(reader, config().schedules),
       setAside: () => askLedger(link, { kind: 'ask_set_aside' }),
       server: listeners.detail,
       index: parts.index(),

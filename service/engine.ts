@@ -19,6 +19,7 @@ import { EventStreams } from './events/streams.ts';
 import { JobWaiters, type OnJobEnd } from './job-waiters.ts';
 import { openPauses } from './pauses.ts';
 import type { Reads } from './reads/reads.ts';
+import { openSchedules } from './schedules.ts';
 import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
@@ -70,6 +71,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       link.ask<RescheduleReply | RefusedWork>('job', { kind: 'reschedule', id, ...to }),
     actions,
     pauses: openPauses(link, reader),
+    schedules: openSchedules({ link, reader, config: parts.config }),
     /** The number of jobs that wait to run: queued jobs that are not held, and jobs that wait for their next attempt. */
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
     /** The open event streams. */

@@ -35,6 +35,9 @@ export const observationTypes = [
   'webhook.accepted',
   'webhook.rejected',
   'schedule.fired',
+  'schedule.skipped',
+  'schedule.missed',
+  'schedule.paused',
 ] as const;
 export type ObservationType = (typeof observationTypes)[number];
 

@@ -4,6 +4,7 @@ import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import type { FireBackfill } from '../schedule/protocol.ts';
 import type { ApplyDeed } from './deeds.ts';
 import type { JobState } from './job-state.ts';
 import type { ActionStep, ActionStepReply, IdempotencyStore, Refusal, StartAction, SubmitReply } from './protocol.ts';
@@ -31,6 +32,8 @@ export class Actions {
   readonly #idempotency: IdempotencyStore;
   readonly #apply: ApplyDeed;
   readonly #open = new Map<string, OpenAction>();
+  /** Fires the occurrences of a backfill. */
+  backfill: FireBackfill | null = null;
 
   constructor(state: JobState, idempotency: IdempotencyStore, apply: ApplyDeed) {
     this.#state = state;
@@ -93,6 +96,7 @@ export class Actions {
     if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
     // The message was sent twice, or the step before it was not committed.
     if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
+    if (plan.backfill) return this.#fill(turn, action);
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
     const asked = idsIn(ids).slice(0, left);
     const { outcomes, waits } = this.#apply(turn, plan, asked);
@@ -101,6 +105,19 @@ export class Actions {
     const isOver = isFull || (isLast && outcomes.length * jobIdBytes === ids.length);
     if (isOver) this.#finish(turn, { ...action, progress: taken });
     else if (outcomes.length > 0) this.#put(turn, { ...action, progress: taken });
+    return { cursor: taken.cursor, isOver, waits };
+  }
+
+  /** A step of a backfill: the schedule actor decides how many occurrences it takes. */
+  #fill(turn: Turn, action: OpenAction): Omit<ActionStepReply, 'kind'> {
+    const { plan, progress } = action;
+    const report = this.backfill?.(plan.backfill!, progress.cursor, turn);
+    const { cursor, done, fired, isOver, waits } = report ?? { ...progress, fired: 0, isOver: true, waits: null };
+    const earlier = progress.skipped.already_fired ?? 0;
+    const skipped = fired === 0 ? progress.skipped : { ...progress.skipped, already_fired: earlier + fired };
+    const taken = report ? { ...progress, cursor, done: progress.done + done, skipped } : progress;
+    if (isOver) this.#end(turn, { ...action, progress: taken }, null);
+    else if (cursor !== progress.cursor) this.#put(turn, { ...action, progress: taken });
     return { cursor: taken.cursor, isOver, waits };
   }
 

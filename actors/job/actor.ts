@@ -24,7 +24,6 @@ import type {
   HeldJobs,
   HeldQuery,
   HeldReply,
-  JobCalls,
   JobMessage,
   MomentReply,
   PipelineCalls,
@@ -39,6 +38,7 @@ import { Retention } from './retention.ts';
 import { RunJobs } from './run-jobs.ts';
 import { runNow } from './run-now.ts';
 import { Sandboxes, type TrySandbox } from './sandboxes.ts';
+import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
@@ -90,7 +90,7 @@ export type JobActorOptions = JobStateOptions &
   };
 
 export type JobActor = Actor &
-  JobCalls & {
+  AllJobCalls & {
     readonly dispatcher: Dispatcher;
     /** Must be called before the first message of each turn. The first call adopts the frames that hosts have. */
     begin(turn: Turn): void;
@@ -330,6 +330,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   return {
+    ...scheduledJobs(state, acceptor, cancelling, actions, holdsChanged),
     dispatcher,
     idempotency,
     cancels: state.cancels,

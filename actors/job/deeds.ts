@@ -92,6 +92,8 @@ export function openDeeds(parts: DeedParts): ApplyDeed {
       }
       case 'run_now':
         return { outcomes: runAllNow(parts, turn, ids), waits: null };
+      case 'backfill':
+        throw new Error('a backfill has no jobs to act on');
     }
   };
 }

@@ -63,7 +63,7 @@ export class JobAcceptor {
     const refusal = this.#unknown(message) ?? this.refusal(message.plugin, 0, isDelayed);
     if (refusal) return { kind: 'refused', refusal };
     const pause = this.#state.pauses.rejecting(this.#state.lane(message.plugin), message.command);
-    if (pause) return refusedBy(pause);
+    if (pause && !message.waitsUnderPause) return refusedBy(pause);
     if (message.source && !message.payloads.every(payload => isWhole(this.#state.reader, payload))) return payloadGone;
     const ids: JobId[] = [];
     for (const payload of message.payloads) {
@@ -99,7 +99,7 @@ export class JobAcceptor {
   }
 
   #add(turn: Turn, message: NewCalls, options: JobOptions | null, isDelayed: boolean, payload: Uint8Array): JobId {
-    const { plugin, command, submittedBy, event, watch, source } = message;
+    const { plugin, command, submittedBy, event, watch, source, context } = message;
     const timing = isDelayed ? 'delayed' : areTimed(options) ? 'timed' : null;
     const { builder } = this.#builderFor(turn, plugin, command, timing);
     const last = builder.groups.at(-1);
@@ -114,8 +114,9 @@ export class JobAcceptor {
       event?.headers === undefined &&
       last.rerun === null &&
       source === undefined &&
+      context === undefined &&
       areSameOptions(last.options, options);
-    const group: JobGroup = alike ? last : directGroup(submittedBy, event, source, options);
+    const group: JobGroup = alike ? last : directGroup(submittedBy, event, source, options, context);
     if (isDelayed) this.#state.scheduled++;
     else this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
@@ -215,6 +216,7 @@ function directGroup(
   event: SubmitJobs['event'],
   source: RerunSource | undefined,
   options: JobOptions | null,
+  context = source?.context ?? packedEmpty,
 ): JobGroup {
   return {
     submittedBy,
@@ -222,7 +224,7 @@ function directGroup(
     root: null,
     depth: 1,
     event: event && { ...event, dedupeKey: source?.dedupeKey ?? null },
-    context: source?.context ?? packedEmpty,
+    context,
     pipeline: null,
     stepId: null,
     run: null,

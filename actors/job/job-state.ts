@@ -12,6 +12,7 @@ import { blame } from '../failed-record.ts';
 import { Awaited } from './awaited.ts';
 import { Cancels, type RunLookups } from './cancels.ts';
 import { CompletionWriter, originOf } from './completion-writer.ts';
+import { FollowedEnds } from './followed.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds.ts';
 import { JobTimesTable } from './job-times.ts';
@@ -67,6 +68,7 @@ export class JobState {
   readonly pauses: Pauses;
   readonly cancels: Cancels;
   readonly awaited: Awaited;
+  readonly followed = new FollowedEnds();
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
@@ -200,6 +202,7 @@ export class JobState {
     this.touch(open);
     if (!this.cancels.isEmpty) this.cancels.ended(turn, id);
     if (!this.awaited.isEmpty) this.awaited.ended(id, turn);
+    if (!this.followed.isEmpty) this.followed.ended(id, status);
     if (isSilent) {
       this.settled.add(open.plugin, open.command, group, { id, offset, status, body, isSilent });
       return;

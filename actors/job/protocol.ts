@@ -12,6 +12,7 @@ import type { ActionPlan, Moment } from './records/action.ts';
 import type { JobGroup, Rerun, Status, TerminalStatus } from './records/job.ts';
 import type { CallOptions } from './records/options.ts';
 import type { Pause } from './records/pause.ts';
+import type { ScheduledWork } from './scheduled-work.ts';
 import type { RescheduleJob, RunNow } from './time-protocol.ts';
 
 /** `key`: a hash of the Idempotency-Key together with the caller's API token. `request`: a hash of the whole request. Each has 16 bytes. */
@@ -53,7 +54,7 @@ export type NewCalls = {
   readonly options?: CallOptions;
   /** What a rerun takes from the original job. Absent: the jobs are no reruns. Only a single job can be a rerun. */
   readonly source?: RerunSource;
-};
+} & ScheduledWork;
 /** From the main thread: new jobs. Answered with a SubmitJobsReply. */
 export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
 
@@ -75,7 +76,7 @@ export type NewRun = {
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;
   readonly source?: RerunSource;
-};
+} & ScheduledWork;
 
 /** Why new work is refused. The reasons up to `stopping` are temporary. */
 export const refusals = [

@@ -71,7 +71,7 @@ export class RunJobs {
   }
 
   settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: EndedRun): void {
-    const { completions, minutes, observations, awaited } = this.#state;
+    const { completions, minutes, observations, awaited, followed } = this.#state;
     const completedUs = completions.commitUs(turn.nowUs);
     const startedUs = Math.min(Math.max(this.#end(turn, id) ?? 0, createdUs), completedUs);
     const attempt = { status, final: true, startedUs, completedUs, body };
@@ -87,6 +87,7 @@ export class RunJobs {
     minutes.settled(status, turn.nowUs);
     if (!this.#state.cancels.isEmpty) this.#state.cancels.ended(turn, id);
     if (!awaited.isEmpty) awaited.ended(id, turn);
+    if (!followed.isEmpty) followed.ended(id, status);
     const succeeded = status === 'succeeded';
     const error = succeeded ? undefined : errorOf(body);
     const how = succeeded ? 'completed' : status === 'cancelled' ? 'cancelled' : 'failed';

@@ -71,7 +71,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   }
 
   function startRun(message: NewRun, turn: Turn): SubmitReply {
-    const { pipeline, payload, submittedBy, event, idempotency, source } = message;
+    const { pipeline, payload, submittedBy, event, idempotency, source, context, waitsUnderPause } = message;
     const options = acceptedOptions(message.options, turn.nowUs);
     const isDelayed = isLater(options, turn.nowUs);
     const of = source?.rerun.from === 'failed' ? source.rerun.of : null;
@@ -82,7 +82,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     }
     const refusal = version ? refusalOf(accepted.count, isDelayed) : 'unknown_pipeline';
     if (!version || refusal !== null) return { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' };
-    const paused = jobs.pauseRefusal(pipeline);
+    const paused = waitsUnderPause ? null : jobs.pauseRefusal(pipeline);
     if (paused) return paused;
     if (source && !isWhole(store, payload)) return payloadGone;
     const start: RunStart = {
@@ -92,7 +92,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       depth: 0,
       event: { ...(event ?? callEvent), dedupeKey: source?.dedupeKey ?? null },
       ...(event && { isDelivery: true }),
-      context: source?.context ?? packedEmpty,
+      context: context ?? source?.context ?? packedEmpty,
       payload,
       hooked: false,
       rerun: source?.rerun ?? null,

@@ -134,7 +134,13 @@ export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<num
   return submit(path, { ...(from && { from }), ...(reason !== undefined && { reason }) }, call, wait === true);
 }
 
-async function submit(path: string, body: object, call: ClientCall<SubmitOptions>, waits: boolean): Promise<number> {
+/** Submits a job, and waits for it if asked to. Resolves with the exit status. */
+export async function submit(
+  path: string,
+  body: object,
+  call: ClientCall<SubmitOptions>,
+  waits: boolean,
+): Promise<number> {
   const { options, client, io, out } = call;
   const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
   const given = { ...body, ...timesOf(options), ...(payload !== undefined && { payload }) };

@@ -27,19 +27,26 @@ export function readApi(root: SourceNode, reportAt: ReportAt): Config['api'] {
 }
 
 function readToken(node: SourceNode, path: NodePath, reportAt: ReportAt): ApiToken {
-  const text = textOf(nodeAt(node, 'expires_at'));
-  const expiresAtMs = text === undefined ? null : Date.parse(text);
-  // Checks only text that looks like a time; the schema reports any other.
-  if (expiresAtMs !== null && /^\d{4}-\d\d-\d\d[Tt]/.test(text!) && !isRealTime(text!, expiresAtMs)) {
-    const message = `is ${JSON.stringify(text)}, a time that does not exist; it must be a time such as 2027-01-01T00:00:00Z`;
-    reportAt([...path, 'expires_at'], message);
-  }
+  const expiresAtMs = readTime(node, [...path, 'expires_at'], reportAt);
   return {
     name: textOf(nodeAt(node, 'name')) ?? null,
     token: textOf(nodeAt(node, 'token')) ?? '',
     scopes: textsOf(nodeAt(node, 'scopes')),
     expiresAtMs,
   };
+}
+
+/** The ms since the epoch of the time at the end of the path. Null: there is none. */
+export function readTime(node: SourceNode, path: NodePath, reportAt: ReportAt): number | null {
+  const text = textOf(nodeAt(node, path.at(-1)!));
+  if (text === undefined) return null;
+  const ms = Date.parse(text);
+  // Checks only text that looks like a time; the schema reports any other.
+  if (/^\d{4}-\d\d-\d\d[Tt]/.test(text) && !isRealTime(text, ms)) {
+    const message = `is ${JSON.stringify(text)}, a time that does not exist; it must be a time such as 2027-01-01T00:00:00Z`;
+    reportAt(path, message);
+  }
+  return ms;
 }
 
 // Whether the day exists: Date.parse reads 30 February as 2 March.

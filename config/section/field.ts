@@ -44,6 +44,12 @@ export function duration(description: string) {
   return Type.String({ pattern: durationPattern, expected, description });
 }
 
+/** The schema of a point in time. */
+export function time(description: string) {
+  const pattern = '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$';
+  return text('a time such as 2027-01-01T00:00:00Z', description, { pattern });
+}
+
 /** The schema of a duration, or of 0 for no limit. */
 export function durationOrZero(description: string) {
   const zero = Type.Integer({ minimum: 0, maximum: 0 });

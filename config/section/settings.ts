@@ -4,6 +4,7 @@ import { logFormats, loggedJobs, logLevels, servers } from '../config.ts';
 import { pipelineDefinitions, pipelinesField } from '../pipeline/schema.ts';
 import { concurrencySetting } from '../plugin/concurrency.ts';
 import * as field from './field.ts';
+import { pluginSchedulesField, schedulesField } from './schedule-fields.ts';
 import { scopes } from './scope.ts';
 import { endpointField } from './webhook-fields.ts';
 
@@ -100,10 +101,8 @@ const apiToken = field.closedMap(
       field.oneOf(scopes, 'A scope, as docs/reference.md lists them.'),
       'The scopes of the token. Example: `[plugin:rw, jobs:ro]`.',
     ),
-    expires_at: field.text(
-      'a time such as 2027-01-01T00:00:00Z',
+    expires_at: field.time(
       'The time from which the token is refused. Default: never. Example: `2027-01-01T00:00:00Z`.',
-      { pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$' },
     ),
   },
   'A token of the API.',
@@ -235,6 +234,7 @@ const instance = field.closedMap(
       'Pauses the plugin when too many of its attempts fail. Default: never. Example: `{ failures: 20, of: 50, for: 5m }`.',
       { required: ['failures', 'of', 'for'] },
     ),
+    schedules: pluginSchedulesField,
   },
   'A plugin, or another instance of a plugin.',
 );
@@ -263,6 +263,7 @@ export const settingsSchema = field.closedMap(
       field.nameRule,
     ),
     pipelines: pipelinesField,
+    schedules: schedulesField,
     vault: field.closedMap(
       {
         key_file: field.text(

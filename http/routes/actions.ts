@@ -1,6 +1,6 @@
 // Actions over many jobs (docs/engine.md#actions): started by a filter, watched and cancelled as jobs.
 
-import { actionsOpenMax, type Deed, deeds, skipReasons } from '../../actors/job/records/action.ts';
+import { actionCommands, actionsOpenMax, type Deed, deeds, skipReasons } from '../../actors/job/records/action.ts';
 import { headgatePlugin, isHosted, type RerunFrom, rerunPoints } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { sampleMax } from '../../actors/job/views/matches.ts';
@@ -80,8 +80,11 @@ const skippedSchema = Type.Object(
 const actionSchema = Type.Object({
   action_id: uuid,
   state: jobStatus,
-  do: oneOfTexts(deeds),
-  where: Type.Object({}),
+  do: oneOfTexts(actionCommands),
+  where: Type.Optional(Type.Object({})),
+  schedule: Type.Optional(Type.String({ description: 'Of a backfill, which has no `where`.' })),
+  from_time: Type.Optional(instant),
+  to_time: Type.Optional(instant),
   from: Type.Optional(oneOfTexts(rerunPoints)),
   limit: Type.Optional(Type.Integer()),
   per_second: Type.Optional(Type.Integer()),

@@ -14,6 +14,8 @@ import { pluginRoutes } from './plugins.ts';
 import { rerunRoutes } from './rerun.ts';
 import { rescheduleRoutes } from './reschedule.ts';
 import { runNowRoutes } from './run-now.ts';
+import { backfillRoutes } from './schedule-backfill.ts';
+import { scheduleRoutes } from './schedules.ts';
 import { stopwatchRoutes } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
 import { topologyRoutes } from './topology.ts';
@@ -33,6 +35,8 @@ export const apiRoutes: readonly Route[] = [
   ...eventRoutes,
   ...actionRoutes,
   ...pauseRoutes,
+  ...scheduleRoutes,
+  ...backfillRoutes,
   ...systemRoutes,
   ...analyticsRoutes,
   ...configViewRoutes,

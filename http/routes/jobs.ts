@@ -58,6 +58,12 @@ const envelopeSchema = Type.Object(
     headers: Type.Optional(
       Type.Object({}, { description: 'For a webhook delivery: the headers that its endpoint names.' }),
     ),
+    schedule: Type.Optional(
+      Type.Object(
+        { id: Type.String(), due_at: nullable(instant), fired_at: instant, missed: Type.Integer() },
+        { description: 'For a job that a schedule started: the occurrence, as the plugin gets it.' },
+      ),
+    ),
   },
   { description: 'For `handle`: the event envelope, whose payload is in `payload`.' },
 );
@@ -79,6 +85,12 @@ export const jobSchema = Type.Object({
   run_at: Type.Optional(instantOf('When the job runs, or was to run: its `run_at`, or the end of its `delay`.')),
   expires_at: Type.Optional(instantOf('When the job ends `cancelled` unless it has started.')),
   deadline_at: Type.Optional(instantOf('When the job ends `timed_out` unless it has ended.')),
+  schedule: Type.Optional(
+    Type.Object(
+      { id: Type.String(), due_at: nullable(instant) },
+      { description: 'The schedule that started the job; `due_at` is null if it was run by hand.' },
+    ),
+  ),
   rerun_of: Type.Optional(Type.String({ format: 'uuid', description: 'The job that this one runs again.' })),
   rerun_from: Type.Optional(Type.Union([Type.Literal('start'), Type.Literal('failed')])),
   rerun_reason: Type.Optional(Type.String()),

@@ -12,6 +12,8 @@ export const tables = [
   'holds', // reason + plugin + command, separated by NUL -> since when jobs of the command are held for the reason; removed when none is
   'pauses', // kind + name + command of the target, separated by NUL -> its pause: by whom, since when, until when; removed when it ends
   'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> nothing: a pause or hold of the command ended at that time
+  'schedules', // id of a schedule -> up to when its occurrences are past, its last job, pause, failures, queue and latest firings
+  'fired', // id of a schedule, NUL, time in ms (8) -> consecutive occurrences that fired, from that time on (actors/schedule/records/fired.ts)
   'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
   'attempts', // job id (16) + attempt (2) -> how the attempt ended, or a page of neighbouring attempts: the job logs
   'bodies', // job id (16) + attempt (2) -> the output of the attempt, if it is large; otherwise `attempts` has it

@@ -6,6 +6,7 @@ import { access, open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HeldJobs, SetAsideReply } from '../../actors/job/protocol.ts';
 import type { Pause } from '../../actors/job/records/pause.ts';
+import type { PausedSchedule } from '../../actors/schedule/views/schedules.ts';
 import { damageRemedy, type KeySource, remedyOf } from '../../actors/vault/unlock-key.ts';
 import type { VaultCondition } from '../../actors/vault/vault-check.ts';
 import { isLoopback } from '../../config/address.ts';
@@ -20,6 +21,7 @@ import { type ListenerCertificate, leftBehind } from './certificates.ts';
 import { exposedFiles } from './exposed-files.ts';
 import { checkPauses } from './pauses.ts';
 import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
+import { checkSchedules } from './schedules.ts';
 import { checkTokens } from './tokens.ts';
 
 /**
@@ -56,6 +58,7 @@ export type DoctorOptions = {
   /** The held jobs; null if the ledger does not respond. */
   readonly held: () => Promise<readonly HeldJobs[] | null>;
   readonly pauses: readonly Pause[];
+  readonly schedules: readonly PausedSchedule[];
   /** The records that are set aside; null if the ledger does not respond. */
   readonly setAside: () => Promise<SetAsideReply | null>;
   /** The HTTP server in use, and the reason if it is not uWebSockets.js. */
@@ -88,6 +91,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['plugins', () => checkPlugins(problems, warnings, options)],
     ['held_jobs', async () => checkHeld(await options.held())],
     ['pauses', () => checkPauses(options.pauses, options.nowMs)],
+    ['schedules', () => checkSchedules(config.schedules.length, options.schedules, options.nowMs)],
     ['records', async () => checkRecords(await options.setAside())],
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],

@@ -6,9 +6,10 @@ import type { JobTimes } from '../../actors/job/records/options.ts';
 import type { JobRow } from '../../actors/job/views/job-page.ts';
 import type { JobInput, JobView } from '../../actors/job/views/job-view.ts';
 import type { LogView } from '../../actors/job/views/log-listing.ts';
+import { originPrefix } from '../../actors/schedule/protocol.ts';
 import { type Body, bodyPart, hasDeflated, hasPart, type Part } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
-import { unpack } from '../../runtime/packing.ts';
+import { type JsonObject, unpack } from '../../runtime/packing.ts';
 import { chunkBytes, type JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
@@ -45,6 +46,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
     `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}` +
     countsPart(job.counts) +
     timesPart(job.times) +
+    schedulePart(job) +
     rerunPart(job) +
     cancelPart(job) +
     waitsPart(job, waits);
@@ -72,14 +74,19 @@ function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
 }
 
 /** The job's event as its plugin gets it, but without the payload. */
-function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['event']>): string {
+function envelope({ jobId, createdUs, input }: JobView, event: NonNullable<JobInput['event']>): string {
   const { type, source, dedupeKey, headers } = event;
+  const occurrence = source.startsWith(originPrefix) ? `,"schedule":${occurrenceIn(input)}` : '';
   const key = dedupeKey === null ? '' : `,"dedupe_key":${JSON.stringify(dedupeKey)}`;
   const sent = headers === undefined ? '' : `,"headers":${JSON.stringify(headers)}`;
   return (
     `{"type":${JSON.stringify(type)},"event_id":${JSON.stringify(jobId)},` +
-    `"timestamp":${time(createdUs)},"source":${JSON.stringify(source)}${key}${sent}}`
+    `"timestamp":${time(createdUs)},"source":${JSON.stringify(source)}${key}${sent}${occurrence}}`
   );
+}
+
+function occurrenceIn({ context }: JobInput): string {
+  return JSON.stringify(unpack<JsonObject>(context)['schedule'] ?? null);
 }
 
 /** The counts of a run. */
@@ -94,6 +101,15 @@ function timesPart(times: JobTimes | null): string {
   const runAt = runAtUs === null ? '' : `,"run_at":${time(runAtUs)}`;
   const expires = expiresUs === null ? '' : `,"expires_at":${time(expiresUs)}`;
   return runAt + expires + (deadlineUs === null ? '' : `,"deadline_at":${time(deadlineUs)}`);
+}
+
+/** The occurrence of a schedule that started the job. */
+function schedulePart({ parentJobId, rerun, submittedBy, input }: JobView): string {
+  if (!submittedBy.startsWith(originPrefix) || parentJobId !== null || rerun !== null) return '';
+  const { schedule } = unpack<{ readonly schedule: { readonly id: string; readonly due_at: string | null } }>(
+    input.context,
+  );
+  return `,"schedule":${JSON.stringify({ id: schedule.id, due_at: schedule.due_at })}`;
 }
 
 /** The job of which this one is a rerun, and the reruns of this one. */

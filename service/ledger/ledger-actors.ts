@@ -3,6 +3,7 @@
 import { type JobActor, type JobActorOptions, startJobActor } from '../../actors/job/actor.ts';
 import type { Gauges } from '../../actors/job/gauges.ts';
 import { type PipelineActor, type PipelineActorOptions, startPipelineActor } from '../../actors/pipeline/actor.ts';
+import { type ScheduleActor, type ScheduleActorOptions, startScheduleActor } from '../../actors/schedule/actor.ts';
 import { startVaultActor, type VaultActor, type VaultActorOptions } from '../../actors/vault/actor.ts';
 import type { Config } from '../../config/config.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -22,9 +23,15 @@ export type LedgerActorsOptions = {
   readonly job: Omit<JobActorOptions, 'reader' | 'config' | 'setAside' | 'gauges' | 'self' | 'pipeline' | 'vault'>;
   readonly pipeline?: Partial<PipelineActorOptions>;
   readonly vault: Omit<VaultActorOptions, 'reader' | 'tell' | 'onHoldsChanged'>;
+  readonly schedule: Pick<ScheduleActorOptions, 'startedMs' | 'alarm'>;
 };
 
-type Actors = { readonly job: JobActor; readonly pipeline: PipelineActor; readonly vault: VaultActor };
+type Actors = {
+  readonly job: JobActor;
+  readonly pipeline: PipelineActor;
+  readonly vault: VaultActor;
+  readonly schedule: ScheduleActor;
+};
 
 /** Creates the actors from the contents of the store. */
 export function startLedgerActors(options: LedgerActorsOptions): Actors {
@@ -65,12 +72,21 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
     wake: () => tell('job', { kind: 'wake' }),
     onRuns: (runs, settledInRuns) => gauges.set({ runs, settledInRuns }),
   });
-  return { job, pipeline, vault };
+  const schedule = startScheduleActor({
+    ...options.schedule,
+    reader: store,
+    config,
+    setAside,
+    jobs: job,
+    pipeline,
+    self: message => tell('schedule', message),
+  });
+  return { job, pipeline, vault, schedule };
 }
 
 /** The order in which these actors are called in a turn. */
-export function ledgerTurns({ job, pipeline, vault }: Actors): TurnHandler {
-  const actors = { job, pipeline, vault };
+export function ledgerTurns({ job, pipeline, vault, schedule }: Actors): TurnHandler {
+  const actors = { job, pipeline, vault, schedule };
   return {
     begin(turn) {
       pipeline.begin(turn);
@@ -85,12 +101,15 @@ export function ledgerTurns({ job, pipeline, vault }: Actors): TurnHandler {
       job.reconfigure(config);
       pipeline.reconfigure(config, turn);
       vault.reconfigure();
+      schedule.reconfigure(config, turn);
     },
     end(turn) {
+      schedule.fire(turn);
       // Some jobs end while they are created or dispatched. Their runs then continue in the same turn.
       do pipeline.advance();
       while (job.dispatch(turn));
       pipeline.close(turn);
+      schedule.close(turn);
       job.close(turn);
       // The vault is closed last, because it writes the audit of all secrets that this turn has delivered.
       vault.close(turn);

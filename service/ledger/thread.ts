@@ -68,7 +68,9 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   const hosts = new Set<PluginHost>();
   const outstanding = new OutstandingFrames();
   let config = first;
-  let alarm: NodeJS.Timeout | undefined;
+  /** Occurrences of schedules before this time were missed. */
+  const startedMs = Math.floor(clock.nowUs() / 1000);
+  const alarms: { job?: NodeJS.Timeout; schedule?: NodeJS.Timeout } = {};
   /** Whether the disk has room as far as the actors know. A new generation of actors assumes that it has. */
   let hadRoom = true;
 
@@ -108,7 +110,8 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     begin,
     setAside,
     async stopHosts() {
-      clearTimeout(alarm);
+      clearTimeout(alarms.job);
+      clearTimeout(alarms.schedule);
       await Promise.all([...hosts].map(host => host.stop(0)));
       outstanding.clear();
     },
@@ -139,17 +142,20 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
             `jobs of a plugin ended their host ${endedHostsMax} times; the plugin is isolated: it runs one job at a time until none of them has ended a host for ${isolationMs / 1000} s`,
             { plugin },
           ),
-        alarm(atUs) {
-          clearTimeout(alarm);
-          if (atUs === null) return;
-          const waitMs = Math.max(0, Math.ceil((atUs - clock.nowUs()) / 1000));
-          alarm = setTimeout(() => tell('job', { kind: 'alarm' }), Math.min(waitMs, timerMsMax));
-        },
+        alarm: atUs => setAlarm('job', atUs, tell),
       },
+      schedule: { startedMs, alarm: atMs => setAlarm('schedule', atMs === null ? null : atMs * 1000, tell) },
     });
     link.tell('edge', actors.vault.state);
     if (number > 1) link.tell('edge', { kind: 'actors_restarted' } satisfies ActorsRestarted);
     return ledgerTurns(actors);
+  }
+
+  function setAlarm(actor: keyof typeof alarms, atUs: number | null, tell: ActorGeneration['tell']): void {
+    clearTimeout(alarms[actor]);
+    if (atUs === null) return;
+    const waitMs = Math.max(0, Math.ceil((atUs - clock.nowUs()) / 1000));
+    alarms[actor] = setTimeout(() => tell(actor, { kind: 'alarm' }), Math.min(waitMs, timerMsMax));
   }
 
   function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {
@@ -233,6 +239,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     if (lifecycle.state !== 'up') return;
     lifecycle.loop.deliver('job', { kind: 'prune' });
     lifecycle.loop.deliver('pipeline', { kind: 'prune' });
+    lifecycle.loop.deliver('schedule', { kind: 'prune' });
     const { auditRetentionMs } = config.vault;
     const beforeUs = clock.nowUs() - auditRetentionMs * 1000;
     if (auditRetentionMs > 0) lifecycle.loop.deliver('vault', { kind: 'prune_audit', beforeUs } satisfies PruneAudit);

@@ -54,7 +54,7 @@ const rooms: readonly Room[] = [
 ];
 
 /** One file of the house imports each of these. */
-const heavyPackages = ['lmdb', 'piscina', 'uWebSockets.js', 'yaml', 'pino', 're2js', 'msgpackr', 'koffi'];
+const heavyPackages = ['lmdb', 'piscina', 'uWebSockets.js', 'yaml', 'pino', 're2js', 'msgpackr', 'koffi', 'croner'];
 /** One file per floor. */
 const heavyPerFloor = ['ajv'];
 /** Every command of the command line is made with it, and nothing else is. */

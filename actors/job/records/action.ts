@@ -8,6 +8,11 @@ import type { RerunFrom, Status } from './job.ts';
 /** What an action does to each job. It is also the command of the job that stands for the action. */
 export const deeds = ['cancel', 'rerun', 'run_now'] as const;
 export type Deed = (typeof deeds)[number];
+/** The commands of the jobs that stand for actions. */
+export const actionCommands = [...deeds, 'backfill'] as const;
+
+/** The stretch of a schedule's past whose occurrences fire if they have not. Times are ms since the epoch, both inclusive. */
+export type BackfillPlan = { readonly schedule: string; readonly fromMs: number; readonly toMs: number };
 
 /** Why an action left a job as it was. */
 export const skipReasons = [
@@ -17,6 +22,7 @@ export const skipReasons = [
   'not_kept',
   'not_found',
   'not_waiting',
+  'already_fired',
 ] as const;
 export type SkipReason = (typeof skipReasons)[number];
 export type DeedOutcome = 'done' | 'failed' | SkipReason;
@@ -61,7 +67,9 @@ export type Moment = {
 };
 
 export type ActionPlan = {
-  readonly deed: Deed;
+  readonly deed: (typeof actionCommands)[number];
+  /** Only for `backfill`; then the selection is not used, and the cursor of the progress is an occurrence. */
+  readonly backfill?: BackfillPlan;
   /** From where reruns begin. Absent: from the start. */
   readonly from?: RerunFrom;
   readonly selection: Selection;
@@ -78,7 +86,7 @@ export type ActionPlan = {
 };
 
 export type ActionProgress = {
-  /** The last job that was handled. Jobs are handled in the order of their ids. */
+  /** The last job that was handled. Jobs are handled in the order of their ids. Of a backfill: the last occurrence. */
   readonly cursor: JobId | null;
   readonly done: number;
   readonly failed: number;

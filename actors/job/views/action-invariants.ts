@@ -34,7 +34,7 @@ export function actionInvariants(reader: Reader): readonly Invariant[] {
       return `the action ${formatId(id)} has taken ${taken} jobs; its limit is ${plan.limit}`;
     if ((progress.cursor === null) !== (taken === 0))
       return `the action ${formatId(id)} has taken ${taken} jobs, but ${taken === 0 ? 'has a' : 'has no'} cursor`;
-    if (progress.cursor && Buffer.compare(progress.cursor, plan.moment.block) >= 0)
+    if (!plan.backfill && progress.cursor && Buffer.compare(progress.cursor, plan.moment.block) >= 0)
       return `the action ${formatId(id)} has taken a job that was accepted after it`;
     return null;
   }

@@ -8,6 +8,7 @@ import { unpack } from '../../../runtime/packing.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader, Table } from '../../../runtime/store/store.ts';
+import { scheduleInvariants } from '../../schedule/views/schedule-invariants.ts';
 import { decodeBlock } from '../records/block.ts';
 import { type CommandTotals, countsKey, emptyCounts, readCounts, retriedCount } from '../records/counts.ts';
 import { isHosted } from '../records/job.ts';
@@ -57,7 +58,7 @@ const countersName = 'counters_are_right';
 export async function selfcheck(options: SelfcheckOptions): Promise<Findings> {
   const { reader, pause, run } = options;
   const max = options.lookedMax ?? lookedMax;
-  const invariants = [...invariantsOf(reader, new NameTable(reader)), ...packedRecords];
+  const invariants = [...invariantsOf(reader, new NameTable(reader)), ...scheduleInvariants(reader), ...packedRecords];
   const notes: string[] = [];
   const suspects = await run(walk(reader, invariants, max, notes));
   const failures: InvariantFailure[] = [];

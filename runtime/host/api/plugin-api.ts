@@ -20,6 +20,18 @@ export type Envelope<Payload = Fields> = {
   readonly dedupe_key?: string;
   /** Headers of a webhook delivery: those that the endpoint's configuration lists. The signature does not cover them. */
   readonly headers?: { readonly [name: string]: string };
+  /** The occurrence of the schedule that started the job or the run. */
+  readonly schedule?: Occurrence;
+};
+
+/** An occurrence of a schedule; also in `context.schedule`. Times are RFC 3339. */
+export type Occurrence = {
+  readonly id: string;
+  /** Null: it was run by hand. */
+  readonly due_at: string | null;
+  readonly fired_at: string;
+  /** Occurrences before it that were passed over. */
+  readonly missed: number;
 };
 
 /** The request to a plugin; workers and programs get the same. Everything except `config` is the handler's own copy. */

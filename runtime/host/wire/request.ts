@@ -1,7 +1,7 @@
 // Builds the request to a plugin from a task and its frame. Workers and programs get the same request.
 
 import { type Json, unpack } from '../../packing.ts';
-import type { Envelope, Request } from '../api/plugin-api.ts';
+import type { Envelope, Occurrence, Request } from '../api/plugin-api.ts';
 import { nameForDuctile, payloadForDuctile } from './ductile.ts';
 import type { FrameGroup, FrameReader } from './frame.ts';
 import type { HostedPlugin } from './plugin-host.ts';
@@ -31,7 +31,8 @@ export function makeRequest(
     if (command === 'handle') data = payloadForDuctile(context, payload);
     nameForDuctile(context, plugin.instance, group);
   }
-  const event = group.event === null || command !== 'handle' ? null : makeEnvelope(group, group.event, job_id, data);
+  const event =
+    group.event === null || command !== 'handle' ? null : makeEnvelope(group, group.event, job_id, data, context);
   const secrets = frame.freshSecrets();
   const { config } = plugin;
   const asked = {
@@ -82,6 +83,7 @@ function makeEnvelope(
   event: NonNullable<FrameGroup['event']>,
   event_id: string,
   payload: Json,
+  context: { readonly [key: string]: Json },
 ): Envelope<Json> {
   const { type, source, dedupeKey, headers } = event;
   const timestamp = timestampOf(group);
@@ -93,6 +95,7 @@ function makeEnvelope(
     source,
   };
   if (dedupeKey !== null) envelope.dedupe_key = dedupeKey;
+  if (source.startsWith('schedule:')) envelope.schedule = { ...(context['schedule'] as Occurrence) };
   // Each task gets a copy of the headers, because handlers may change them.
   if (headers !== undefined) envelope.headers = { ...headers };
   return envelope;

@@ -32,6 +32,7 @@ const names = [
   'plugins',
   'held_jobs',
   'pauses',
+  'schedules',
   'records',
   'pipelines',
   'webhooks',
@@ -146,6 +147,7 @@ test.each<[check: string, change: (options: DoctorOptions) => Partial<DoctorOpti
   ['search_index', () => ({ index: { kind: 'closed', reason: 'EMFILE: too many open files' } })],
   ['search_index', () => ({ index: { kind: 'failing', reason: 'the disk is full' } })],
   ['pauses', ({ nowMs }) => ({ pauses: [{ ...paused, sinceUs: (nowMs - 25 * 3_600_000) * 1000 }] })],
+  ['schedules', () => ({ schedules: [{ id: 'a', pause: { by: 'schedule', reason: 'it fails', sinceMs: 0 } }] })],
   ['vault', () => ({ vault: () => ({ ...noVault, condition: { kind: 'sealed', problems: ['no key'] } }) })],
   [
     'vault',
@@ -333,6 +335,7 @@ function soundOptions(): DoctorOptions {
     certificates: [],
     held: async () => [],
     pauses: [],
+    schedules: [],
     setAside: async () => ({ kind: 'set_aside', all: 0, listed: [] }),
     server: 'uws',
     index: { kind: 'open', replaced: null },

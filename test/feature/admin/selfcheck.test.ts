@@ -22,6 +22,8 @@ import {
   writeLostJob,
   writeNeed,
 } from '../../../actors/pipeline/records/reuse.ts';
+import { putFired } from '../../../actors/schedule/records/fired.ts';
+import { putSchedule, type ScheduleRecord } from '../../../actors/schedule/records/schedule.ts';
 import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { encodeParted } from '../../../runtime/parted.ts';
@@ -141,6 +143,24 @@ function plan(limit: number | null): ActionPlan {
   return { deed: 'cancel', selection: { ...selection, children: false }, moment, ...rest };
 }
 
+const recurrence = { kind: 'cron', cron: '* * * * *', timezone: 'UTC' } as const;
+const firedRange = { recurrence, originMs: 0 };
+const schedule: ScheduleRecord = {
+  recurrence,
+  createdMs: 0,
+  originMs: 0,
+  lastDueMs: 5,
+  last: null,
+  isRunning: false,
+  failures: 0,
+  pause: null,
+  queue: [],
+  offMs: Date.now(),
+  rangeMs: null,
+  knownMs: 0,
+  history: [],
+};
+
 /** Broken side by side in one store where they do not get in each other's way. */
 const groups: readonly { readonly [invariant: string]: Tampering }[] = [
   {
@@ -182,6 +202,17 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       const progress = { ...noProgress, cursor: anotherRun, done: 2 };
       putAction(batch, Buffer.concat([nowhere, Buffer.of(0, 0, 0, 1)]), { plan: plan(1), progress });
     },
+    schedules_wait_in_order: batch => putSchedule(batch, 'waiting', { ...schedule, queue: [3, 2] }),
+    fired_occurrences_are_past: batch => {
+      putSchedule(batch, 'past', schedule);
+      putFired(batch, 'past', { ...firedRange, firstMs: 60_000, lastMs: 3_600_000, count: 60 });
+    },
+    fired_occurrences_fire_once: batch => {
+      putSchedule(batch, 'twice', { ...schedule, lastDueMs: 3_600_000 });
+      putFired(batch, 'twice', { ...firedRange, firstMs: 60_000, lastMs: 180_000, count: 3 });
+      putFired(batch, 'twice', { ...firedRange, firstMs: 120_000, lastMs: 120_000, count: 1 });
+    },
+    schedules_continue_their_range: batch => putSchedule(batch, 'ranging', { ...schedule, rangeMs: 1_000 }),
     fan_outs_have_runs: batch => batch.put('lists', Buffer.concat([anotherRun, Buffer.alloc(4)]), anotherRun),
     unsuccessful_jobs_are_listed: (batch, reader) => batch.remove('unsuccessful', firstKey(reader, 'unsuccessful')),
     attempts_are_in_journal: (batch, reader) => batch.remove('journal', firstKey(reader, 'journal')),

@@ -44,13 +44,14 @@ test.each(
     // The audit asks a service only once it has read and written a trail.
     .filter(({ usage, options }) => usage !== 'vault audit' && options.some(({ long }) => long === '--url'))
     .map(({ usage, options }) => [usage, options.filter(({ mandatory }) => mandatory)] as const),
-)('%s of a service of another kind says so', async usage => {
+)('%s of a service of another kind says so', async (usage, mandatory) => {
   const url = await serve((_request, response) => response.end('{"jobs":[{"id":1}],"status":"ok"}'));
   // Of its forms, the one that asks a service.
   const asking = usage === 'config check' ? 'config check --running' : usage;
   const words = asking.replaceAll(/[<[]\w+[>\]]/g, 'x').split(' ');
+  const times = mandatory.flatMap(({ long }) => [long!, '2026-01-01T00:00:00Z']);
   const env = { SERVICE_VAULT_TOKEN: 'x' };
-  const { status, json } = await headgate([...words, '--json', '--url', url], { env, stdin: 'x' });
+  const { status, json } = await headgate([...words, ...times, '--json', '--url', url], { env, stdin: 'x' });
   expect([status, json.code, json.detail]).toEqual([
     69,
     'broken_answer',

@@ -107,6 +107,7 @@ export class Ledger {
               startHost: ({ name }) => this.#host(name),
             },
             vault: noVault,
+            schedule: { startedMs: Math.floor(this.nowUs / 1000), alarm() {} },
           }),
         ),
       stopHosts: async () => {

@@ -65,6 +65,10 @@ const gateway = shareGateway(
       { name: 'later', on: 'later', steps },
       { name: 'forked', on: 'forked', execution_mode: 'synchronous', steps: [{ split: [branch, branch] }] },
     ],
+    schedules: [
+      { id: 'rare', plugin: 'echo', at: '2999-01-01T00:00:00Z' },
+      { id: 'yearly', pipeline: 'later', cron: '@yearly' },
+    ],
     service: { log_level: 'info' },
     api: {
       max_body_size: bodyBytesMax,
@@ -103,9 +107,11 @@ async function look(at: Gateway): Promise<Known> {
     pipelines: ['now', 'later'],
     jobs: jobs.map(job => job.job_id),
     actions,
+    schedules: ['rare', 'yearly'],
     cursors: {
       '/jobs': await text('/jobs?limit=1', 'next_cursor'),
       '/actions': await text('/actions?limit=1', 'next_cursor'),
+      '/schedules': await text('/schedules?limit=1', 'next_cursor'),
       '/job-logs': await text('/job-logs?limit=1', 'next_cursor'),
     },
     token: everything,

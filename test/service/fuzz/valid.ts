@@ -12,6 +12,7 @@ export type Known = {
   readonly pipelines: readonly string[];
   readonly jobs: readonly string[];
   readonly actions: readonly string[];
+  readonly schedules: readonly string[];
   /** Where the list at this path goes on. */
   readonly cursors: { readonly [path: string]: string };
   /** Of somebody who may do everything. */
@@ -105,7 +106,7 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
     plugin: known.plugins,
     pipeline: known.pipelines,
     job_id: known.jobs,
-    id: known.actions,
+    id: route.path.startsWith('/schedule/') ? known.schedules : known.actions,
   };
   const pieces = route.path.split(/[{}]/);
   const path = fc
@@ -122,6 +123,7 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
 
 function bodyOf({ path, body, batch }: Route, known: Known): fc.Arbitrary<unknown> {
   if (path === '/actions') return actions(known);
+  if (path === '/schedule/{id}/backfill') return backfills;
   if (batch) {
     const given = { payloads: fc.array(payloads, { minLength: 1, maxLength: 4 }), delay: fc.constantFrom('0s', '1d') };
     return fc.record(given, { requiredKeys: ['payloads'] });
@@ -163,6 +165,17 @@ function actions(known: Known): fc.Arbitrary<unknown> {
     { weight: 1, arbitrary: started },
   );
 }
+
+/** They count, or find nothing that is not still to come. */
+const backfills = fc.record(
+  {
+    from: fc.constantFrom('2026-01-01T00:00:00Z', '2998-01-01T00:00:00+01:00'),
+    to: fc.constantFrom('2999-01-01T00:00:00Z', '2999-01-01T00:00:00.123456Z'),
+    reason: fc.constantFrom('late', 'a\nb'),
+    dry_run: fc.boolean(),
+  },
+  { requiredKeys: ['from', 'to'] },
+);
 
 /** Bodies with the fields that a route takes from anybody: a payload, or a reason. */
 function bodies({ properties = {} }: { readonly properties?: object }): fc.Arbitrary<unknown> {

@@ -15,6 +15,7 @@ export type Settings = {
   /** What the configuration says of plugins and instances. */
   readonly instances?: { readonly [name: string]: Data };
   readonly pipelines?: readonly Data[];
+  readonly schedules?: readonly Data[];
   readonly service?: Data;
   readonly log?: Data;
   readonly state?: Data;
@@ -33,6 +34,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     roots = [],
     instances = {},
     pipelines = [],
+    schedules = [],
     service,
     log,
     state,
@@ -62,6 +64,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     plugin_roots: ['./plugins', ...roots],
     plugins: instances,
     pipelines,
+    ...(schedules.length > 0 && { schedules }),
   };
   writeFileSync(join(directory, 'config.yaml'), JSON.stringify(document, null, 2));
 }

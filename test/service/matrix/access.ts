@@ -101,6 +101,15 @@ export const accessTable: readonly Access[] = [
   row('POST /actions', '/actions', ['control:rw', '*'], 400),
   row('GET /actions', '/actions', ['control:ro', 'control:rw', '*']),
   row('GET /action/{id}', '/action/ACTION', ['control:ro', 'control:rw', '*']),
+  row('GET /schedules', '/schedules', ['control:ro', 'control:rw', '*']),
+  row('GET /schedule/{id}', '/schedule/rare', ['control:ro', 'control:rw', '*']),
+  row('GET /scheduler/jobs', '/scheduler/jobs', ['control:ro', 'control:rw', '*']),
+  // It runs a write command.
+  row('POST /schedule/{id}/run', '/schedule/rare/run', ['*'], 202),
+  row('POST /schedule/{id}/pause', '/schedule/rare/pause', ['control:rw', '*']),
+  row('POST /schedule/{id}/resume', '/schedule/rare/resume', ['control:rw', '*']),
+  // Without a body nothing is started.
+  row('POST /schedule/{id}/backfill', '/schedule/rare/backfill', ['*'], 400),
   ...['/control/plugin/{plugin}', '/control/pipeline/{pipeline}', '/control/system'].flatMap(target => {
     const path = target.replace('{plugin}', 'echo').replace('{pipeline}', 'later');
     return ['pause', 'resume'].map(what => row(`POST ${target}/${what}`, `${path}/${what}`, ['control:rw', '*']));

@@ -20,6 +20,7 @@ const gateway = shareGateway({
     { name: 'now', on: 'now', execution_mode: 'synchronous', steps },
     { name: 'later', on: 'later', steps },
   ],
+  schedules: [{ id: 'rare', plugin: 'echo', at: '2999-01-01T00:00:00Z' }],
   api: {
     max_body_size: bodyBytesMax,
     batch_max_size: bodyBytesMax,
@@ -128,7 +129,7 @@ describe('refusals come in their order', () => {
   const unknown = ({ path }: Access) =>
     path
       .replace(/\?.*/, '')
-      .replace(/^(\/control)?\/(plugin|pipeline|stopwatch)\/\w+/, '$1/$2/absent')
+      .replace(/^(\/control)?\/(plugin|pipeline|schedule|stopwatch)\/\w+/, '$1/$2/absent')
       .replace('JOB', 'no-such-job')
       .replace('ACTION', 'no-such-action');
 

@@ -33,7 +33,7 @@ test(`${steps} steps of the clock hold nothing up, and lose nothing`, { timeout:
     renameSync(`${file}.new`, file);
   };
   set(0);
-  gateway.launch({ environment: { NODE_OPTIONS: `--require ${preload}`, CLOCK_FILE: file } });
+  gateway.launch({ environment: { NODE_OPTIONS: `--require ${preload}`, CLOCK_PATH: file } });
   await gateway.start();
 
   const ids: string[] = [];

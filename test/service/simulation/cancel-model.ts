@@ -94,7 +94,8 @@ export class CancelModel {
 
   /** Whether somebody has asked for the end of the job, or of a run around it. */
   isAsked(job: KnownJob): boolean {
-    const isEnded = (other: string) => this.#asked.has(other) || this.expired(this.#commits.find(other)!);
+    const isEnded = (id: string) =>
+      this.#asked.has(id) || this.expired(this.#commits.find(id)!) || this.#commits.schedules.replaced.has(id);
     return this.#around(job.id, isEnded) !== null || this.isDetached(job);
   }
 

@@ -9,6 +9,7 @@ import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { isInFlight } from '../../../actors/job/records/retry.ts';
 import type { Invariant } from '../../../actors/job/views/invariant.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';
+import { scheduleInvariants } from '../../../actors/schedule/views/schedule-invariants.ts';
 import { type Body, bodyPart, hasPart } from '../../../runtime/host/wire/outcome.ts';
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { type Json, unpack } from '../../../runtime/packing.ts';
@@ -17,6 +18,7 @@ import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import { Counted } from './counted.ts';
+import { ScheduleModel } from './schedule-model.ts';
 
 export type KnownAttempt = {
   readonly number: number;
@@ -79,6 +81,7 @@ export class Commits {
   readonly #reader: Reader;
   readonly #blocks = new Map<string, KnownBlock>();
   readonly #counted: Counted;
+  readonly schedules: ScheduleModel;
   /** Unsettled jobs of each open block. */
   readonly #open = new Map<string, { readonly jobs: number; readonly isHosted: boolean }>();
   /** Jobs of each block that hosts hold. */
@@ -96,6 +99,7 @@ export class Commits {
     this.#poison = poison;
     this.#invariants = byTable(reader);
     this.#counted = new Counted(reader);
+    this.schedules = new ScheduleModel(reader);
   }
 
   /** Every job that there ever was, by its id. */
@@ -131,6 +135,7 @@ export class Commits {
 
   /** Before the batch is in the store. */
   before(batch: Batch): void {
+    this.schedules.committing(batch);
     const { tables, keys, values } = batch as WriteBatch;
     for (const [place, table] of tables.entries()) {
       const key = keys[place]!;
@@ -148,6 +153,7 @@ export class Commits {
 
   /** When the batch is in the store. */
   after(batch: Batch): void {
+    this.schedules.committed();
     this.count++;
     const { tables, keys } = batch as WriteBatch;
     /** Of each block, the tables in which something of it changed. */
@@ -365,7 +371,7 @@ export class Commits {
 
 function byTable(reader: Reader): ReadonlyMap<Table, readonly Invariant[]> {
   const found = new Map<Table, Invariant[]>();
-  for (const invariant of invariantsOf(reader, new NameTable(reader))) {
+  for (const invariant of [...invariantsOf(reader, new NameTable(reader)), ...scheduleInvariants(reader)]) {
     found.set(invariant.table, [...(found.get(invariant.table) ?? []), invariant]);
   }
   return found;

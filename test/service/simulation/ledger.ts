@@ -45,23 +45,26 @@ export class Ledger {
   readonly gauges = new Gauges();
   /** A turn is to come. */
   isDue = false;
-  alarmUs: number | null = null;
+  /** The alarms that were set last. */
+  #alarms: { readonly [actor: string]: number } = {};
   /** Set: the process is gone, and nothing that it still does gets out. */
   isGone = false;
   /** The newest is last; those before it may be in force as long as messages wait. */
   readonly configs: Config[];
   readonly #outside: Outside;
+  readonly #startedMs: number;
   readonly #outstanding = new OutstandingFrames();
   readonly #blockKeys;
   readonly #lifecycle: ActorLifecycle;
   /** The hosts of a life that failed have not ended yet. */
   #onStopped: (() => void) | null = null;
-  #ring = (): void => {};
+  #ring = (_actor: string): void => {};
 
   constructor(outside: Outside) {
     this.#outside = outside;
     this.configs = [outside.config];
     const { store, dice, time, nowUs } = outside;
+    this.#startedMs = Math.floor(nowUs() / 1000);
     let workedMs = 0;
     this.#blockKeys = makeBlockKeys(() => Math.floor(dice.next() * 2 ** 32), newestBlock(store));
     const setAside = new SetAside(record => outside.log('a record is set aside', record));
@@ -113,8 +116,20 @@ export class Ledger {
 
   /** The alarm that was set last goes off. */
   ring(): void {
-    this.alarmUs = null;
-    this.#ring();
+    const [first] = Object.entries(this.#alarms).sort(([, a], [, b]) => a - b);
+    if (!first) return;
+    this.#setAlarm(first[0], null);
+    this.#ring(first[0]);
+  }
+
+  get alarmUs(): number | null {
+    const times = Object.values(this.#alarms);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
+  #setAlarm(actor: string, atUs: number | null): void {
+    const { [actor]: _, ...others } = this.#alarms;
+    this.#alarms = atUs === null ? others : { ...others, [actor]: atUs };
   }
 
   /** Now and then: hosts that were told to end have, and what waited for room on the disk begins. */
@@ -131,8 +146,8 @@ export class Ledger {
 
   #begin({ number, tell }: ActorGeneration, setAside: SetAside): TurnHandler {
     const { store, nowUs, dice, runs, readUnlock, startHost, send } = this.#outside;
-    this.alarmUs = null;
-    this.#ring = () => tell('job', { kind: 'alarm' });
+    this.#alarms = {};
+    this.#ring = actor => tell(actor, { kind: 'alarm' });
     const actors = startLedgerActors({
       store,
       config: this.configs.at(-1)!,
@@ -145,10 +160,11 @@ export class Ledger {
         outstanding: this.#outstanding,
         nowMs: Math.floor(nowUs() / 1000),
         startHost: slot => guarded(startHost(slot), effect => this.#out(effect)),
-        alarm: atUs =>
-          this.#out(() => {
-            this.alarmUs = atUs;
-          }),
+        alarm: atUs => this.#out(() => this.#setAlarm('job', atUs)),
+      },
+      schedule: {
+        startedMs: this.#startedMs,
+        alarm: atMs => this.#out(() => this.#setAlarm('schedule', atMs === null ? null : atMs * 1000)),
       },
       pipeline: runs,
       vault: {
@@ -168,7 +184,7 @@ export class Ledger {
   /** A promise that is kept at a `tick`, not by the machine's own order of things. */
   #stopHosts(): Promise<void> {
     this.#outside.endHosts();
-    this.alarmUs = null;
+    this.#alarms = {};
     const stopped = {
       // biome-ignore lint/suspicious/noThenProperty: it stands for a promise.
       then: (next: () => void) => {

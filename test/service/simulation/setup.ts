@@ -4,6 +4,7 @@ import { command, plugin as instance } from '../../unit/actors/job/instances.ts'
 import { checkPipelines } from '../../unit/actors/pipeline/checked.ts';
 import type { Pipeline, Step } from '../../unit/actors/pipeline/naive.ts';
 import { Dice } from './dice.ts';
+import { schedulesOf } from './schedule-model.ts';
 
 const hourMs = 3_600_000;
 export const dayUs = 24 * hourMs * 1000;
@@ -108,6 +109,7 @@ function setupOf(seed: number, generation: number): Generation {
     plugins: Object.fromEntries(cast.map(instance => [instance.name, instance])),
     disabledPlugins: {},
     pipelines: checked.pipelines,
+    schedules: schedulesOf(new Dice(seed, 'schedules')),
     vault: { keyFile: '/state/vault.key', auditRetentionMs: fixed.pick([60_000, hourMs]), auditExport: null },
   } as unknown as Config;
   return { pipelines, config };
@@ -123,6 +125,11 @@ export function without({ config, pipelines }: Generation, dice: Dice): Generati
   const { manifest } = removed!;
   const bare = { ...removed!, manifest: { ...manifest, commands: [] } };
   return { pipelines, config: { ...config, plugins: { ...plugins, [gone]: bare } } };
+}
+
+/** Schedules would go on for ever. */
+export function withoutSchedules({ pipelines, config }: Generation): Generation {
+  return { pipelines, config: { ...config, schedules: [] } };
 }
 
 /** `p` calls `q` and `r`, `q` calls `r`. The last five are started by events and by hooks, and are the same in every generation. */

@@ -22,7 +22,7 @@ import { PluginCode } from './plugin-code.ts';
 import { Poison } from './poison.ts';
 import { Reruns } from './reruns.ts';
 import { isSettled } from './settled.ts';
-import { auditRetentionUsOf, type Generation, Setups, without } from './setup.ts';
+import { auditRetentionUsOf, type Generation, Setups, without, withoutSchedules } from './setup.ts';
 import { Stopping } from './stopping.ts';
 import { Times } from './times.ts';
 import { VaultModel } from './vault-model.ts';
@@ -274,7 +274,8 @@ export class World {
 
   #prune(): void {
     if (this.#ledger.condition !== 'up') return;
-    for (const actor of ['job', 'pipeline']) this.#ledger.deliver(actor, { kind: 'prune' });
+    const actors = ['job', 'pipeline', ...(this.#setup.config.schedules.length > 0 ? ['schedule'] : [])];
+    for (const actor of actors) this.#ledger.deliver(actor, { kind: 'prune' });
     if (!this.faults.tries('auditPruned')) return;
     // Time in which records of the trail grow too old.
     this.#nowUs += 2 * hourUs;
@@ -358,7 +359,7 @@ export class World {
   #settle(): void {
     this.#isDiskFull = false;
     if (this.#stop.state !== 'no') this.#restart();
-    this.#setup = this.#setups.newest;
+    this.#setup = withoutSchedules(this.#setups.newest);
     this.#apply(this.#setup);
     this.#admit(false);
     for (let steps = 0; ; steps++) {

@@ -42,7 +42,7 @@ const manifest: Tree = {
   version: '1',
   protocol: 2,
   entrypoint: 'run.sh',
-  commands: [{ name: 'handle', values: { emit: [{ event: 'a.b' }] } }],
+  commands: [{ name: 'poll' }, { name: 'handle', values: { emit: [{ event: 'a.b' }] } }],
   config_keys: {},
 };
 
@@ -61,7 +61,8 @@ const config: Tree = {
       },
     ],
   },
-  plugins: { program: { sandbox: 'limits' } },
+  plugins: { program: { sandbox: 'limits', schedules: [{ every: '1h' }] } },
+  schedules: [{ id: 's', plugin: 'program', cron: '0 0 * * *' }],
   pipelines: [
     {
       name: 'p',

@@ -39,6 +39,7 @@ describe('an empty configuration', () => {
       plugins: {},
       disabledPlugins: {},
       pipelines: [],
+      schedules: [],
       vault: { keyFile: join(directory, 'data/vault.key'), auditRetentionMs: 90 * 86_400_000, auditExport: null },
       warnings: [],
     });

@@ -124,6 +124,7 @@ export function makeConfig(): Config {
       pipeline('forked', 'synchronous', [split]),
       { ...pipeline('patient', 'synchronous', [uses('one')]), timeoutMs: 600_000 },
     ],
+    schedules: [],
     vault: { keyFile: '/data/vault.key', auditRetentionMs: 0, auditExport: null },
     warnings: [],
   } as unknown as Config;
@@ -178,6 +179,14 @@ export class MemoryEngine implements Engine {
     count: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     start: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     find: () => undefined,
+  };
+  readonly schedules: Engine['schedules'] = {
+    run: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    views: async () => [],
+    removed: () => [],
+    count: async () => null,
   };
   readonly pauses: Engine['pauses'] = {
     pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),

@@ -62,6 +62,7 @@ export function config(plugins: readonly PluginInstance[], queueDepthMax = 1_000
     plugins: Object.fromEntries(plugins.map(instance => [instance.name, instance])),
     disabledPlugins: {},
     pipelines: [],
+    schedules: [],
   } as unknown as Config;
 }
 

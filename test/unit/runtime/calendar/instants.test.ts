@@ -18,7 +18,12 @@ const from = Date.UTC(2016, 0, 10);
 const to = Date.UTC(2025, 11, 20);
 
 /** Entries that fire at these minutes of the day on the days that match. */
-type Entry = { readonly cron: string; readonly isFixed: boolean; readonly minutes: readonly number[]; readonly on?: (date: Date) => boolean };
+type Entry = {
+  readonly cron: string;
+  readonly isFixed: boolean;
+  readonly minutes: readonly number[];
+  readonly on?: (date: Date) => boolean;
+};
 
 const all = (count: number, step = 1) => Array.from({ length: Math.ceil(count / step) }, (_, index) => index * step);
 const at = (hours: readonly number[], minutes: readonly number[]) => hours.flatMap(h => minutes.map(m => h * 60 + m));
@@ -32,7 +37,12 @@ const entries: readonly Entry[] = [
   { cron: '0-59/30 2 * * *', isFixed: true, minutes: at([2], [0, 30]) },
   { cron: '5-25/10 0-3 * * *', isFixed: true, minutes: at([0, 1, 2, 3], [5, 15, 25]) },
   { cron: '15 2 * * SUN', isFixed: true, minutes: at([2], [15]), on: date => date.getUTCDay() === 0 },
-  { cron: '45 1 8-31 3,11 *', isFixed: true, minutes: at([1], [45]), on: date => date.getUTCDate() >= 8 && [2, 10].includes(date.getUTCMonth()) },
+  {
+    cron: '45 1 8-31 3,11 *',
+    isFixed: true,
+    minutes: at([1], [45]),
+    on: date => date.getUTCDate() >= 8 && [2, 10].includes(date.getUTCMonth()),
+  },
   { cron: '*/15 * * * *', isFixed: false, minutes: all(1440, 15) },
   { cron: '*/20 2 * * *', isFixed: false, minutes: at([2], [0, 20, 40]) },
   { cron: '30 * * * *', isFixed: false, minutes: at(all(24), [30]) },
@@ -48,7 +58,12 @@ function periodsOf({ first, changes }: ZoneData): readonly (readonly [number, nu
 }
 
 /** All instants at which the entry fires between the two times. */
-function expected(zone: ZoneData, { minutes, isFixed, on = () => true }: Entry, fromMs: number, toMs: number): number[] {
+function expected(
+  zone: ZoneData,
+  { minutes, isFixed, on = () => true }: Entry,
+  fromMs: number,
+  toMs: number,
+): number[] {
   const periods = periodsOf(zone);
   const found = new Set<number>();
   for (let midnight = Math.floor(fromMs / day) * day - 2 * day; midnight < toMs + 2 * day; midnight += day) {
@@ -95,23 +110,28 @@ test.each(names)('%s: a time of day fires once a day for ten years', name => {
   expect(shown(found(entry!.cron, name, from, to))).toEqual(shown(wanted));
 });
 
-test.each(names)('%s: single times, lists, ranges and steps fire as they should around each change of the offset', name => {
-  const zone = zones[name]!;
-  expect(zone.changes.length).toBe(20);
-  for (const [change] of zone.changes) {
-    const fromMs = Math.max(from, Date.parse(change) - 1.5 * day);
-    const toMs = Math.min(to, Date.parse(change) + 1.5 * day);
-    for (const entry of entries)
-      expect([entry.cron, ...shown(found(entry.cron, name, fromMs, toMs))]).toEqual([
-        entry.cron,
-        ...shown(expected(zone, entry, fromMs, toMs)),
-      ]);
-  }
-});
+test.each(names)(
+  '%s: single times, lists, ranges and steps fire as they should around each change of the offset',
+  name => {
+    const zone = zones[name]!;
+    expect(zone.changes.length).toBe(20);
+    for (const [change] of zone.changes) {
+      const fromMs = Math.max(from, Date.parse(change) - 1.5 * day);
+      const toMs = Math.min(to, Date.parse(change) + 1.5 * day);
+      for (const entry of entries)
+        expect([entry.cron, ...shown(found(entry.cron, name, fromMs, toMs))]).toEqual([
+          entry.cron,
+          ...shown(expected(zone, entry, fromMs, toMs)),
+        ]);
+    }
+  },
+);
 
 test('the data of the test have gaps and overlaps of half an hour, an hour and two hours, also at midnight', () => {
   const gaps = names.flatMap(name =>
-    zones[name]!.changes.map(([, offset], index) => offset - (zones[name]!.changes[index - 1]?.[1] ?? zones[name]!.first)),
+    zones[name]!.changes.map(
+      ([, offset], index) => offset - (zones[name]!.changes[index - 1]?.[1] ?? zones[name]!.first),
+    ),
   );
   expect(new Set(gaps)).toEqual(new Set([30, -30, 60, -60, 120, -120]));
 });

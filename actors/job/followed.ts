@@ -1,0 +1,34 @@
+// Jobs and runs whose end another actor of the ledger thread handles in the same commit.
+import { formatId, type JobId } from '../../runtime/ids.ts';
+import type { EndedJob, FollowedJobs } from '../schedule/protocol.ts';
+import type { TerminalStatus } from './records/job.ts';
+
+export class FollowedEnds implements FollowedJobs {
+  readonly #ids = new Set<string>();
+  #ended: EndedJob[] = [];
+
+  get isEmpty(): boolean {
+    return this.#ids.size === 0;
+  }
+
+  add(id: JobId): void {
+    this.#ids.add(formatId(id));
+  }
+
+  remove(id: JobId): void {
+    this.#ids.delete(formatId(id));
+  }
+
+  /** The job settles in this turn. */
+  ended(id: JobId, status: TerminalStatus): void {
+    const text = formatId(id);
+    if (this.#ids.delete(text)) this.#ended.push({ id: text, status });
+  }
+
+  /** Those that have ended since the last call. */
+  takeEnded(): readonly EndedJob[] {
+    const ended = this.#ended;
+    if (ended.length > 0) this.#ended = [];
+    return ended;
+  }
+}

@@ -1,0 +1,41 @@
+// The part of the job actor that schedules use: jobs are submitted, followed to their end, and cancelled.
+import type { ScheduledJobs } from '../schedule/protocol.ts';
+import type { Actions } from './actions.ts';
+import type { Cancelling } from './cancelling.ts';
+import type { JobAcceptor } from './job-acceptor.ts';
+import type { JobState } from './job-state.ts';
+import type { JobCalls } from './protocol.ts';
+import { latestAttempt } from './records/attempts.ts';
+import { findBlock } from './records/block.ts';
+
+export type AllJobCalls = JobCalls & ScheduledJobs;
+
+/** `onCancel`: jobs that were held may have ended. */
+export function scheduledJobs(
+  state: JobState,
+  acceptor: JobAcceptor,
+  cancelling: Cancelling,
+  actions: Actions,
+  onCancel: () => void,
+): ScheduledJobs {
+  return {
+    submit: (calls, turn) => acceptor.take(turn, calls),
+    isPaused(plugin, command) {
+      const lane = state.lane(plugin);
+      return state.pauses.ofLane(lane) !== null || state.pauses.commandsOf(lane).has(command);
+    },
+    cancel(id, cancel, turn) {
+      cancelling.cancelAll(turn, [id], cancel);
+      onCancel();
+    },
+    endOf(id) {
+      const last = latestAttempt(state.reader, id)?.attempt;
+      if (last?.final) return last.status;
+      return findBlock(state.reader, id) ? null : undefined;
+    },
+    followed: state.followed,
+    onBackfill(backfill) {
+      actions.backfill = backfill;
+    },
+  };
+}

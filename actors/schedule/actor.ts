@@ -1,0 +1,327 @@
+// The schedule actor, the only writer of schedules. At the end of each turn it fires what is due; the job and the note that the
+// occurrence is past are one commit. Without schedules it does nothing.
+import type { Config } from '../../config/config.ts';
+import { nextDue } from '../../runtime/calendar/recurrence.ts';
+import { formatId, type JobId } from '../../runtime/ids.ts';
+import { SetAside } from '../../runtime/store/set-aside.ts';
+import type { Actor, Turn } from '../../runtime/turn.ts';
+import type { Observed, PlainObservation } from '../hub/protocol.ts';
+import type { IdempotencyStore, SubmitReply } from '../job/protocol.ts';
+import type { TerminalStatus } from '../job/records/job.ts';
+import { backfill } from './backfill.ts';
+import { DueHeap } from './due-heap.ts';
+import { Firer, type FiringPorts, textOf } from './firer.ts';
+import type { OpenSchedule } from './open-schedule.ts';
+import { fireTime, nextFireTime, type Passed, planOf } from './plan.ts';
+import type { PauseSchedule, RunSchedule, ScheduleMessage, ScheduleReply } from './protocol.ts';
+import { removeFired } from './records/fired.ts';
+import { type PassReason, putSchedule, scheduleKey } from './records/schedule.ts';
+import { loadSchedules, reconcile, removedFor } from './reload.ts';
+
+/** A refused occurrence is tried again after this time. */
+export const retryMs = 1_000;
+/** A turn fires at least this many schedules, even if its time is up. */
+const firedPerTurnMin = 16;
+/** How long the history of a removed schedule is kept. */
+export const removedKeptMs = 30 * 86_400_000;
+
+export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
+  readonly config: Config;
+  readonly jobs: FiringPorts['jobs'] & { readonly idempotency: IdempotencyStore };
+  readonly setAside?: SetAside;
+  /** Since when the service has been up, in ms: occurrences before it were missed. */
+  readonly startedMs: number;
+  /** Requests the message `alarm` at this time; a later request replaces an earlier one. */
+  readonly alarm: (atMs: number | null) => void;
+  /** Sends a message to the actor itself, for a later turn. */
+  readonly self: (message: ScheduleMessage) => void;
+};
+
+export type ScheduleActor = Actor & {
+  reconfigure(config: Config, turn: Turn): void;
+  /** Fires what is due. Must be called before the jobs of the turn are dispatched. */
+  fire(turn: Turn): void;
+  /** Writes the changes of the turn. Must be called when all jobs that end in the turn have ended. */
+  close(turn: Turn): void;
+};
+
+export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor {
+  const { reader, jobs, pipeline, startedMs, self, setAside = new SetAside() } = options;
+  const schedules: Map<string, OpenSchedule> = loadSchedules(reader, setAside);
+  const due = new DueHeap<OpenSchedule>();
+  const touched = new Set<OpenSchedule>();
+  /** By job: the schedule that started it. */
+  const jobsOf = new Map<string, OpenSchedule>();
+  let observations: PlainObservation[] = [];
+  let endedAtOnce: JobId[] = [];
+  let alarmMs: number | null = null;
+  let isFirstTurn = true;
+  let { config } = options;
+
+  const observe = (type: PlainObservation['type'], turn: Turn, fields: PlainObservation['fields']): void => {
+    observations.push({ kind: 'plain', type, atUs: turn.nowUs, fields });
+  };
+  const firer = new Firer({ reader, jobs, pipeline, follow, observe });
+
+  function follow(schedule: OpenSchedule, job: JobId): void {
+    jobsOf.set(formatId(job), schedule);
+    jobs.followed.add(job);
+    // A run whose condition is false ends in the turn in which it begins.
+    const isRun = schedule.definition !== null && 'pipeline' in schedule.definition.target;
+    if (isRun && !pipeline.isOpen(job)) endedAtOnce.push(job);
+  }
+
+  /** Jobs that ended while nobody followed them are handled in the first turn. */
+  function followAll(turn: Turn): void {
+    for (const schedule of schedules.values()) {
+      const { history, last, isRunning } = schedule.record;
+      const open = history.flatMap(entry => (entry.kind === 'fired' && entry.status === null ? [entry.job] : []));
+      if (isRunning && last && !open.some(job => Buffer.compare(job, last) === 0)) open.push(last);
+      for (const job of open) {
+        const status = jobs.endOf(job);
+        jobsOf.set(formatId(job), schedule);
+        if (status === null) jobs.followed.add(job);
+        else ended(turn, formatId(job), status ?? 'cancelled');
+      }
+    }
+  }
+
+  function configure(turn: Turn): void {
+    const nowMs = msOf(turn);
+    for (const { schedule, dropped } of reconcile(schedules, config, nowMs, isFirstTurn ? startedMs : nowMs)) {
+      for (const dueMs of dropped) pass(turn, schedule, { firstMs: dueMs, lastMs: dueMs, count: 1 }, 'disabled');
+      touched.add(schedule);
+    }
+    for (const schedule of schedules.values()) {
+      setNext(schedule);
+      const { queue, isRunning } = schedule.record;
+      if (schedule.mayFire && queue.length > 0 && !isRunning) due.set(schedule, nowMs);
+    }
+  }
+
+  function setNext(schedule: OpenSchedule): void {
+    const { definition, record, mayFire, refused } = schedule;
+    if (!mayFire || !definition) due.set(schedule, Number.POSITIVE_INFINITY);
+    else if (!refused) due.set(schedule, nextFireTime({ definition, record }) ?? Number.POSITIVE_INFINITY);
+  }
+
+  function pass(turn: Turn, schedule: OpenSchedule, passed: Passed, reason: PassReason): void {
+    schedule.pass(passed, reason, msOf(turn));
+    const { firstMs, lastMs, count } = passed;
+    const fields = { schedule: schedule.id, count, from: textOf(firstMs), to: textOf(lastMs), reason };
+    observe('schedule.missed', turn, fields);
+  }
+
+  /** Fires what is due of one schedule. */
+  function advance(turn: Turn, schedule: OpenSchedule): void {
+    const nowMs = msOf(turn);
+    touched.add(schedule);
+    if (!schedule.mayFire) return;
+    const isQueueRefused = !fireQueued(turn, schedule);
+    if (fireRefused(turn, schedule)) firePlanned(turn, schedule);
+    if (isQueueRefused) due.set(schedule, Math.min(schedule.nextMs, nowMs + retryMs));
+  }
+
+  function firePlanned(turn: Turn, schedule: OpenSchedule): void {
+    const nowMs = msOf(turn);
+    const definition = schedule.definition!;
+    const plan = planOf({ definition, record: schedule.record, liveMs: schedule.liveMs, nowMs });
+    if (plan?.passed) pass(turn, schedule, plan.passed, 'missed');
+    if (!plan || fireAll(turn, schedule, plan.runs, plan.passed?.count ?? 0)) setNext(schedule);
+  }
+
+  /** False: an occurrence was refused, and is tried again later. */
+  function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[], missed: number): boolean {
+    for (const [place, dueMs] of runs.entries()) {
+      const left = place === 0 ? missed : 0;
+      const refused = firer.fire(turn, schedule, dueMs, left);
+      if (!refused) continue;
+      const { recurrence, originMs } = schedule.record;
+      const next = nextDue(recurrence, runs.at(-1)!, originMs);
+      const untilMs = next === null ? Number.POSITIVE_INFINITY : fireTime({ definition: schedule.definition! }, next);
+      schedule.refused = { runs: runs.slice(place), missed: left, untilMs, refusal: refused.refusal };
+      due.set(schedule, Math.min(msOf(turn) + retryMs, untilMs));
+      return false;
+    }
+    return true;
+  }
+
+  /** False: an occurrence was refused again. Once the next one is due, the refused ones are passed over. */
+  function fireRefused(turn: Turn, schedule: OpenSchedule): boolean {
+    const { refused } = schedule;
+    schedule.refused = null;
+    if (!refused) return true;
+    const { runs, missed, untilMs } = refused;
+    if (msOf(turn) < untilMs) return fireAll(turn, schedule, runs, missed);
+    pass(turn, schedule, { firstMs: runs[0]!, lastMs: runs.at(-1)!, count: runs.length }, 'refused');
+    return true;
+  }
+
+  /** Fires the first occurrence of the queue if the last job has ended. False: it was refused. */
+  function fireQueued(turn: Turn, schedule: OpenSchedule): boolean {
+    const { queue, isRunning } = schedule.record;
+    const [first, ...others] = queue;
+    if (first === undefined || isRunning) return true;
+    const refused = firer.start(turn, schedule, first, 0);
+    if (!refused) schedule.change({ queue: others });
+    return !refused;
+  }
+
+  function ended(turn: Turn, job: string, status: TerminalStatus): void {
+    const schedule = jobsOf.get(job);
+    jobsOf.delete(job);
+    if (!schedule) return;
+    touched.add(schedule);
+    const { record, definition } = schedule;
+    const isLast = record.last !== null && formatId(record.last) === job;
+    const place = record.history.findIndex(entry => entry.kind === 'fired' && formatId(entry.job) === job);
+    const entry = record.history[place];
+    if (entry?.kind === 'fired') schedule.change({ history: record.history.with(place, { ...entry, status }) });
+    if (isLast) schedule.change({ isRunning: false });
+    // What was started by hand counts for nothing.
+    const counts = isLast || (entry?.kind === 'fired' && entry.dueMs !== null);
+    if (counts) schedule.change({ failures: failuresAfter(record.failures, status) });
+    const { pauseAfterFailures: max = 0 } = definition ?? {};
+    if (max > 0 && schedule.record.failures >= max && !record.pause) {
+      const reason = `${schedule.record.failures} failures in a row`;
+      pauseNow(turn, schedule, 'schedule', reason);
+    } else if (schedule.record.queue.length > 0 && schedule.mayFire) due.set(schedule, msOf(turn));
+  }
+
+  function pauseNow(turn: Turn, schedule: OpenSchedule, by: string, reason: string | null): void {
+    schedule.change({ pause: { by, reason, sinceMs: msOf(turn) } });
+    schedule.refused = null;
+    touched.add(schedule);
+    observe('schedule.paused', turn, { schedule: schedule.id, by, reason });
+    setNext(schedule);
+  }
+
+  /** The schedule if the configuration has it. */
+  function known(id: string): OpenSchedule | undefined {
+    const schedule = schedules.get(id);
+    return schedule?.definition ? schedule : undefined;
+  }
+
+  function run(turn: Turn, { id, idempotency }: RunSchedule): SubmitReply {
+    const earlier = idempotency && jobs.idempotency.answer(idempotency, turn);
+    if (earlier) return earlier;
+    const schedule = known(id);
+    if (!schedule) return { kind: 'refused', refusal: 'unavailable' };
+    const reply = firer.startByHand(turn, schedule, idempotency);
+    touched.add(schedule);
+    return reply;
+  }
+
+  function pause(turn: Turn, { id, by, reason, replyTo }: PauseSchedule): void {
+    const schedule = known(id);
+    if (schedule) pauseNow(turn, schedule, by, reason);
+    turn.reply(replyTo, { kind: 'schedule', pause: schedule?.record.pause ?? null } satisfies ScheduleReply);
+  }
+
+  function resume(turn: Turn, id: string): ScheduleReply {
+    const schedule = known(id);
+    const paused = schedule?.record.pause ?? null;
+    if (!schedule || !paused) return { kind: 'schedule', pause: null };
+    schedule.change({ pause: null, failures: 0 });
+    schedule.liveMs = msOf(turn);
+    touched.add(schedule);
+    // Also for the occurrences that were missed meanwhile.
+    due.set(schedule, msOf(turn));
+    return { kind: 'schedule', pause: paused };
+  }
+
+  function prune(turn: Turn): void {
+    const beforeMs = msOf(turn) - removedKeptMs;
+    for (const schedule of removedFor(schedules, beforeMs)) {
+      schedules.delete(schedule.id);
+      turn.batch.remove('schedules', scheduleKey(schedule.id));
+      removeFired(reader, turn.batch, schedule.id);
+    }
+  }
+
+  function setAlarm(turn: Turn): void {
+    const nextMs = Number.isFinite(due.nextMs) ? due.nextMs : null;
+    if (nextMs === alarmMs) return;
+    alarmMs = nextMs;
+    turn.after(() => options.alarm(nextMs));
+  }
+
+  function handle(message: ScheduleMessage, turn: Turn): void {
+    switch (message.kind) {
+      case 'run_schedule':
+        turn.reply(message.replyTo, run(turn, message));
+        break;
+      case 'pause_schedule':
+        pause(turn, message);
+        break;
+      case 'resume_schedule':
+        turn.reply(message.replyTo, resume(turn, message.id));
+        break;
+      case 'alarm':
+        alarmMs = null;
+        break;
+      case 'prune':
+        prune(turn);
+        break;
+      case 'ended_at_once':
+        for (const job of message.ids) {
+          const status = jobs.endOf(job);
+          if (!status) continue;
+          jobs.followed.remove(job);
+          ended(turn, formatId(job), status);
+        }
+        break;
+      default:
+        message satisfies never;
+    }
+  }
+
+  jobs.onBackfill((plan, cursor, turn) =>
+    backfill({ reader, firer, turn, schedule: known(plan.schedule), plan, cursor }),
+  );
+
+  return {
+    receive: (message, turn) => handle(message as ScheduleMessage, turn),
+    reconfigure(next, turn) {
+      config = next;
+      if (!isFirstTurn) configure(turn);
+    },
+    fire(turn) {
+      if (isFirstTurn) {
+        configure(turn);
+        followAll(turn);
+        isFirstTurn = false;
+      }
+      const nowMs = turn.nowUs / 1_000;
+      if (nowMs < due.nextMs) return;
+      let fired = 0;
+      for (let next = due.pop(nowMs); next; next = due.pop(nowMs)) {
+        advance(turn, next);
+        if (++fired >= firedPerTurnMin && turn.isSpent) break;
+      }
+    },
+    close(turn) {
+      for (const { id, status } of jobs.followed.takeEnded()) ended(turn, id, status);
+      for (const schedule of touched)
+        if (schedules.has(schedule.id)) putSchedule(turn.batch, schedule.id, schedule.record);
+      touched.clear();
+      firer.close();
+      if (observations.length > 0) turn.tell('hub', { kind: 'observed', groups: observations } satisfies Observed);
+      observations = [];
+      const ids = endedAtOnce;
+      endedAtOnce = [];
+      if (ids.length > 0) turn.after(() => self({ kind: 'ended_at_once', ids }));
+      setAlarm(turn);
+    },
+  };
+}
+
+function msOf({ nowUs }: Turn): number {
+  return Math.floor(nowUs / 1_000);
+}
+
+/** Cancelled jobs do not count. */
+function failuresAfter(failures: number, status: TerminalStatus): number {
+  if (status === 'succeeded') return 0;
+  return status === 'cancelled' ? failures : failures + 1;
+}

@@ -1,0 +1,78 @@
+// Fires occurrences of a stretch of the past that have not fired, as a step of an action. It changes neither what of the schedule is
+// past nor its last job.
+import { nextDue } from '../../runtime/calendar/recurrence.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { Refusal } from '../job/protocol.ts';
+import type { BackfillPlan } from '../job/records/action.ts';
+import type { Firer } from './firer.ts';
+import type { OpenSchedule } from './open-schedule.ts';
+import type { BackfillReport } from './protocol.ts';
+import { type FiredRange, firedRanges, hasFired } from './records/fired.ts';
+
+/** Occurrences that one turn handles. */
+export const backfilledPerTurnMax = 256;
+
+export type BackfillStep = {
+  readonly reader: Reader;
+  readonly firer: Firer;
+  readonly turn: Turn;
+  /** Undefined: the configuration no longer has it, so the backfill ends. */
+  readonly schedule: OpenSchedule | undefined;
+  readonly plan: BackfillPlan;
+  readonly cursor: Uint8Array | null;
+};
+
+export function backfill({ reader, firer, turn, schedule, plan, cursor }: BackfillStep): BackfillReport {
+  if (!schedule) return { cursor, done: 0, fired: 0, isOver: true, waits: null };
+  const { id, record } = schedule;
+  const { recurrence, originMs } = record;
+  // What comes later is decided by the schedule itself.
+  const untilMs = Math.min(plan.toMs, record.lastDueMs);
+  const ranges = [...firedRanges(reader, id, untilMs + 1)];
+  let lastMs = cursor === null ? plan.fromMs - 1 : dueOf(cursor);
+  let done = 0;
+  let fired = 0;
+  let range = null as FiredRange | null;
+  let waits: Refusal | null = null;
+  let due = nextDue(recurrence, lastMs, originMs);
+  for (; due !== null && due <= untilMs && !isEnough(done + fired, turn); due = nextDue(recurrence, due, originMs)) {
+    if (isKnown(schedule, ranges, due)) {
+      fired++;
+      if (range) firer.addRange(turn, schedule, range);
+      range = null;
+    } else {
+      const reply = firer.submit(turn, schedule, due, 0, true);
+      if (reply.kind === 'refused') {
+        waits = reply.refusal;
+        break;
+      }
+      done++;
+      range = { firstMs: range?.firstMs ?? due, lastMs: due, count: (range?.count ?? 0) + 1, recurrence, originMs };
+    }
+    lastMs = due;
+  }
+  if (range) firer.addRange(turn, schedule, range);
+  const isOver = due === null || due > untilMs;
+  return { cursor: done + fired > 0 ? cursorOf(lastMs) : cursor, done, fired, isOver, waits };
+}
+
+function isEnough(handled: number, turn: Turn): boolean {
+  return handled >= backfilledPerTurnMax || (handled > 0 && turn.isSpent);
+}
+
+/** Whether the occurrence has fired, will fire from the queue, or counts as fired because nothing is known of it any more. */
+function isKnown({ record }: OpenSchedule, ranges: readonly FiredRange[], dueMs: number): boolean {
+  if (record.createdMs < dueMs && dueMs <= record.knownMs) return true;
+  return record.queue.includes(dueMs) || hasFired(ranges, dueMs);
+}
+
+function cursorOf(dueMs: number): Uint8Array {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(dueMs));
+  return bytes;
+}
+
+function dueOf(cursor: Uint8Array): number {
+  return Number(Buffer.from(cursor).readBigUInt64BE());
+}

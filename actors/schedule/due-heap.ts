@@ -1,0 +1,65 @@
+// The times at which schedules are due, soonest first: a binary heap. A schedule that is pushed again leaves its old entry behind, which
+// is skipped when its time comes.
+
+/** What can be due. `nextMs` is the time of its valid entry. */
+export type Due = { nextMs: number };
+
+type Entry<T> = { readonly atMs: number; readonly due: T };
+
+export class DueHeap<T extends Due> {
+  readonly #heap: Entry<T>[] = [];
+
+  /** The earliest time. Infinity: there is none. */
+  get nextMs(): number {
+    this.#dropStale();
+    return this.#heap[0]?.atMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Sets when it is due. Infinity: never. */
+  set(due: T, atMs: number): void {
+    if (due.nextMs === atMs) return;
+    due.nextMs = atMs;
+    if (atMs === Number.POSITIVE_INFINITY) return;
+    const heap = this.#heap;
+    const entry = { atMs, due };
+    let at = heap.length;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (heap[parent]!.atMs <= atMs) break;
+      heap[at] = heap[parent]!;
+      at = parent;
+    }
+    heap[at] = entry;
+  }
+
+  /** Removes and returns one whose time has come. */
+  pop(nowMs: number): T | undefined {
+    if (this.nextMs > nowMs) return undefined;
+    const { due } = this.#removeFirst();
+    due.nextMs = Number.POSITIVE_INFINITY;
+    return due;
+  }
+
+  #dropStale(): void {
+    for (let first = this.#heap[0]; first && first.due.nextMs !== first.atMs; first = this.#heap[0])
+      this.#removeFirst();
+  }
+
+  #removeFirst(): Entry<T> {
+    const heap = this.#heap;
+    const first = heap[0]!;
+    const last = heap.pop()!;
+    if (last === first) return first;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && heap[child + 1]!.atMs < heap[child]!.atMs) child++;
+      if (heap[child]!.atMs >= last.atMs) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = last;
+    return first;
+  }
+}

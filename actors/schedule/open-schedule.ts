@@ -1,0 +1,70 @@
+// One schedule in memory: its definition, its record, and when it fires next.
+import type { ScheduleDefinition } from '../../config/config.ts';
+import { pack } from '../../runtime/packing.ts';
+import type { Refusal } from '../job/protocol.ts';
+import type { Due } from './due-heap.ts';
+import type { Passed } from './plan.ts';
+import { type Firing, historyMax, type PassReason, type ScheduleRecord } from './records/schedule.ts';
+
+/** Occurrences that were to fire and were refused. They are tried again until the next one fires. */
+export type RefusedRuns = {
+  readonly runs: readonly number[];
+  readonly missed: number;
+  readonly untilMs: number;
+  readonly refusal: Refusal;
+};
+
+export class OpenSchedule implements Due {
+  readonly id: string;
+  record: ScheduleRecord;
+  /** Null: the configuration does not have the schedule. */
+  definition: ScheduleDefinition | null = null;
+  /** When it fires or is tried next. */
+  nextMs = Number.POSITIVE_INFINITY;
+  /** Since when the service has been up and the schedule has been on. */
+  liveMs = 0;
+  refused: RefusedRuns | null = null;
+  /** Its records in `fired`. */
+  ranges = 0;
+  #payload: Uint8Array | null = null;
+
+  constructor(id: string, record: ScheduleRecord) {
+    this.id = id;
+    this.record = record;
+  }
+
+  define(definition: ScheduleDefinition | null): void {
+    if (definition?.payload !== this.definition?.payload) this.#payload = null;
+    this.definition = definition;
+  }
+
+  /** The packed payload of its jobs. */
+  get payload(): Uint8Array {
+    this.#payload ??= pack(this.definition!.payload);
+    return this.#payload;
+  }
+
+  get mayFire(): boolean {
+    return this.definition !== null && this.record.offMs === null && this.record.pause === null;
+  }
+
+  change(changes: Partial<ScheduleRecord>): void {
+    this.record = { ...this.record, ...changes };
+  }
+
+  add(firing: Firing): void {
+    this.change({ history: [...this.record.history, firing].slice(-historyMax) });
+  }
+
+  /** Notes occurrences that do not fire. They are past from now on. */
+  pass({ firstMs, lastMs, count }: Passed, reason: PassReason, atMs: number): void {
+    const { history, lastDueMs } = this.record;
+    const last = history.at(-1);
+    const isMore = last?.kind === 'passed' && last.reason === reason;
+    const entry: Firing = isMore
+      ? { ...last, lastMs, count: last.count + count, atMs }
+      : { kind: 'passed', reason, firstMs, lastMs, count, atMs };
+    const others = isMore ? history.slice(0, -1) : history;
+    this.change({ history: [...others, entry].slice(-historyMax), lastDueMs: Math.max(lastDueMs, lastMs) });
+  }
+}

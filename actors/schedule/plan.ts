@@ -1,0 +1,103 @@
+// Which occurrences of a schedule fire now, and which are passed over. Pure: a function of the schedule, its record and the time.
+import type { ScheduleDefinition } from '../../config/config.ts';
+import { delayOf, newestDue, nextDue } from '../../runtime/calendar/recurrence.ts';
+import type { ScheduleRecord } from './records/schedule.ts';
+
+/** An occurrence that fires later than this was missed. */
+export const onTimeMsMax = 5_000;
+/** Missed occurrences are counted up to this number. */
+export const missedMax = 1_000;
+/** With `catch_up: run_all`, this many of the newest missed occurrences fire. */
+export const runAllMax = 100;
+
+/** Consecutive occurrences that do not fire. `count` is at most `missedMax`. */
+export type Passed = { readonly firstMs: number; readonly lastMs: number; readonly count: number };
+/** `passed` come before `runs`. */
+export type FiringPlan = { readonly runs: readonly number[]; readonly passed: Passed | null };
+
+export type PlanInput = {
+  readonly definition: Pick<ScheduleDefinition, 'id' | 'jitterMs' | 'catchUp' | 'catchUpWithinMs'>;
+  readonly record: Pick<ScheduleRecord, 'recurrence' | 'originMs' | 'lastDueMs'>;
+  /** Since when the service has been up and the schedule has been on. */
+  readonly liveMs: number;
+  readonly nowMs: number;
+};
+
+/** Null: nothing is due. */
+export function planOf(input: PlanInput): FiringPlan | null {
+  const { definition, liveMs, nowMs } = input;
+  const { dues, firstMs, count } = pendingOf(input);
+  const newest = dues.at(-1);
+  if (newest === undefined) return null;
+  const isOnTime = newest >= liveMs && nowMs - fireTime(input, newest) <= onTimeMsMax;
+  const missed = isOnTime ? dues.slice(0, -1) : dues;
+  const runs = [...madeUp(definition, missed, isOnTime, nowMs), ...(isOnTime ? [newest] : [])];
+  const passed = count - runs.length;
+  const lastMs = dues[dues.length - runs.length - 1] ?? firstMs;
+  return { runs, passed: passed > 0 ? { firstMs, lastMs, count: passed } : null };
+}
+
+/** When the first occurrence fires that is not past. Null: there is none. */
+export function nextFireTime(input: Omit<PlanInput, 'liveMs' | 'nowMs'>): number | null {
+  const { recurrence, originMs, lastDueMs } = input.record;
+  const due = nextDue(recurrence, lastDueMs, originMs);
+  return due === null ? null : fireTime(input, due);
+}
+
+export function fireTime({ definition }: Pick<PlanInput, 'definition'>, dueMs: number): number {
+  return dueMs + delayOf(definition.id, dueMs, definition.jitterMs);
+}
+
+/** The missed occurrences that fire after all. */
+function madeUp(
+  { catchUp, catchUpWithinMs }: PlanInput['definition'],
+  missed: readonly number[],
+  isOneOnTime: boolean,
+  nowMs: number,
+): readonly number[] {
+  const recent = missed.filter(due => nowMs - due <= catchUpWithinMs);
+  switch (catchUp) {
+    case 'skip':
+      return [];
+    case 'run_once':
+      return isOneOnTime ? [] : recent.slice(-1);
+    case 'run_all':
+      return recent.slice(-runAllMax);
+  }
+}
+
+type Pending = {
+  /** The newest of them, in order. */
+  readonly dues: readonly number[];
+  readonly firstMs: number;
+  readonly count: number;
+};
+
+/** The occurrences that are not past, and whose time to fire has come. */
+function pendingOf(input: PlanInput): Pending {
+  const { definition, record, nowMs } = input;
+  const { recurrence, originMs, lastDueMs } = record;
+  const dues: number[] = [];
+  let due = nextDue(recurrence, lastDueMs, originMs);
+  for (; due !== null && fireTime(input, due) <= nowMs; due = nextDue(recurrence, due, originMs)) {
+    if (dues.length === missedMax) {
+      const newest = newestDue(recurrence, due - 1, Math.max(due, nowMs - definition.jitterMs), originMs);
+      const spanMs = dues.at(-1)! - dues[0]!;
+      return { dues: latest(input, dues.at(-1)!, newest, spanMs), firstMs: dues[0]!, count: missedMax };
+    }
+    dues.push(due);
+  }
+  return { dues, firstMs: dues[0] ?? 0, count: dues.length };
+}
+
+/** The newest occurrences up to this one, at most `missedMax`; of those after `afterMs`, if they are that many. */
+function latest({ record }: PlanInput, afterMs: number, newestMs: number, spanMs: number): readonly number[] {
+  const { recurrence, originMs } = record;
+  for (let windowMs = spanMs; ; windowMs /= 2) {
+    const dues: number[] = [];
+    let due = nextDue(recurrence, Math.min(newestMs - 1, Math.max(afterMs, Math.floor(newestMs - windowMs))), originMs);
+    for (; due !== null && due <= newestMs && dues.length <= missedMax; due = nextDue(recurrence, due, originMs))
+      dues.push(due);
+    if (dues.length <= missedMax) return dues;
+  }
+}

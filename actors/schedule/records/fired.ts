@@ -1,0 +1,81 @@
+// The table of occurrences that have fired, which a backfill leaves out. Occurrences that fired one after another share a record. A
+// schedule has at most `rangesMax` records; beyond that the oldest is removed, and what came before it counts as fired.
+import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
+import { pack, unpack } from '../../../runtime/packing.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+
+export const rangesMax = 1_000;
+
+/** All occurrences from the first to the last one have fired. */
+export type FiredRange = {
+  readonly firstMs: number;
+  readonly lastMs: number;
+  readonly count: number;
+  /** The occurrences are those of this recurrence, also if the schedule has another one by now. */
+  readonly recurrence: Recurrence;
+  readonly originMs: number;
+};
+
+const timeBytes = 8;
+
+export function firedKey(id: string, firstMs: number): Uint8Array {
+  const key = Buffer.alloc(Buffer.byteLength(id) + 1 + timeBytes);
+  key.write(id);
+  key.writeBigUInt64BE(BigInt(firstMs), key.length - timeBytes);
+  return key;
+}
+
+export function readFiredKey(key: Uint8Array): { readonly id: string; readonly firstMs: number } {
+  const bytes = Buffer.from(key);
+  const end = bytes.length - timeBytes;
+  return { id: bytes.toString('utf8', 0, end - 1), firstMs: Number(bytes.readBigUInt64BE(end)) };
+}
+
+export function putFired(batch: Batch, id: string, range: FiredRange): void {
+  const { firstMs, lastMs, count, recurrence, originMs } = range;
+  batch.put('fired', firedKey(id, firstMs), pack([lastMs, count, recurrence, originMs]));
+}
+
+export function decodeFired(firstMs: number, value: Uint8Array): FiredRange {
+  const [lastMs, count, recurrence, originMs] = unpack<[number, number, Recurrence, number]>(value);
+  return { firstMs, lastMs, count, recurrence, originMs };
+}
+
+/** The range of keys of a schedule, from the beginning up to a time. */
+function keysOf(id: string, untilMs: number) {
+  return { from: firedKey(id, 0), to: firedKey(id, untilMs) };
+}
+
+const endOfTime = 2 ** 52;
+
+/** The ranges that begin before a time, oldest first. */
+export function* firedRanges(reader: Reader, id: string, untilMs = endOfTime): Iterable<FiredRange> {
+  for (const { key, value } of reader.scan('fired', keysOf(id, untilMs)))
+    yield decodeFired(readFiredKey(key).firstMs, Buffer.from(value));
+}
+
+export function readFired(reader: Reader, id: string, firstMs: number): FiredRange | undefined {
+  const value = reader.get('fired', firedKey(id, firstMs));
+  return value && decodeFired(firstMs, value);
+}
+
+export function hasFired(ranges: Iterable<FiredRange>, dueMs: number): boolean {
+  for (const { firstMs, lastMs, recurrence, originMs } of ranges)
+    if (firstMs <= dueMs && dueMs <= lastMs && isDue(recurrence, dueMs, originMs)) return true;
+  return false;
+}
+
+/** Removes the oldest ranges beyond `rangesMax`. Returns the end of the newest one that was removed; null: none was. */
+export function dropOldest(reader: Reader, batch: Batch, id: string, count: number): number | null {
+  if (count <= rangesMax) return null;
+  let lastMs: number | null = null;
+  for (const { key, value } of reader.scan('fired', { ...keysOf(id, endOfTime), limit: count - rangesMax })) {
+    lastMs = decodeFired(0, Buffer.from(value)).lastMs;
+    batch.remove('fired', Buffer.from(key));
+  }
+  return lastMs;
+}
+
+export function removeFired(reader: Reader, batch: Batch, id: string): void {
+  for (const key of reader.keys('fired', keysOf(id, endOfTime))) batch.remove('fired', Buffer.from(key));
+}

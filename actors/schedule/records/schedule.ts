@@ -1,0 +1,156 @@
+// The table of schedules: what is known of each, apart from its configuration. The record is written in the commit that fires an
+// occurrence. It is removed 30 days after the schedule has left the configuration.
+import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
+import type { JobId } from '../../../runtime/ids.ts';
+import { pack, unpack } from '../../../runtime/packing.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import type { TerminalStatus } from '../../job/records/job.ts';
+
+/** The firings that are listed for a schedule. */
+export const historyMax = 20;
+/** Occurrences of a schedule with `if_running: queue` that wait for the end of the job before. */
+export const queueMax = 100;
+
+/** Why an occurrence did not fire. */
+export const passReasons = ['running', 'paused', 'queue_full', 'missed', 'disabled', 'refused'] as const;
+export type PassReason = (typeof passReasons)[number];
+
+/** An entry of the history. */
+export type Firing =
+  /** `dueMs` null: it was started by hand. `status` null: the job has not ended. `missed`: occurrences before it that were passed over. */
+  | {
+      readonly kind: 'fired';
+      readonly dueMs: number | null;
+      readonly firedMs: number;
+      readonly job: JobId;
+      readonly status: TerminalStatus | null;
+      readonly missed: number;
+    }
+  /** Neighbouring occurrences that did not fire for the same reason. */
+  | {
+      readonly kind: 'passed';
+      readonly reason: PassReason;
+      readonly firstMs: number;
+      readonly lastMs: number;
+      readonly count: number;
+      readonly atMs: number;
+    };
+
+export type SchedulePause = { readonly by: string; readonly reason: string | null; readonly sinceMs: number };
+
+/** Times are ms since the epoch. */
+export type ScheduleRecord = {
+  readonly recurrence: Recurrence;
+  /** When the schedule was first loaded. */
+  readonly createdMs: number;
+  /** The time from which `every` counts. */
+  readonly originMs: number;
+  /** Occurrences up to this time are past: they have fired, wait in the queue, or were passed over. */
+  readonly lastDueMs: number;
+  /** The job of the last occurrence that fired. Null: there is none. */
+  readonly last: JobId | null;
+  readonly isRunning: boolean;
+  /** Failed firings in a row. */
+  readonly failures: number;
+  readonly pause: SchedulePause | null;
+  /** Occurrences that wait for the end of the last job. */
+  readonly queue: readonly number[];
+  /** Since when the configuration lacks the schedule, or has switched it off. Null: it is on. */
+  readonly offMs: number | null;
+  /** The key of the record in `fired` that the next firing continues. Null: it begins a new one. */
+  readonly rangeMs: number | null;
+  /** Occurrences from `createdMs` up to this time count as fired: their records in `fired` were dropped. */
+  readonly knownMs: number;
+  /** Oldest first. */
+  readonly history: readonly Firing[];
+};
+
+export function scheduleKey(id: string): Uint8Array {
+  return Buffer.from(id);
+}
+
+export function scheduleIdOf(key: Uint8Array): string {
+  return Buffer.from(key).toString();
+}
+
+type PackedFiring =
+  | [dueMs: number | null, firedMs: number, job: JobId, status: TerminalStatus | null, missed: number]
+  | [reason: PassReason, firstMs: number, lastMs: number, count: number, atMs: number];
+
+export function putSchedule(batch: Batch, id: string, record: ScheduleRecord): void {
+  const { recurrence, createdMs, originMs, lastDueMs, last, isRunning, failures } = record;
+  const { pause, queue, offMs, rangeMs, knownMs, history } = record;
+  const packed = [
+    recurrence,
+    createdMs,
+    originMs,
+    lastDueMs,
+    last,
+    isRunning,
+    failures,
+    pause && [pause.by, pause.reason, pause.sinceMs],
+    queue,
+    offMs,
+    rangeMs,
+    knownMs,
+    history.map(packFiring),
+  ];
+  batch.put('schedules', scheduleKey(id), pack(packed));
+}
+
+function packFiring(firing: Firing): PackedFiring {
+  if (firing.kind === 'fired') return [firing.dueMs, firing.firedMs, firing.job, firing.status, firing.missed];
+  return [firing.reason, firing.firstMs, firing.lastMs, firing.count, firing.atMs];
+}
+
+export function decodeSchedule(value: Uint8Array): ScheduleRecord {
+  const [recurrence, createdMs, originMs, lastDueMs, last, isRunning, failures, pause, queue, offMs, ...rest] =
+    unpack<
+      [
+        Recurrence,
+        number,
+        number,
+        number,
+        JobId | null,
+        boolean,
+        number,
+        [string, string | null, number] | null,
+        number[],
+        number | null,
+        number | null,
+        number,
+        PackedFiring[],
+      ]
+    >(value);
+  const [rangeMs, knownMs, history] = rest;
+  return {
+    recurrence,
+    createdMs,
+    originMs,
+    lastDueMs,
+    last,
+    isRunning,
+    failures,
+    pause: pause && { by: pause[0], reason: pause[1], sinceMs: pause[2] },
+    queue,
+    offMs,
+    rangeMs,
+    knownMs,
+    history: history.map(unpackFiring),
+  };
+}
+
+function unpackFiring(packed: PackedFiring): Firing {
+  if (typeof packed[0] === 'string') {
+    const [reason, firstMs, lastMs, count, atMs] = packed as Extract<PackedFiring, [PassReason, ...unknown[]]>;
+    return { kind: 'passed', reason, firstMs, lastMs, count, atMs };
+  }
+  const [dueMs, firedMs, job, status, missed] = packed as Exclude<PackedFiring, [PassReason, ...unknown[]]>;
+  return { kind: 'fired', dueMs, firedMs, job, status, missed };
+}
+
+/** Undefined: nothing is known of the schedule yet. */
+export function readSchedule(reader: Reader, id: string): ScheduleRecord | undefined {
+  const value = reader.get('schedules', scheduleKey(id));
+  return value && decodeSchedule(value);
+}

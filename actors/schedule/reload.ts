@@ -1,0 +1,110 @@
+// Schedules as they come from the store and the configuration: what a start and a reload change.
+import type { Config } from '../../config/config.ts';
+import { recurrenceText } from '../../runtime/calendar/recurrence.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { OpenSchedule } from './open-schedule.ts';
+import { readFiredKey } from './records/fired.ts';
+import { decodeSchedule, type ScheduleRecord, scheduleIdOf } from './records/schedule.ts';
+
+/** The schedules of which the store knows, by id. */
+export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, OpenSchedule> {
+  const schedules = new Map<string, OpenSchedule>();
+  for (const { key, value } of reader.scan('schedules', {})) {
+    const own = Buffer.from(key);
+    const record = setAside.read('schedules', own, () => decodeSchedule(Buffer.from(value)));
+    const id = scheduleIdOf(own);
+    if (record) schedules.set(id, new OpenSchedule(id, record));
+  }
+  if (schedules.size > 0) {
+    for (const key of reader.keys('fired', {})) {
+      const schedule = schedules.get(readFiredKey(key).id);
+      if (schedule) schedule.ranges++;
+    }
+  }
+  return schedules;
+}
+
+/** A schedule whose record has changed, and the occurrences that no longer wait in its queue. */
+export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: readonly number[] };
+
+/**
+ * Applies a configuration. Occurrences before it are past for schedules that are new, that were off, or that have other times now.
+ * `liveMs`: since when schedules that were on before have been able to fire.
+ */
+export function reconcile(
+  schedules: Map<string, OpenSchedule>,
+  { schedules: definitions }: Config,
+  nowMs: number,
+  liveMs: number,
+): readonly Reconciled[] {
+  const changed: Reconciled[] = [];
+  const defined = new Set<string>();
+  for (const definition of definitions) {
+    const { id, recurrence, enabled } = definition;
+    defined.add(id);
+    let schedule = schedules.get(id);
+    const isNew = schedule === undefined;
+    if (!schedule) {
+      schedule = new OpenSchedule(id, newRecord(definition, nowMs));
+      schedules.set(id, schedule);
+    }
+    const wasDefined = schedule.definition !== null;
+    schedule.define(definition);
+    const { record } = schedule;
+    const isSame = recurrenceText(record.recurrence) === recurrenceText(recurrence);
+    if (!isNew && enabled && isSame && record.offMs === null) {
+      if (!wasDefined) schedule.liveMs = liveMs;
+      continue;
+    }
+    if (!enabled) {
+      if (isNew || record.offMs === null) changed.push({ schedule, dropped: switchOff(schedule, nowMs) });
+      continue;
+    }
+    schedule.liveMs = nowMs;
+    schedule.refused = null;
+    const originMs = isSame ? record.originMs : nowMs;
+    const lastDueMs = Math.max(record.lastDueMs, nowMs);
+    schedule.change({ recurrence, originMs, lastDueMs, offMs: null });
+    changed.push({ schedule, dropped: [] });
+  }
+  for (const schedule of schedules.values()) {
+    if (defined.has(schedule.id)) continue;
+    schedule.define(null);
+    if (schedule.record.offMs === null) changed.push({ schedule, dropped: switchOff(schedule, nowMs) });
+  }
+  return changed;
+}
+
+function newRecord({ recurrence }: Config['schedules'][number], nowMs: number): ScheduleRecord {
+  return {
+    recurrence,
+    createdMs: nowMs,
+    originMs: nowMs,
+    lastDueMs: nowMs,
+    last: null,
+    isRunning: false,
+    failures: 0,
+    pause: null,
+    queue: [],
+    offMs: null,
+    rangeMs: null,
+    knownMs: 0,
+    history: [],
+  };
+}
+
+/** Returns the occurrences that waited in the queue. */
+function switchOff(schedule: OpenSchedule, nowMs: number): readonly number[] {
+  const { queue } = schedule.record;
+  schedule.refused = null;
+  schedule.change({ offMs: nowMs, queue: [] });
+  return queue;
+}
+
+/** Schedules that left the configuration before this time. */
+export function removedFor(schedules: ReadonlyMap<string, OpenSchedule>, beforeMs: number): OpenSchedule[] {
+  return [...schedules.values()].filter(({ definition, record }) => {
+    return definition === null && record.offMs !== null && record.offMs < beforeMs;
+  });
+}

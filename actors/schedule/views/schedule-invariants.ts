@@ -1,0 +1,57 @@
+// Invariants of schedules: what has fired belongs to a schedule that is known, in order, and lies in the past of that schedule.
+import { recurrenceText } from '../../../runtime/calendar/recurrence.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { Invariant } from '../../job/views/invariant.ts';
+import { decodeFired, firedRanges, readFired, readFiredKey } from '../records/fired.ts';
+import { decodeSchedule, queueMax, readSchedule, scheduleIdOf } from '../records/schedule.ts';
+
+export function scheduleInvariants(reader: Reader): readonly Invariant[] {
+  return [
+    { name: 'schedules_wait_in_order', table: 'schedules', wrong: queueIsInOrder },
+    { name: 'fired_occurrences_are_past', table: 'fired', wrong: firedIsPast },
+    { name: 'fired_occurrences_fire_once', table: 'fired', wrong: firesOnce },
+    { name: 'schedules_continue_their_range', table: 'schedules', wrong: rangeExists },
+  ];
+
+  function queueIsInOrder(key: Uint8Array, value: Uint8Array): string | null {
+    const { queue, lastDueMs } = decodeSchedule(value);
+    const id = scheduleIdOf(key);
+    if (queue.length > queueMax)
+      return `the schedule ${id} has ${queue.length} waiting occurrences; it may have ${queueMax}`;
+    const isInOrder = queue.every((due, index) => due <= lastDueMs && (index === 0 || due > queue[index - 1]!));
+    return isInOrder ? null : `the waiting occurrences of the schedule ${id} are not in order`;
+  }
+
+  function firedIsPast(key: Uint8Array, value: Uint8Array): string | null {
+    const { id, firstMs } = readFiredKey(key);
+    const { lastMs, count } = decodeFired(firstMs, value);
+    const record = readSchedule(reader, id);
+    if (!record) return `occurrences of the schedule ${id} have fired, but it has no record`;
+    if (lastMs > record.lastDueMs)
+      return `the schedule ${id} has fired for ${textOf(lastMs)}, but its last occurrence is ${textOf(record.lastDueMs)}`;
+    return lastMs < firstMs || count < 1 || (count === 1) !== (lastMs === firstMs)
+      ? `the schedule ${id} has fired ${count} times from ${textOf(firstMs)} to ${textOf(lastMs)}`
+      : null;
+  }
+
+  function firesOnce(key: Uint8Array, value: Uint8Array): string | null {
+    const { id, firstMs } = readFiredKey(key);
+    const { lastMs, recurrence, originMs } = decodeFired(firstMs, value);
+    for (const other of firedRanges(reader, id, lastMs + 1)) {
+      const isSame = recurrenceText(other.recurrence) === recurrenceText(recurrence) && other.originMs === originMs;
+      if (other.firstMs > firstMs && isSame) return `the schedule ${id} has fired twice for ${textOf(other.firstMs)}`;
+    }
+    return null;
+  }
+
+  function rangeExists(key: Uint8Array, value: Uint8Array): string | null {
+    const id = scheduleIdOf(key);
+    const { rangeMs, knownMs } = decodeSchedule(value);
+    if (rangeMs === null || rangeMs <= knownMs || readFired(reader, id, rangeMs)) return null;
+    return `the schedule ${id} continues a range of firings that has no record`;
+  }
+}
+
+function textOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

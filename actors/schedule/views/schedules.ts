@@ -1,0 +1,77 @@
+// Schedules in the form that the API shows: the configuration together with what the store knows. Times are ms since the epoch.
+import type { ScheduleDefinition } from '../../../config/config.ts';
+import { delayOf, nextDue } from '../../../runtime/calendar/recurrence.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { readSchedule, type SchedulePause, type ScheduleRecord, scheduleIdOf } from '../records/schedule.ts';
+
+/** `finished`: no occurrence is left. `removed`: the configuration does not have it. */
+export const scheduleStates = ['active', 'paused', 'disabled', 'finished', 'removed'] as const;
+export type ScheduleState = (typeof scheduleStates)[number];
+
+/** The occurrences that are shown. */
+export const nextShown = 5;
+
+export type ScheduleView = {
+  readonly id: string;
+  readonly state: ScheduleState;
+  readonly definition: ScheduleDefinition | null;
+  /** Null: the ledger has not loaded the schedule yet, or it has never been on. */
+  readonly record: ScheduleRecord | null;
+  /** The next occurrences; none while it cannot fire. */
+  readonly next: readonly number[];
+  /** When the next one fires, including its jitter. */
+  readonly nextFireMs: number | null;
+};
+
+export function viewSchedule(reader: Reader, definition: ScheduleDefinition, nowMs: number): ScheduleView {
+  const { id } = definition;
+  const record = readSchedule(reader, id) ?? null;
+  const next = nextOf(definition, record, nowMs);
+  const state = stateOf(definition, record, next);
+  const shown = state === 'active' ? next : [];
+  const nextFireMs = shown[0] === undefined ? null : shown[0] + delayOf(id, shown[0], definition.jitterMs);
+  return { id, state, definition, record, next: shown, nextFireMs };
+}
+
+function stateOf(
+  { enabled }: ScheduleDefinition,
+  record: ScheduleRecord | null,
+  next: readonly number[],
+): ScheduleState {
+  if (!enabled) return 'disabled';
+  if (record?.pause) return 'paused';
+  return next.length === 0 ? 'finished' : 'active';
+}
+
+function nextOf({ recurrence }: ScheduleDefinition, record: ScheduleRecord | null, nowMs: number): readonly number[] {
+  const next: number[] = [];
+  const originMs = record?.originMs ?? nowMs;
+  let due = nextDue(recurrence, Math.max(nowMs, record?.lastDueMs ?? nowMs), originMs);
+  for (; due !== null && next.length < nextShown; due = nextDue(recurrence, due, originMs)) next.push(due);
+  return next;
+}
+
+export type PausedSchedule = { readonly id: string; readonly pause: SchedulePause };
+
+/** The schedules of the configuration that are paused. */
+export function pausedSchedules(
+  reader: Reader,
+  definitions: readonly Pick<ScheduleDefinition, 'id'>[],
+): readonly PausedSchedule[] {
+  return definitions.flatMap(({ id }) => {
+    const pause = readSchedule(reader, id)?.pause;
+    return pause ? [{ id, pause }] : [];
+  });
+}
+
+/** The schedules of which only the store knows. */
+export function removedSchedules(reader: Reader, defined: ReadonlySet<string>): readonly ScheduleView[] {
+  const removed: ScheduleView[] = [];
+  for (const key of reader.keys('schedules', {})) {
+    const id = scheduleIdOf(key);
+    if (defined.has(id)) continue;
+    const record = readSchedule(reader, id);
+    if (record) removed.push({ id, state: 'removed', definition: null, record, next: [], nextFireMs: null });
+  }
+  return removed;
+}

@@ -1,0 +1,160 @@
+// Backfills of schedules (docs/schedules.md#backfill): an action that fires what did not fire in a stretch of the past.
+import { actionsOpenMax, type Selection } from '../../actors/job/records/action.ts';
+import { formatId } from '../../runtime/ids.ts';
+import { pack } from '../../runtime/packing.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import { requestOf } from '../../service/json/action.ts';
+import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
+import { backfillMax } from '../../service/schedules.ts';
+import { idempotencyOf } from '../idempotency.ts';
+import { instant, reasonSchema, uuid } from '../openapi/schemas.ts';
+import { isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
+import { refusalDetails } from '../refusal.ts';
+import { anyOf, json, type Route, route } from '../route.ts';
+import { idempotencyNotes } from './execution.ts';
+import { findRunnable } from './schedules.ts';
+
+const time = (description: string) => Type.String({ format: 'date-time', description });
+
+const backfillBody = Type.Object(
+  {
+    from: time('RFC 3339. The first occurrence is at this time or later.'),
+    to: time('RFC 3339. The last occurrence is at this time or earlier.'),
+    reason: reasonSchema('Shown with the action.'),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Only counts.' })),
+  },
+  { additionalProperties: false },
+);
+type BackfillBody =
+  | { readonly from: string; readonly to: string; readonly reason?: string; readonly dry_run?: boolean }
+  | undefined;
+
+const matched = Type.Integer({
+  minimum: 0,
+  description: 'Occurrences between the two times, up to the last one that is past.',
+});
+
+/** A backfill selects no jobs. */
+const noSelection: Selection = {
+  plugin: null,
+  command: null,
+  status: null,
+  submittedBy: null,
+  pipeline: null,
+  jobId: null,
+  run: null,
+  root: null,
+  parent: null,
+  error: null,
+  query: null,
+  fromUs: null,
+  toUs: null,
+  children: false,
+};
+
+const backfillSchedule = route({
+  method: 'POST',
+  path: '/schedule/{id}/backfill',
+  section: 'Control',
+  summary: 'Starts an action that fires the occurrences of a stretch of the past that have not fired.',
+  notes:
+    'Occurrences that have fired are left out, and so are those that the schedule still has to decide on. All others are started beside ' +
+    'each other, oldest first, whatever `if_running` says. The schedule itself goes on as before. At most ' +
+    `${backfillMax} occurrences may lie between the two times. \`GET /action/{id}\` shows the progress, and \`POST /job/{action_id}/cancel\` ends it. ` +
+    'In addition to `control:rw` the caller needs a scope that may run the target. At most ' +
+    `${actionsOpenMax} actions are open. ${idempotencyNotes}`,
+  access: anyOf('control:rw'),
+  body: backfillBody,
+  problems: [
+    'forbidden',
+    'unknown_schedule',
+    'unknown_plugin',
+    'unknown_command',
+    'invalid_idempotency_key',
+    'idempotency_mismatch',
+    'too_many_actions',
+    'disk_full',
+    'unavailable',
+    'stopping',
+  ],
+  answers: {
+    200: {
+      description: 'With `dry_run`: what a backfill would do.',
+      schema: Type.Object({
+        matched,
+        already_fired: Type.Integer({ minimum: 0, description: 'How many of them have fired.' }),
+      }),
+    },
+    202: {
+      description: 'The action is on disk.',
+      schema: Type.Object({ action_id: uuid, matched, up_to: instant }),
+    },
+  },
+  find: findRunnable,
+  async handle(call) {
+    const { engine, found, caller } = call;
+    const body = call.body as BackfillBody;
+    if (body === undefined) {
+      const message = 'must be an object with "from" and "to"';
+      return mismatchProblem('invalid_request', [{ pointer: '', message }]);
+    }
+    const fromUs = parseTimestamp(body.from);
+    const toUs = parseTimestamp(body.to);
+    const wrong = rangeProblems(fromUs, toUs);
+    if (wrong.length > 0) return mismatchProblem('invalid_request', wrong);
+    const idempotency = idempotencyOf(call, 'POST', '/schedule/{id}/backfill');
+    if (isProblem(idempotency)) return idempotency;
+    const fromMs = Math.ceil(fromUs! / 1_000);
+    const toMs = Math.floor(toUs! / 1_000);
+    const counted = await engine.schedules.count(found, fromMs, toMs);
+    if (counted === null) {
+      const message = `is too far from "from": more than ${backfillMax} occurrences lie between them`;
+      return mismatchProblem('invalid_request', [{ pointer: '/to', message }]);
+    }
+    if (body.dry_run) return json(200, JSON.stringify({ matched: counted.matched, already_fired: counted.fired }));
+    const { id } = found;
+    const { reason } = body;
+    const nowUs = call.nowMs() * 1_000;
+    const up_to = timestamp(nowUs);
+    const plan = {
+      deed: 'backfill' as const,
+      backfill: { schedule: id, fromMs, toMs },
+      selection: noSelection,
+      moment: { atUs: nowUs, block: new Uint8Array(0), commitUs: 0 },
+      searchedUs: null,
+      limit: null,
+      perSecond: null,
+      reason: reason ?? null,
+      by: caller!.origin,
+      matched: counted.matched,
+    };
+    const payload = pack({
+      do: 'backfill',
+      schedule: id,
+      from_time: body.from,
+      to_time: body.to,
+      ...(reason !== undefined && { reason }),
+      matched: counted.matched,
+      up_to,
+    });
+    const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }) });
+    if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
+    // A repeated call gets the answer of the first one.
+    const job = idempotency && engine.job(reply.id);
+    const given = job ? requestOf(job) : { matched: counted.matched, up_to };
+    const answer = { action_id: formatId(reply.id), matched: given.matched, up_to: given.up_to };
+    return json(202, JSON.stringify(answer));
+  },
+});
+
+function rangeProblems(fromUs: number | undefined, toUs: number | undefined): readonly ProblemItem[] {
+  const message = 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z';
+  const wrong: ProblemItem[] = [];
+  if (fromUs === undefined) wrong.push({ pointer: '/from', message });
+  else if (fromUs < 0) wrong.push({ pointer: '/from', message: 'must not be before 1970' });
+  if (toUs === undefined) wrong.push({ pointer: '/to', message });
+  else if (fromUs !== undefined && toUs < fromUs) wrong.push({ pointer: '/to', message: 'must not be before "from"' });
+  return wrong;
+}
+
+export const backfillRoutes: readonly Route[] = [backfillSchedule];

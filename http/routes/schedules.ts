@@ -1,0 +1,293 @@
+// Schedules (docs/schedules.md): listing, running by hand, pausing and resuming.
+import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import { historyMax, passReasons } from '../../actors/schedule/records/schedule.ts';
+import { nextShown, scheduleStates } from '../../actors/schedule/views/schedules.ts';
+import { catchUpRules, overlapRules, type ScheduleDefinition } from '../../config/config.ts';
+import { formatId } from '../../runtime/ids.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import { writeCursor } from '../../service/json/cursor.ts';
+import { scheduleDocument, schedulerJob } from '../../service/json/schedule.ts';
+import { timestamp } from '../../service/json/timestamp.ts';
+import { forbidden } from '../admission.ts';
+import { type Caller, may } from '../auth.ts';
+import { idempotencyOf } from '../idempotency.ts';
+import { instant, jobStatus, nullable, oneOfTexts, reasonSchema, uuid } from '../openapi/schemas.ts';
+import { perConfig } from '../per-config.ts';
+import { type HttpProblem, isProblem, problem } from '../problem.ts';
+import { cursor, integer } from '../query.ts';
+import { refusalDetails } from '../refusal.ts';
+import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
+import { findCommand, idempotencyNotes, refuse, takingProblems } from './execution.ts';
+
+const section = 'Control';
+const readers = anyOf('control:ro', 'control:rw');
+const pageMax = 200;
+const pageDefault = 50;
+/** The letter that names the list in cursors. */
+const schedulesList = 's';
+
+const optionalInteger = Type.Optional(Type.Integer());
+const firingSchema = Type.Object({
+  outcome: Type.Union([Type.Literal('skipped'), Type.Literal('missed'), jobStatus], {
+    description: '`running` until the job has ended, then its status. `skipped` and `missed`: it did not fire.',
+  }),
+  reason: Type.Optional(oneOfTexts(passReasons)),
+  job_id: Type.Optional(uuid),
+  due_at: nullable(instant),
+  last_due_at: Type.Optional(instant),
+  count: Type.Optional(
+    Type.Integer({ description: 'Neighbouring occurrences that did not fire for the same reason.' }),
+  ),
+  at: Type.Optional(instant),
+  fired_at: Type.Optional(instant),
+  late_ms: Type.Optional(
+    nullable(Type.Integer({ description: 'How long after its time it fired, without its jitter.' })),
+  ),
+  missed: Type.Optional(Type.Integer({ description: 'Occurrences before it that were passed over.' })),
+});
+
+export const scheduleSchema = Type.Object({
+  id: Type.String(),
+  state: oneOfTexts(scheduleStates),
+  plugin: Type.Optional(Type.String()),
+  command: Type.Optional(Type.String()),
+  pipeline: Type.Optional(Type.String()),
+  cron: Type.Optional(Type.String()),
+  every_ms: optionalInteger,
+  at: Type.Optional(instant),
+  timezone: Type.Optional(Type.String()),
+  jitter_ms: optionalInteger,
+  if_running: Type.Optional(oneOfTexts(overlapRules)),
+  catch_up: Type.Optional(oneOfTexts(catchUpRules)),
+  catch_up_within_ms: optionalInteger,
+  pause_after_failures: optionalInteger,
+  skip_when_paused: Type.Optional(Type.Boolean()),
+  enabled: Type.Optional(Type.Boolean()),
+  next: Type.Array(instant, { description: `The next occurrences, at most ${nextShown}, without their jitter.` }),
+  next_run_at: nullable(instant),
+  last_due_at: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Occurrences up to this time have fired or were passed over.' }),
+  ),
+  running: Type.Optional(Type.Boolean({ description: 'Whether the job of the last firing has not ended.' })),
+  queued: Type.Optional(Type.Integer({ description: 'Occurrences that wait for the end of that job.' })),
+  failures: Type.Optional(Type.Integer({ description: 'Failures in a row.' })),
+  paused: Type.Optional(Type.Object({ by: Type.String(), since: instant, reason: Type.Optional(Type.String()) })),
+  removed_at: Type.Optional(instant),
+  history: Type.Optional(
+    Type.Array(firingSchema, { description: `The latest firings, newest first, at most ${historyMax}.` }),
+  ),
+});
+
+const schedulesOf = perConfig(({ schedules }) => new Map(schedules.map(schedule => [schedule.id, schedule])));
+
+export function findSchedule({
+  config,
+  params,
+}: Pick<HttpCall, 'config' | 'params'>): ScheduleDefinition | HttpProblem {
+  const { id } = params as { readonly id: string };
+  return schedulesOf(config).get(id) ?? problem('unknown_schedule', `there is no schedule ${JSON.stringify(id)}`);
+}
+
+/** The schedule, if the caller may run its target. */
+export function findRunnable(call: Pick<HttpCall, 'config' | 'params' | 'caller'>): ScheduleDefinition | HttpProblem {
+  const schedule = findSchedule(call);
+  return isProblem(schedule) ? schedule : (lackingScope(call, schedule, call.caller!) ?? schedule);
+}
+
+function lackingScope(
+  { config }: Pick<HttpCall, 'config'>,
+  { target }: ScheduleDefinition,
+  caller: Caller,
+): HttpProblem | null {
+  if ('pipeline' in target) return may(caller, ['plugin:rw']) ? null : forbidden(['plugin:rw']);
+  const found = findCommand(config, target.plugin, target.command, caller);
+  return isProblem(found) ? found : null;
+}
+
+function numberBytes(number: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(number);
+  return bytes;
+}
+
+const getSchedules = route({
+  method: 'GET',
+  path: '/schedules',
+  section,
+  summary: 'Lists schedules in the order of the configuration, with their next occurrences and latest firings.',
+  notes: 'Schedules that were removed from the configuration follow on the last page for 30 days.',
+  access: readers,
+  query: { limit: integer(1, pageMax, pageDefault), cursor: cursor(schedulesList, 4) },
+  answers: {
+    200: {
+      description: 'One page of schedules, and the number of all.',
+      schema: Type.Object({
+        schedules: Type.Array(scheduleSchema),
+        total: Type.Integer({ minimum: 0, description: 'Schedules of the configuration.' }),
+        next_cursor: Type.Optional(Type.String()),
+      }),
+    },
+  },
+  async handle(call) {
+    const { config, engine, query } = call;
+    const { limit = pageDefault, cursor: at } = query;
+    const { schedules } = config;
+    const from = at?.readUInt32BE() ?? 0;
+    const page = schedules.slice(from, from + limit);
+    const isLast = from + page.length >= schedules.length;
+    const views = await engine.schedules.views(page, call.nowMs());
+    const shown = [...views, ...(isLast ? engine.schedules.removed() : [])].map(scheduleDocument);
+    const more = isLast ? {} : { next_cursor: writeCursor(schedulesList, numberBytes(from + limit)) };
+    return json(200, JSON.stringify({ schedules: shown, total: schedules.length, ...more }));
+  },
+});
+
+const getSchedule = route({
+  method: 'GET',
+  path: '/schedule/{id}',
+  section,
+  summary: 'Returns one schedule.',
+  access: readers,
+  problems: ['unknown_schedule'],
+  answers: { 200: { description: 'The schedule.', schema: scheduleSchema } },
+  find: findSchedule,
+  async handle(call) {
+    const [view] = await call.engine.schedules.views([call.found], call.nowMs());
+    return json(200, JSON.stringify(scheduleDocument(view!)));
+  },
+});
+
+const getSchedulerJobs = route({
+  method: 'GET',
+  path: '/scheduler/jobs',
+  section,
+  summary: 'Lists schedules in the form of ductile.',
+  notes: 'A schedule of a pipeline has `pipeline` as `plugin` and the name of the pipeline as `command`.',
+  access: readers,
+  answers: {
+    200: {
+      description: 'The schedules of the configuration.',
+      schema: Type.Object({
+        jobs: Type.Array(
+          Type.Object({
+            plugin: Type.String(),
+            schedule_id: Type.String(),
+            command: Type.String(),
+            mode: oneOfTexts(['cron', 'every', 'at']),
+            status: oneOfTexts(['active', 'paused_manual', 'exhausted', 'disabled']),
+            reason: nullable(Type.String()),
+            timezone: Type.String(),
+            next_run_at: nullable(instant),
+          }),
+        ),
+      }),
+    },
+  },
+  async handle(call) {
+    const { schedules } = call.config;
+    const views = await call.engine.schedules.views(schedules, call.nowMs());
+    return json(200, JSON.stringify({ jobs: views.map((view, index) => schedulerJob(view, schedules[index]!)) }));
+  },
+});
+
+const runSchedule = route({
+  method: 'POST',
+  path: '/schedule/{id}/run',
+  section,
+  summary: 'Runs the target of a schedule now, with its payload.',
+  notes:
+    'The job has `due_at` null in `schedule`. It counts neither as an occurrence nor as a failure of the schedule, and runs beside other ' +
+    `jobs of the schedule. In addition to \`control:rw\` the caller needs a scope that may run the target. ${idempotencyNotes}`,
+  access: anyOf('control:rw'),
+  body: Type.Object({}, { additionalProperties: false }),
+  problems: ['unknown_schedule', 'unknown_plugin', 'unknown_command', 'unknown_pipeline', ...takingProblems],
+  answers: {
+    202: {
+      description: 'The job is on disk.',
+      schema: Type.Object({
+        job_id: uuid,
+        status: Type.Literal('queued'),
+        plugin: Type.String(),
+        command: Type.String(),
+        schedule: Type.Object({ id: Type.String(), due_at: Type.Null() }),
+      }),
+    },
+  },
+  find: findRunnable,
+  async handle(call) {
+    const { engine, found } = call;
+    const { id, target } = found;
+    const idempotency = idempotencyOf(call, 'POST', '/schedule/{id}/run');
+    if (isProblem(idempotency)) return idempotency;
+    const reply = await engine.schedules.run(id, idempotency ?? undefined);
+    const plugin = 'pipeline' in target ? pipelinePlugin : target.plugin;
+    const command = 'pipeline' in target ? target.pipeline : target.command;
+    if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
+    const answer = { job_id: formatId(reply.id), status: 'queued', plugin, command, schedule: { id, due_at: null } };
+    return json(202, JSON.stringify(answer));
+  },
+});
+
+const pausedSchema = Type.Object({
+  id: Type.String(),
+  by: Type.String(),
+  since: instant,
+  reason: Type.Optional(Type.String()),
+});
+
+const pauseSchedule = route({
+  method: 'POST',
+  path: '/schedule/{id}/pause',
+  section,
+  summary: 'Pauses a schedule: it does not fire until it is resumed, even after a restart.',
+  notes: 'Jobs that it has started continue. Pausing again replaces the pause.',
+  access: anyOf('control:rw'),
+  body: Type.Object({ reason: reasonSchema('Shown with the schedule.') }, { additionalProperties: false }),
+  problems: ['unknown_schedule', 'unavailable', 'disk_full', 'stopping'],
+  answers: { 200: { description: 'It is paused.', schema: pausedSchema } },
+  find: findSchedule,
+  async handle({ engine, found: { id }, body, caller }) {
+    const { reason = null } = (body ?? {}) as { readonly reason?: string };
+    const reply = await engine.schedules.pause(id, caller!.origin, reason);
+    if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
+    if (reply.pause === null) return problem('unavailable', refusalDetails.unavailable);
+    const { by, sinceMs } = reply.pause;
+    const answer = { id, by, since: timestamp(sinceMs * 1_000), ...(reason !== null && { reason }) };
+    return json(200, JSON.stringify(answer));
+  },
+});
+
+const resumeSchedule = route({
+  method: 'POST',
+  path: '/schedule/{id}/resume',
+  section,
+  summary: 'Resumes a schedule. One that is not paused is not an error.',
+  notes: 'For the occurrences that passed meanwhile, `catch_up` applies. Its failures are counted from 0 again.',
+  access: anyOf('control:rw'),
+  body: Type.Object({}, { additionalProperties: false }),
+  problems: ['unknown_schedule', 'unavailable', 'disk_full', 'stopping'],
+  answers: {
+    200: {
+      description: 'It is not paused.',
+      schema: Type.Object({
+        id: Type.String(),
+        resumed: Type.Boolean({ description: 'False: it was not paused.' }),
+      }),
+    },
+  },
+  find: findSchedule,
+  async handle({ engine, found: { id } }) {
+    const reply = await engine.schedules.resume(id);
+    if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
+    return json(200, JSON.stringify({ id, resumed: reply.pause !== null }));
+  },
+});
+
+export const scheduleRoutes: readonly Route[] = [
+  getSchedules,
+  getSchedule,
+  getSchedulerJobs,
+  runSchedule,
+  pauseSchedule,
+  resumeSchedule,
+];

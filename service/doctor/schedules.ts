@@ -1,0 +1,20 @@
+// The doctor's check of schedules: one that has paused itself, or that was paused long ago, may have been forgotten.
+import type { PausedSchedule } from '../../actors/schedule/views/schedules.ts';
+import { timestamp } from '../json/timestamp.ts';
+import { pauseHoursMax } from './pauses.ts';
+
+export function checkSchedules(
+  count: number,
+  paused: readonly PausedSchedule[],
+  nowMs: number,
+): { passed: boolean; detail: string } {
+  const isForgotten = ({ pause: { by, sinceMs } }: PausedSchedule) =>
+    by === 'schedule' || nowMs - sinceMs > pauseHoursMax * 3_600_000;
+  const forgotten = paused.filter(isForgotten);
+  if (forgotten.length === 0) return { passed: true, detail: `${count} schedules, ${paused.length} of them paused` };
+  const texts = forgotten.slice(0, 5).map(({ id, pause: { by, sinceMs, reason } }) => {
+    return `${id} by ${by} since ${timestamp(sinceMs * 1_000)}${reason === null ? '' : `: ${reason}`}`;
+  });
+  const more = forgotten.length > texts.length ? `; and ${forgotten.length - texts.length} more` : '';
+  return { passed: false, detail: `paused: ${texts.join('; ')}${more}` };
+}

@@ -1,0 +1,94 @@
+// Schedules as JSON.
+import type { Firing, SchedulePause } from '../../actors/schedule/records/schedule.ts';
+import type { ScheduleState, ScheduleView } from '../../actors/schedule/views/schedules.ts';
+import type { ScheduleDefinition } from '../../config/config.ts';
+import { delayOf } from '../../runtime/calendar/recurrence.ts';
+import { formatId } from '../../runtime/ids.ts';
+
+/** A schedule of GET /schedules. */
+export function scheduleDocument({ id, state, definition, record, next, nextFireMs }: ScheduleView) {
+  return {
+    id,
+    state,
+    ...(definition && definitionFields(definition)),
+    next: next.map(timeOf),
+    next_run_at: nextFireMs === null ? null : timeOf(nextFireMs),
+    ...(record && {
+      last_due_at: timeOf(record.lastDueMs),
+      running: record.isRunning,
+      queued: record.queue.length,
+      failures: record.failures,
+      ...(record.pause && { paused: pauseFields(record.pause) }),
+      ...(state === 'removed' && record.offMs !== null && { removed_at: timeOf(record.offMs) }),
+      history: record.history.toReversed().map(firing => firingFields(id, definition?.jitterMs ?? 0, firing)),
+    }),
+  };
+}
+
+function definitionFields(definition: ScheduleDefinition) {
+  const { target, recurrence, jitterMs, ifRunning, catchUp, catchUpWithinMs } = definition;
+  return {
+    ...target,
+    ...(recurrence.kind === 'cron' && { cron: recurrence.cron }),
+    ...(recurrence.kind === 'every' && { every_ms: recurrence.everyMs }),
+    ...(recurrence.kind === 'at' && { at: timeOf(recurrence.atMs) }),
+    timezone: recurrence.kind === 'cron' ? recurrence.timezone : 'UTC',
+    jitter_ms: jitterMs,
+    if_running: ifRunning,
+    catch_up: catchUp,
+    catch_up_within_ms: catchUpWithinMs,
+    pause_after_failures: definition.pauseAfterFailures,
+    skip_when_paused: definition.skipsWhenPaused,
+    enabled: definition.enabled,
+  };
+}
+
+function pauseFields({ by, reason, sinceMs }: SchedulePause) {
+  return { by, since: timeOf(sinceMs), ...(reason !== null && { reason }) };
+}
+
+function firingFields(id: string, jitterMs: number, firing: Firing) {
+  if (firing.kind === 'passed') {
+    const { reason, firstMs, lastMs, count, atMs } = firing;
+    const outcome = reason === 'missed' || reason === 'refused' || reason === 'disabled' ? 'missed' : 'skipped';
+    return { outcome, reason, due_at: timeOf(firstMs), last_due_at: timeOf(lastMs), count, at: timeOf(atMs) };
+  }
+  const { dueMs, firedMs, job, status, missed } = firing;
+  return {
+    outcome: status ?? 'running',
+    job_id: formatId(job),
+    due_at: dueMs === null ? null : timeOf(dueMs),
+    fired_at: timeOf(firedMs),
+    late_ms: dueMs === null ? null : Math.max(0, firedMs - dueMs - delayOf(id, dueMs, jitterMs)),
+    missed,
+  };
+}
+
+const ductileStatus: { readonly [S in ScheduleState]: string } = {
+  active: 'active',
+  paused: 'paused_manual',
+  disabled: 'disabled',
+  finished: 'exhausted',
+  removed: 'removed',
+};
+
+/** An entry of GET /scheduler/jobs, as ductile answers. */
+export function schedulerJob(view: ScheduleView, definition: ScheduleDefinition) {
+  const { id, state, record, nextFireMs } = view;
+  const { target, recurrence, entryId } = definition;
+  return {
+    plugin: 'pipeline' in target ? 'pipeline' : target.plugin,
+    schedule_id: entryId ?? id,
+    command: 'pipeline' in target ? target.pipeline : target.command,
+    mode: recurrence.kind,
+    status: ductileStatus[state],
+    reason: record?.pause ? (record.pause.reason ?? `paused by ${record.pause.by}`) : null,
+    timezone: recurrence.kind === 'cron' ? recurrence.timezone : 'UTC',
+    next_run_at: nextFireMs === null ? null : timeOf(nextFireMs),
+  };
+}
+
+/** In ms, as plugins get them. */
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,67 @@
+// Schedules for the HTTP servers: the ledger runs, pauses and resumes them; lists are read from the store and the configuration.
+import type { RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
+import type { RunSchedule, ScheduleReply } from '../actors/schedule/protocol.ts';
+import { firedRanges, hasFired } from '../actors/schedule/records/fired.ts';
+import { readSchedule } from '../actors/schedule/records/schedule.ts';
+import { removedSchedules, type ScheduleView, viewSchedule } from '../actors/schedule/views/schedules.ts';
+import type { Config, ScheduleDefinition } from '../config/config.ts';
+import { nextDue } from '../runtime/calendar/recurrence.ts';
+import type { Link } from '../runtime/link.ts';
+import { type Sliced, Slices } from '../runtime/slices.ts';
+import type { Reader } from '../runtime/store/store.ts';
+
+/** The maximum number of occurrences of a backfill. */
+export const backfillMax = 10_000;
+
+export type ScheduleParts = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
+/** What a backfill would do: how many occurrences there are, and how many of them have fired. Null: too many. */
+export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
+export type BackfillRequest = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
+
+export function openSchedules({ link, reader, config }: ScheduleParts) {
+  const slices = new Slices(() => reader.refresh());
+
+  function* count({ id, recurrence }: ScheduleDefinition, fromMs: number, toMs: number): Sliced<BackfillCount> {
+    const record = readSchedule(reader, id);
+    if (!record) return { matched: 0, fired: 0 };
+    const untilMs = Math.min(toMs, record.lastDueMs);
+    const ranges = [...firedRanges(reader, id, untilMs + 1)];
+    let matched = 0;
+    let fired = 0;
+    let due = nextDue(recurrence, fromMs - 1, record.originMs);
+    for (; due !== null && due <= untilMs; due = nextDue(recurrence, due, record.originMs)) {
+      if (++matched > backfillMax) return null;
+      if (hasFired(ranges, due)) fired++;
+      yield;
+    }
+    return { matched, fired };
+  }
+
+  function* views(definitions: readonly ScheduleDefinition[], nowMs: number): Sliced<readonly ScheduleView[]> {
+    const found: ScheduleView[] = [];
+    for (const definition of definitions) {
+      found.push(viewSchedule(reader, definition, nowMs));
+      yield;
+    }
+    return found;
+  }
+
+  return {
+    /** Resolves when the job is on disk, or refused. */
+    run: (id: string, idempotency?: RunSchedule['idempotency']): Promise<SubmitReply> =>
+      link.ask('schedule', { kind: 'run_schedule', id, ...(idempotency && { idempotency }) }),
+    pause: (id: string, by: string, reason: string | null): Promise<ScheduleReply | RefusedWork> =>
+      link.ask('schedule', { kind: 'pause_schedule', id, by, reason }),
+    resume: (id: string): Promise<ScheduleReply | RefusedWork> => link.ask('schedule', { kind: 'resume_schedule', id }),
+    /** The schedules as of the last commits. */
+    views: (definitions: readonly ScheduleDefinition[], nowMs: number): Promise<readonly ScheduleView[]> =>
+      slices.share().run(views(definitions, nowMs)),
+    /** Those that were removed and whose history is still kept. */
+    removed(): readonly ScheduleView[] {
+      reader.refresh();
+      return removedSchedules(reader, new Set(config().schedules.map(({ id }) => id)));
+    },
+    count: (definition: ScheduleDefinition, fromMs: number, toMs: number): Promise<BackfillCount> =>
+      slices.share().run(count(definition, fromMs, toMs)),
+  };
+}

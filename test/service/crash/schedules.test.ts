@@ -1,0 +1,72 @@
+// kill -9 in the moment in which schedules fire: each occurrence has one job, none is lost and none has two.
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { decodeBlock, groupEnd } from '../../../actors/job/records/block.ts';
+import { readSchedule } from '../../../actors/schedule/records/schedule.ts';
+import { unpack } from '../../../runtime/packing.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { countOf } from '../../support/deep.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import { tamper } from '../gateway/tamper.ts';
+import { seededRandom } from './random.ts';
+
+const cycles = countOf({ deep: 200, quick: 3 });
+const everyMs = 1_000;
+const schedule = { every: '1s', if_running: 'allow', catch_up: 'run_all' };
+const settings = {
+  plugins: { quiet: 'export const handle = () => ({});\nexport const poll = () => ({});' },
+  pipelines: [{ name: 'short', steps: [{ uses: 'quiet' }] }],
+  schedules: [
+    { id: 'event', plugin: 'quiet', ...schedule },
+    { id: 'call', plugin: 'quiet', command: 'poll', ...schedule },
+    { id: 'run', pipeline: 'short', ...schedule },
+    { id: 'queue', plugin: 'quiet', ...schedule, if_running: 'queue' },
+  ],
+  service: { log_level: 'info' },
+};
+/** When the service is killed, in ms after an occurrence is due. */
+const [earliestMs, latestMs] = [-3, 12];
+
+test(`${cycles} kills at a firing lose no occurrence, and fire none twice`, { timeout: 1_800_000 }, async () => {
+  const random = seededRandom();
+  const gateway = new Gateway(settings);
+  onTestFinished(() => gateway.discard());
+  await gateway.start();
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    const { body } = await gateway.call('GET', '/schedule/event');
+    const dueMs = Date.parse((body['next'] as string[])[0]!);
+    await pause(Math.max(0, dueMs - Date.now() + random.between(earliestMs, latestMs)));
+    await gateway.restart();
+  }
+  // What was missed is made up for before the service ends in good order.
+  await gateway.call('GET', '/schedules');
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok' });
+  await gateway.term();
+  tamper(gateway, (_, reader) => {
+    const dues = duesIn(reader);
+    for (const { id } of settings.schedules) {
+      const record = readSchedule(reader, id)!;
+      const count = Math.round((record.lastDueMs - record.createdMs) / everyMs) - record.queue.length;
+      expect(count).toBeGreaterThanOrEqual(cycles);
+      const wanted = Array.from({ length: count }, (_, place) => record.createdMs + (place + 1) * everyMs);
+      expect([id, ...dues.get(id)!.toSorted((a, b) => a - b)]).toEqual([id, ...wanted]);
+    }
+  });
+});
+
+/** The due times of all jobs that schedules have started. */
+function duesIn(reader: Reader): Map<string, number[]> {
+  const dues = new Map<string, number[]>();
+  for (const { value } of reader.scan('blocks', {})) {
+    const block = decodeBlock(value);
+    for (const [place, start] of block.starts.entries()) {
+      const { parent, context } = block.group(place);
+      if (parent !== null) continue;
+      const { schedule } = unpack<{ readonly schedule: { readonly id: string; readonly due_at: string } }>(context);
+      const due = Date.parse(schedule.due_at);
+      const copies = groupEnd(block, place) - start;
+      dues.set(schedule.id, [...(dues.get(schedule.id) ?? []), ...Array<number>(copies).fill(due)]);
+    }
+  }
+  return dues;
+}

@@ -1,0 +1,207 @@
+// What schedules do with the times that passed while the service was down, the schedule was paused, or the clock was set; and what a
+// reload changes.
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Settings } from './configuration.ts';
+import { Gateway } from './gateway.ts';
+import { echo, worker } from './sources.ts';
+import { until } from './until.ts';
+
+const preload = fileURLToPath(new URL('../proofs/clock.cjs', import.meta.url));
+const hourly = { plugin: 'echo', cron: '0 * * * *', if_running: 'allow' };
+
+const settings: Settings = {
+  plugins: { echo },
+  schedules: [
+    { id: 'once', ...hourly },
+    { id: 'all', ...hourly, catch_up: 'run_all' },
+    { id: 'none', ...hourly, catch_up: 'skip' },
+    { id: 'recent', ...hourly, catch_up: 'run_all', catch_up_within: '90m' },
+    { id: 'first', ...hourly, catch_up: 'run_all', if_running: 'skip' },
+    { id: 'single', plugin: 'echo', at: '2027-11-01T12:00:00Z' },
+  ],
+};
+
+type Firing = {
+  readonly outcome: string;
+  readonly reason?: string;
+  readonly due_at: string | null;
+  readonly last_due_at?: string;
+  readonly missed?: number;
+  readonly count?: number;
+};
+type Schedule = { readonly id: string; readonly state: string; readonly next: string[]; readonly history: Firing[] };
+
+class Clock {
+  readonly #file: string;
+
+  constructor(gateway: Gateway) {
+    this.#file = join(gateway.directory, 'clock');
+  }
+
+  /** Sets the clock of the service. */
+  set(time: string): void {
+    writeFileSync(`${this.#file}.new`, String(Date.parse(time) - Date.now()));
+    renameSync(`${this.#file}.new`, this.#file);
+  }
+
+  get environment() {
+    return { NODE_OPTIONS: `--require ${preload}`, CLOCK_PATH: this.#file };
+  }
+}
+
+async function startAt(time: string, given = settings) {
+  const gateway = new Gateway(given);
+  onTestFinished(() => gateway.discard());
+  const clock = new Clock(gateway);
+  clock.set(time);
+  gateway.launch({ environment: clock.environment });
+  await gateway.start();
+  const all = async (): Promise<{ readonly [id: string]: Schedule }> => {
+    const { body } = await gateway.call('GET', '/schedules');
+    return Object.fromEntries((body['schedules'] as Schedule[]).map(schedule => [schedule.id, schedule]));
+  };
+  /** The histories once no job is running, oldest first, as `outcome due (missed)` or `reason first count`. */
+  const told = async (ids: readonly string[], isDone: (all: { [id: string]: Schedule }) => boolean = () => true) => {
+    const schedules = await until(
+      'the schedules have fired',
+      async () => {
+        const found = await all();
+        const isOver = Object.values(found).every(({ history }) =>
+          history.every(({ outcome }) => outcome !== 'running'),
+        );
+        return isOver && isDone(found) ? found : null;
+      },
+      15_000,
+    );
+    return Object.fromEntries(ids.map(id => [id, schedules[id]!.history.toReversed().map(line)]));
+  };
+  return { gateway, clock, all, told };
+}
+
+function line({ outcome, reason, due_at, missed, count }: Firing): string {
+  const due = due_at?.slice(11, 16);
+  return reason === undefined ? `${outcome} ${due} (${missed})` : `${reason} ${due} x${count}`;
+}
+
+test('after a time without the service, catch_up decides', async () => {
+  const { gateway, clock, all, told } = await startAt('2027-11-01T10:10:00Z');
+  // Nothing was missed before the first load.
+  expect(await told(['once', 'all'])).toEqual({ once: [], all: [] });
+  await gateway.kill9();
+  clock.set('2027-11-01T13:20:00Z');
+  await gateway.start();
+  expect(
+    await told(['once', 'all', 'none', 'recent', 'first', 'single'], found => found['all']!.history.length === 3),
+  ).toEqual({
+    once: ['missed 11:00 x2', 'succeeded 13:00 (2)'],
+    all: ['succeeded 11:00 (0)', 'succeeded 12:00 (0)', 'succeeded 13:00 (0)'],
+    none: ['missed 11:00 x3'],
+    recent: ['missed 11:00 x1', 'succeeded 12:00 (1)', 'succeeded 13:00 (0)'],
+    first: ['succeeded 11:00 (0)', 'running 12:00 x2'],
+    single: ['succeeded 12:00 (0)'],
+  });
+  expect((await all())['single']).toMatchObject({ state: 'finished', next: [] });
+  // A second start finds nothing more to do.
+  await gateway.restart();
+  expect((await told(['once', 'all', 'none']))['once']).toEqual(['missed 11:00 x2', 'succeeded 13:00 (2)']);
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+});
+
+test('a clock that is set forward makes times missed, and one that is set back fires nothing twice', async () => {
+  const { gateway, clock, told } = await startAt('2027-11-01T10:10:00Z');
+  clock.set('2027-11-01T12:10:00Z');
+  const forward = {
+    once: ['missed 11:00 x1', 'succeeded 12:00 (1)'],
+    all: ['succeeded 11:00 (0)', 'succeeded 12:00 (0)'],
+    none: ['missed 11:00 x2'],
+  };
+  const ids = ['once', 'all', 'none'];
+  expect(await told(ids, found => found['none']!.history.length > 0)).toEqual(forward);
+  clock.set('2027-11-01T09:59:59Z');
+  // A job shows that the service goes on.
+  await gateway.finished('echo/handle');
+  await gateway.kill9();
+  clock.set('2027-11-01T09:59:59.9Z');
+  await gateway.start();
+  clock.set('2027-11-01T11:59:59.9Z');
+  await gateway.finished('echo/handle');
+  expect(await told(ids)).toEqual(forward);
+  clock.set('2027-11-01T13:00:00Z');
+  const once = await told(ids, found => found['once']!.history.length > 2);
+  expect(once['once']).toEqual([...forward.once, 'succeeded 13:00 (0)']);
+});
+
+test('for the times of a pause catch_up decides when it ends', async () => {
+  const { gateway, clock, told } = await startAt('2027-11-01T10:10:00Z');
+  const order = (id: string, what: string) => gateway.call('POST', `/schedule/${id}/${what}`, {});
+  for (const id of ['once', 'none']) await order(id, 'pause');
+  clock.set('2027-11-01T12:10:00Z');
+  expect((await told(['all', 'once', 'none'], found => found['all']!.history.length === 2))['once']).toEqual([]);
+  await gateway.restart();
+  for (const id of ['once', 'none']) await order(id, 'resume');
+  expect(await told(['once', 'none'], found => found['once']!.history.length > 0)).toEqual({
+    once: ['missed 11:00 x1', 'succeeded 12:00 (1)'],
+    none: ['missed 11:00 x2'],
+  });
+});
+
+test('other times count from the reload, and what is removed keeps its history', async () => {
+  const { gateway, clock, all, told } = await startAt('2027-11-01T10:10:00Z');
+  clock.set('2027-11-01T11:10:00Z');
+  await told(['once'], found => found['once']!.history.length === 1);
+  const changed = settings.schedules!.filter(({ id }) => id !== 'all');
+  await gateway.reload({
+    ...settings,
+    schedules: changed.map(schedule => (schedule['id'] === 'once' ? { ...schedule, cron: '5 * * * *' } : schedule)),
+  });
+  const after = await all();
+  expect(after['once']).toMatchObject({ state: 'active', history: [{ due_at: '2027-11-01T11:00:00.000Z' }] });
+  expect(after['once']!.next[0]).toBe('2027-11-01T12:05:00.000Z');
+  expect(after['all']).toMatchObject({
+    state: 'removed',
+    next: [],
+    history: [{ due_at: '2027-11-01T11:00:00.000Z' }],
+  });
+  expect(await gateway.call('POST', '/schedule/all/run', {})).toMatchObject({ status: 404 });
+  // Back again, it has missed nothing.
+  await gateway.kill9();
+  clock.set('2027-11-01T15:10:00Z');
+  gateway.write(settings);
+  await gateway.start();
+  expect((await told(['all']))['all']).toEqual(['succeeded 11:00 (0)']);
+  expect((await all())['all']!.next[0]).toBe('2027-11-01T16:00:00.000Z');
+  await gateway.kill9();
+  clock.set('2027-12-15T00:10:00Z');
+  gateway.write({ ...settings, schedules: changed });
+  await gateway.start();
+  expect((await all())['all']).toMatchObject({ state: 'removed' });
+  clock.set('2028-01-15T00:10:00Z');
+  await until('its history is gone', async () => !Object.hasOwn(await all(), 'all'));
+});
+
+test('occurrences that are refused are tried again, and passed over when the next one is due', async () => {
+  const { gateway, clock, told } = await startAt('2027-11-01T10:30:00Z', {
+    plugins: { echo, worker },
+    schedules: [
+      { id: 'hour', ...hourly },
+      { id: 'second', plugin: 'echo', every: '1s', catch_up: 'skip' },
+    ],
+    service: { max_queue_depth: 1 },
+  });
+  // It fills the queue.
+  await until('it is accepted', async () => {
+    const { status } = await gateway.call('POST', '/plugin/worker/handle', { payload: { gate: 'full' } });
+    return status === 202;
+  });
+  clock.set('2027-11-01T10:59:58Z');
+  // The other schedule shows that the hour has passed.
+  const isRefused = ({ history: [last] }: Schedule) =>
+    last?.reason === 'refused' && last.last_due_at! > '2027-11-01T11:00:01';
+  expect((await told(['hour'], found => isRefused(found['second']!)))['hour']).toEqual([]);
+  gateway.open('full');
+  const fired = await told(['hour'], found => found['hour']!.history.length > 0);
+  expect(fired['hour']).toEqual(['succeeded 11:00 (0)']);
+});

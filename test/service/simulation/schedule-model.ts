@@ -1,0 +1,132 @@
+// What schedules do, as their commits tell: each occurrence fires once, its job and its note share a commit, and none is forgotten.
+import { decodeBlock, groupEnd } from '../../../actors/job/records/block.ts';
+import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
+import { originPrefix } from '../../../actors/schedule/protocol.ts';
+import {
+  decodeSchedule,
+  historyMax,
+  type ScheduleRecord,
+  scheduleIdOf,
+} from '../../../actors/schedule/records/schedule.ts';
+import type { ScheduleDefinition } from '../../../config/config.ts';
+import { nextDue, recurrenceText } from '../../../runtime/calendar/recurrence.ts';
+import { formatId } from '../../../runtime/ids.ts';
+import { unpack } from '../../../runtime/packing.ts';
+import type { WriteBatch } from '../../../runtime/store/batch.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { holds } from './broken.ts';
+import type { Dice } from './dice.ts';
+
+const minuteMs = 60_000;
+
+/** The schedules of a world. Most worlds have none. */
+export function schedulesOf(dice: Dice): readonly ScheduleDefinition[] {
+  if (!dice.chance(0.4)) return [];
+  const common = {
+    payload: { k: 1, s: 'x0', list: [1, 2] },
+    jitterMs: 0,
+    pauseAfterFailures: 0,
+    skipsWhenPaused: false,
+  };
+  const targets: ScheduleDefinition['target'][] = [
+    { plugin: 'a', command: 'handle' },
+    { plugin: 'keeper', command: 'poll' },
+    { pipeline: 'r' },
+  ];
+  return Array.from({ length: 1 + dice.below(3) }, (_, place) => ({
+    ...common,
+    id: `schedule-${place}`,
+    target: dice.pick(targets),
+    recurrence: { kind: 'every', everyMs: dice.pick([1, 10, 60]) * minuteMs },
+    ifRunning: dice.pick(['skip', 'queue', 'replace', 'allow']),
+    catchUp: dice.pick(['skip', 'run_once', 'run_all', 'run_all']),
+    catchUpWithinMs: dice.pick([30, 24 * 60]) * minuteMs,
+    skipsWhenPaused: dice.chance(0.3),
+    enabled: true,
+  }));
+}
+
+export class ScheduleModel {
+  readonly #reader: Reader;
+  /** Occurrences that have fired: id and due time. */
+  readonly #fired = new Set<string>();
+  #firing: readonly string[] = [];
+  /** Jobs that gave way to a newer occurrence. */
+  readonly replaced = new Set<string>();
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  get fired(): number {
+    return this.#fired.size;
+  }
+
+  committing(batch: Batch): void {
+    const { tables, keys, values } = batch as WriteBatch;
+    const records = new Map<string, ScheduleRecord>();
+    for (const [at, table] of tables.entries())
+      if (table === 'schedules' && values[at]) records.set(scheduleIdOf(keys[at]!), decodeSchedule(values[at]!));
+    for (const [at, table] of tables.entries()) {
+      if (table !== 'cancels' || !values[at] || !decodeCancel(values[at]!).by.startsWith(originPrefix)) continue;
+      this.replaced.add(formatId(readCancelKey(keys[at]!).id));
+    }
+    const firing = tables.flatMap((table, at) => (table === 'blocks' && values[at] ? duesOf(values[at]!) : []));
+    for (const [place, { id, dueMs }] of firing.entries()) {
+      const name = nameOf(id, dueMs);
+      const isTwice =
+        this.#fired.has(name) || firing.findIndex(other => nameOf(other.id, other.dueMs) === name) < place;
+      holds(!isTwice, () => `the occurrence ${name} fires twice`);
+      const { lastDueMs = 0 } = records.get(id) ?? {};
+      holds(lastDueMs >= dueMs, () => `the occurrence ${name} fires, and its commit does not note it`);
+    }
+    for (const [id, record] of records) this.#accounts(id, record, new Set(firing.map(f => nameOf(f.id, f.dueMs))));
+    this.#firing = firing.map(({ id, dueMs }) => nameOf(id, dueMs));
+  }
+
+  committed(): void {
+    for (const name of this.#firing) this.#fired.add(name);
+  }
+
+  /** What becomes past has fired, waits, or is noted as passed over. */
+  #accounts(id: string, after: ScheduleRecord, firing: ReadonlySet<string>): void {
+    const value = this.#reader.get('schedules', Buffer.from(id));
+    if (!value) return;
+    const before = decodeSchedule(value);
+    const isSame = recurrenceText(before.recurrence) === recurrenceText(after.recurrence);
+    if (!isSame || after.offMs !== null || before.offMs !== null) return;
+    for (const dueMs of before.queue) {
+      const isThere = after.queue.includes(dueMs) || firing.has(nameOf(id, dueMs));
+      holds(isThere, () => `the occurrence ${nameOf(id, dueMs)} has waited, and is forgotten`);
+    }
+    if (after.history.length === historyMax) return;
+    let passed = passedIn(after) - passedIn(before);
+    const { recurrence, originMs } = after;
+    let due = nextDue(recurrence, before.lastDueMs, originMs);
+    for (; due !== null && due <= after.lastDueMs; due = nextDue(recurrence, due, originMs)) {
+      if (firing.has(nameOf(id, due)) || after.queue.includes(due)) continue;
+      passed--;
+    }
+    holds(passed === 0, () => `${Math.abs(passed)} occurrences of ${id} are ${passed < 0 ? 'forgotten' : 'made up'}`);
+  }
+}
+
+function passedIn({ history }: ScheduleRecord): number {
+  return history.reduce((sum, entry) => sum + (entry.kind === 'passed' ? entry.count : 0), 0);
+}
+
+function nameOf(id: string, dueMs: number): string {
+  return `${id} ${new Date(dueMs).toISOString()}`;
+}
+
+/** The occurrences for which the block has jobs. */
+function duesOf(value: Uint8Array): { readonly id: string; readonly dueMs: number }[] {
+  const block = decodeBlock(value);
+  return block.starts.flatMap((start, place) => {
+    const { parent, rerun, submittedBy, context } = block.group(place);
+    if (parent !== null || rerun !== null || !submittedBy.startsWith(originPrefix)) return [];
+    const { schedule } = unpack<{ readonly schedule: { readonly id: string; readonly due_at: string } }>(context);
+    const due = { id: schedule.id, dueMs: Date.parse(schedule.due_at) };
+    return Array.from({ length: groupEnd(block, place) - start }, () => due);
+  });
+}

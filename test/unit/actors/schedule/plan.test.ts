@@ -1,0 +1,118 @@
+// Which occurrences fire when several are due at once.
+import { describe, expect, test } from 'vitest';
+import { missedMax, onTimeMsMax, type PlanInput, planOf, runAllMax } from '../../../../actors/schedule/plan.ts';
+import { delayOf } from '../../../../runtime/calendar/recurrence.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+const start = Date.parse('2026-11-01T00:00:00Z');
+
+type Given = Partial<PlanInput['definition']> & {
+  /** Now, and since when the service has been up, in minutes after the last occurrence that is past. */
+  readonly now: number;
+  readonly live?: number;
+};
+
+function planAt({ now, live = 0, ...definition }: Given) {
+  const plan = planOf({
+    definition: { id: 'a', jitterMs: 0, catchUp: 'run_once', catchUpWithinMs: 24 * hour, ...definition },
+    record: { recurrence: { kind: 'cron', cron: '* * * * *', timezone: 'UTC' }, originMs: start, lastDueMs: start },
+    liveMs: start + live * minute,
+    nowMs: start + now * minute,
+  });
+  const after = (ms: number) => (ms - start) / minute;
+  return (
+    plan && {
+      runs: plan.runs.map(after),
+      passed: plan.passed && {
+        from: after(plan.passed.firstMs),
+        to: after(plan.passed.lastMs),
+        count: plan.passed.count,
+      },
+    }
+  );
+}
+
+test('nothing is due before the time', () => {
+  expect(planAt({ now: 0.999 })).toBeNull();
+});
+
+test('one occurrence fires at its time, also a little later', () => {
+  expect(planAt({ now: 1 })).toEqual({ runs: [1], passed: null });
+  expect(planAt({ now: 1, catchUp: 'skip' })).toEqual({ runs: [1], passed: null });
+  expect(planAt({ now: 1 + onTimeMsMax / minute, catchUp: 'skip' })).toEqual({ runs: [1], passed: null });
+});
+
+describe('of ten occurrences while the service was down', () => {
+  const down = { now: 10.5, live: 10.4 };
+
+  test('skip fires none', () => {
+    expect(planAt({ ...down, catchUp: 'skip' })).toEqual({ runs: [], passed: { from: 1, to: 10, count: 10 } });
+  });
+
+  test('run_once fires the newest', () => {
+    expect(planAt({ ...down, catchUp: 'run_once' })).toEqual({ runs: [10], passed: { from: 1, to: 9, count: 9 } });
+  });
+
+  test('run_all fires all', () => {
+    expect(planAt({ ...down, catchUp: 'run_all' })).toEqual({
+      runs: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+      passed: null,
+    });
+  });
+
+  test('those that are too old are passed over', () => {
+    const within = { ...down, catchUpWithinMs: 3 * minute };
+    expect(planAt({ ...within, catchUp: 'run_all' })).toEqual({
+      runs: [8, 9, 10],
+      passed: { from: 1, to: 7, count: 7 },
+    });
+    expect(planAt({ ...within, catchUpWithinMs: 0.4 * minute, catchUp: 'run_once' })).toEqual({
+      runs: [],
+      passed: { from: 1, to: 10, count: 10 },
+    });
+  });
+});
+
+test('an occurrence on time fires beside those that were missed before it', () => {
+  const back = { now: 10.05, live: 9.5 };
+  expect(planAt({ ...back, catchUp: 'skip' })).toEqual({ runs: [10], passed: { from: 1, to: 9, count: 9 } });
+  expect(planAt({ ...back, catchUp: 'run_once' })).toEqual({ runs: [10], passed: { from: 1, to: 9, count: 9 } });
+  expect(planAt({ ...back, catchUp: 'run_all' })?.runs).toHaveLength(10);
+});
+
+test('a clock that is set forward makes occurrences missed, though the service was up', () => {
+  expect(planAt({ now: 10.5, catchUp: 'skip' })).toEqual({ runs: [], passed: { from: 1, to: 10, count: 10 } });
+});
+
+test('run_all fires at most so many of the newest', () => {
+  const plan = planAt({ now: 500.5, live: 500.4, catchUp: 'run_all' })!;
+  expect(plan.runs).toHaveLength(runAllMax);
+  expect(plan.runs.at(0)).toBe(501 - runAllMax);
+  expect(plan.passed).toEqual({ from: 1, to: 500 - runAllMax, count: 500 - runAllMax });
+});
+
+test('missed occurrences are counted up to a bound, and the newest still fire', () => {
+  const far = { now: 14_400.5, live: 14_400.4, catchUpWithinMs: 30 * 24 * hour };
+  expect(planAt({ ...far, catchUp: 'run_once' })).toEqual({
+    runs: [14_400],
+    passed: { from: 1, to: 14_399, count: missedMax - 1 },
+  });
+  const plan = planAt({ ...far, catchUp: 'run_all' })!;
+  expect(plan.runs).toEqual(Array.from({ length: runAllMax }, (_, index) => 14_401 - runAllMax + index));
+});
+
+test('the delay by jitter is the same each time, and below its bound', () => {
+  const delays = Array.from({ length: 200 }, (_, index) => delayOf('nightly', start + index * minute, 30_000));
+  expect(delays).toEqual(Array.from({ length: 200 }, (_, index) => delayOf('nightly', start + index * minute, 30_000)));
+  expect(Math.min(...delays)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...delays)).toBeLessThanOrEqual(30_000);
+  expect(new Set(delays).size).toBeGreaterThan(150);
+  expect(delayOf('nightly', start, 0)).toBe(0);
+});
+
+test('an occurrence fires after its delay', () => {
+  const delay = delayOf('a', start + minute, 30_000) / minute;
+  expect(planAt({ now: 1 + delay - 0.001, jitterMs: 30_000 })).toBeNull();
+  expect(planAt({ now: 1 + delay, jitterMs: 30_000 })).toEqual({ runs: [1], passed: null });
+});
