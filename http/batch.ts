@@ -14,7 +14,7 @@ export const batchPayloadsMax = 10_000;
 /** The maximum number of errors in one answer. Reading stops when there are so many. */
 export const batchErrorsMax = 100;
 /** The maximum size of the JSON of each member beside `payloads`. */
-export const memberBytesMax = 4096;
+export const memberBytesMax = 16_384;
 const hashBytes = 16;
 
 export type BatchCheck = {

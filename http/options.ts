@@ -1,12 +1,14 @@
 // The options that a call may give beside `payload`, and a batch beside `payloads` or, as NDJSON, as query parameters
 // (docs/engine.md#delayed-jobs). Each is declared once, for both.
 import type { CallOptions } from '../actors/job/records/options.ts';
+import { tagsOf } from '../actors/job/records/tags.ts';
 import { parseDuration } from '../config/quantity.ts';
-import { Type } from '../runtime/schema-type.ts';
+import { type Schema, Type } from '../runtime/schema-type.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import { makeBodyCheck } from './payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, type ProblemItem, problem } from './problem.ts';
 import type { Parameter } from './query.ts';
+import { tagParameter, tagsSchema } from './tags.ts';
 
 /** How far ahead the times of a job may be. */
 export const aheadDaysMax = 3650;
@@ -55,27 +57,37 @@ const fields = {
 } as const satisfies { readonly [name: string]: OptionField<number> };
 
 type OptionName = keyof typeof fields;
-export const optionNames = Object.keys(fields) as OptionName[];
+const times = Object.keys(fields) as OptionName[];
+export const optionNames = [...times, 'tags'];
 /** The options of a body that fits its schema, as they were sent. */
-export type GivenOptions = { readonly [N in OptionName]?: string };
+export type GivenOptions = { readonly [N in OptionName]?: string } & {
+  readonly tags?: { readonly [key: string]: string };
+};
 
 /** Members of the schema of a body. */
-export const optionMembers = Object.fromEntries(
-  optionNames.map(name => [name, Type.Optional(Type.String({ description: fields[name].description }))]),
-);
+export const optionMembers = {
+  ...(Object.fromEntries(
+    times.map(name => [name, Type.Optional(Type.String({ description: fields[name].description }))]),
+  ) as { readonly [N in OptionName]: Schema }),
+  tags: Type.Optional(tagsSchema),
+};
 
 /** The same options as query parameters. */
-export const optionParameters = Object.fromEntries(optionNames.map(name => [name, fields[name].parameter])) as {
-  readonly [N in OptionName]: Parameter<number>;
+export const optionParameters = {
+  ...(Object.fromEntries(times.map(name => [name, fields[name].parameter])) as {
+    readonly [N in OptionName]: Parameter<number>;
+  }),
+  tag: tagParameter,
 };
-export type QueryOptions = { readonly [N in OptionName]?: number };
+type TimeOptions = { readonly [N in OptionName]?: number };
+export type QueryOptions = TimeOptions & { readonly tag?: readonly string[] };
 
 /** The options among the members of a body. Undefined: there are none. */
 export function readOptions(given: GivenOptions | undefined, nowMs: number): CallOptions | HttpProblem | undefined {
-  if (given === undefined || !optionNames.some(name => given[name] !== undefined)) return undefined;
+  if (given === undefined || ![...times, 'tags' as const].some(name => given[name] !== undefined)) return undefined;
   const values: { [N in OptionName]?: number } = {};
   const errors: ProblemItem[] = [];
-  for (const name of optionNames) {
+  for (const name of times) {
     const text = given[name];
     if (text === undefined) continue;
     const { rule, read } = fields[name].parameter;
@@ -85,7 +97,7 @@ export function readOptions(given: GivenOptions | undefined, nowMs: number): Cal
   }
   const error = errors.length === 0 ? conflictIn(values, nowMs) : null;
   if (error) errors.push({ pointer: `/${error.name}`, message: error.message });
-  return errors.length > 0 ? mismatchProblem('invalid_request', errors) : optionsOf(values);
+  return errors.length > 0 ? mismatchProblem('invalid_request', errors) : optionsOf(values, given.tags);
 }
 
 /** Options of a run: these have no deadline. */
@@ -107,14 +119,17 @@ export function checkOptions(
 
 /** The options among query parameters. Undefined: there are none. */
 export function queryOptions(query: QueryOptions, nowMs: number): CallOptions | HttpProblem | undefined {
-  if (!optionNames.some(name => query[name] !== undefined)) return undefined;
+  if (![...times, 'tag' as const].some(name => query[name] !== undefined)) return undefined;
   const error = conflictIn(query, nowMs);
   if (error) return problem('invalid_query', `the query parameter "${error.name}" ${error.message}`);
-  return optionsOf(query);
+  const tags = query.tag?.map(tag => [tag.slice(0, tag.indexOf(':')), tag.slice(tag.indexOf(':') + 1)] as const);
+  const twice = tags?.find(([key], place) => tags.findIndex(([other]) => other === key) < place);
+  if (twice) return problem('invalid_query', `the query parameter "tag" gives the tag ${twice[0]} more than once`);
+  return optionsOf(query, tags && Object.fromEntries(tags));
 }
 
 function conflictIn(
-  { run_at, delay }: QueryOptions,
+  { run_at, delay }: TimeOptions,
   nowMs: number,
 ): { readonly name: OptionName; readonly message: string } | null {
   if (run_at !== undefined && delay !== undefined)
@@ -123,11 +138,12 @@ function conflictIn(
   return { name: 'run_at', message: `must be at most ${aheadDaysMax} days ahead` };
 }
 
-function optionsOf({ run_at, delay, expires, deadline }: QueryOptions): CallOptions {
+function optionsOf({ run_at, delay, expires, deadline }: TimeOptions, tags: GivenOptions['tags']): CallOptions {
   return {
     ...(run_at !== undefined && { runAtUs: run_at }),
     ...(delay !== undefined && { delayMs: delay }),
     ...(expires !== undefined && { expiresMs: expires }),
     ...(deadline !== undefined && { deadlineMs: deadline }),
+    ...(tags !== undefined && { tags: tagsOf(tags) }),
   };
 }

@@ -62,8 +62,10 @@ function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
   const { check, checkAll } = result;
   return value => {
     const mismatches = check(value);
-    if (mismatches.length === 0 || !holdsAtMost(valuesMax, value)) return mismatches;
-    return checkAll(value).slice(0, mismatchesMax);
+    if (mismatches.length === 0) return mismatches;
+    const found = holdsAtMost(valuesMax, value) ? checkAll(value) : mismatches;
+    // Another mismatch says what is wrong with the key.
+    return found.filter(({ keyword }) => keyword !== 'propertyNames').slice(0, mismatchesMax);
   };
 }
 
@@ -81,8 +83,9 @@ function holdsAtMost(max: number, value: unknown): boolean {
 }
 
 /** Describes a mismatch for the caller. The pointer leads to the missing or unknown field, not to the object around it. */
-function itemOf({ pointer, message, keyword, params, schema }: SchemaMismatch, base: string): ProblemItem {
+function itemOf({ pointer, message, keyword, params, schema, key }: SchemaMismatch, base: string): ProblemItem {
   const at = base + pointer;
+  if (key !== null) return { pointer: `${at}/${escaped(key)}`, message: `is not a valid key: it ${message}` };
   switch (keyword) {
     case 'required':
       return { pointer: `${at}/${escaped(params['missingProperty'])}`, message: 'is required' };

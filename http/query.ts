@@ -11,6 +11,8 @@ export type Parameter<T> = {
   readonly rule: string;
   /** Parses the value; undefined if the text breaks the rule. */
   read(text: string): T | undefined;
+  /** How often it may be given: then its value is the list of all. Absent: once. */
+  readonly timesMax?: number;
 };
 export type Parameters = { readonly [name: string]: Parameter<unknown> };
 /** The query as a handler gets it: a value for each given parameter. */
@@ -84,6 +86,19 @@ export function oneOf<const T extends string>(
   };
 }
 
+/** A parameter that may be given several times. Its value is a list. */
+export function repeated<T>(timesMax: number, { schema, rule, read }: Parameter<T>): Parameter<readonly T[]> {
+  return {
+    schema: { type: 'array', items: schema, maxItems: timesMax },
+    rule: `${rule}; it may be given ${timesMax} times`,
+    read(text) {
+      const value = read(text);
+      return value === undefined ? undefined : [value];
+    },
+    timesMax,
+  };
+}
+
 const none: { readonly [name: string]: unknown } = Object.freeze({});
 
 export type QueryReading =
@@ -103,10 +118,16 @@ export function readQuery(text: string, parameters: Parameters): QueryReading {
     if (name === undefined || value === undefined) return invalid('the query has a bad percent-escape');
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     if (!parameter) return invalid(`unknown query parameter ${JSON.stringify(name)}`);
-    if (Object.hasOwn(values, name)) return invalid(`the query parameter "${name}" is given more than once`);
+    const { timesMax = 1 } = parameter;
+    const earlier = Object.hasOwn(values, name) ? values[name] : undefined;
+    if (earlier !== undefined && timesMax === 1)
+      return invalid(`the query parameter "${name}" is given more than once`);
     const read = parameter.read(value);
     if (read === undefined) return invalid(`the query parameter "${name}" ${parameter.rule}`);
-    values[name] = read;
+    const all = earlier === undefined ? read : [...(earlier as unknown[]), ...(read as unknown[])];
+    if (timesMax > 1 && (all as unknown[]).length > timesMax)
+      return invalid(`the query parameter "${name}" is given more than ${timesMax} times`);
+    values[name] = all;
   }
   return { kind: 'query', values };
 }

@@ -2,10 +2,12 @@
 import { parseQuery } from '../actors/index/records/words.ts';
 import type { Selection } from '../actors/job/records/action.ts';
 import { type Status, statuses } from '../actors/job/records/job.ts';
+import { tagsMax } from '../actors/job/records/tags.ts';
 import { type JobId, parseId } from '../runtime/ids.ts';
-import { Type } from '../runtime/schema-type.ts';
+import { type Schema, Type } from '../runtime/schema-type.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import type { ProblemItem } from './problem.ts';
+import { isTag, tagRule } from './tags.ts';
 
 /** The maximum length of a name and of a search query. GET /jobs and GET /job-logs have the same limits. */
 export const nameCharactersMax = 256;
@@ -18,6 +20,14 @@ const id = (description: string) => Type.Optional(Type.String({ format: 'uuid', 
 const words = (description: string) => Type.Optional(Type.String({ maxLength: queryCharactersMax, description }));
 const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
 
+const tagFilter: Schema = Type.Optional({
+  type: ['string', 'array'],
+  items: { type: 'string' },
+  minItems: 1,
+  maxItems: tagsMax,
+  description: 'Jobs with this tag, `key:text`, or with all tags of a list.',
+});
+
 export const whereSchema = Type.Object(
   {
     plugin: name('Jobs of this plugin.'),
@@ -29,6 +39,7 @@ export const whereSchema = Type.Object(
     run: id('Jobs inside this run; needs `children`.'),
     root: id('This job and its descendants.'),
     parent: id('Children of this job.'),
+    tag: tagFilter,
     error: words('Words of the last error.'),
     query: words('Words of the log of an attempt.'),
     from: time('An attempt of the job ended at this time or later.'),
@@ -49,6 +60,7 @@ export type Where = {
   readonly run?: string;
   readonly root?: string;
   readonly parent?: string;
+  readonly tag?: string | readonly string[];
   readonly error?: string;
   readonly query?: string;
   readonly from?: string;
@@ -68,6 +80,9 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
     if (where[key] !== undefined && !parseId(where[key])) refuse(`/${key}`, 'must be the id of a job');
   if (where.run !== undefined && children !== true)
     refuse('/children', 'must be true with "run": jobs inside a run match only then');
+  const { tag } = where;
+  for (const [place, one] of tagsIn(where).entries())
+    if (!isTag(one)) refuse(typeof tag === 'string' ? '/tag' : `/tag/${place}`, tagRule);
   for (const key of ['from', 'to'] as const)
     if (where[key] !== undefined && parseTimestamp(where[key]) === undefined)
       refuse(`/${key}`, 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
@@ -90,12 +105,17 @@ export function selectionOf(where: Where): Selection {
     run: idOf(where.run),
     root: idOf(where.root),
     parent: idOf(where.parent),
+    ...(where.tag !== undefined && { tags: tagsIn(where) }),
     error: error ?? null,
     query: query ?? null,
     fromUs: from === undefined ? null : Math.ceil(parseTimestamp(from)!),
     toUs: to === undefined ? null : Math.floor(parseTimestamp(to)!),
     children: children === true,
   };
+}
+
+function tagsIn({ tag = [] }: Where): readonly string[] {
+  return typeof tag === 'string' ? [tag] : tag;
 }
 
 function statusOf(given: NonNullable<Where['status']>): Status {

@@ -3,6 +3,7 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { NotStarted } from '../job/records/cancel.ts';
 import type { Tally } from '../job/records/job.ts';
+import type { Tags } from '../job/records/tags.ts';
 
 /** Every type of an observation (docs/events.md). */
 export const observationTypes = [
@@ -70,10 +71,10 @@ export type Observations = JobObservations | PlainObservation;
 export type Observed = { readonly kind: 'observed'; readonly groups: readonly Observations[] };
 
 /**
- * The tree and the runs that a job belongs to. `root`: the id of the root. `runs`: the id of the run that the job is a step of, then that
- * of the run that called it, and so on.
+ * The tree and the runs that a job belongs to, and its tags. `root`: the id of the root. `runs`: the id of the run that the job is a step
+ * of, then that of the run that called it, and so on.
  */
-export type JobOrigin = { readonly root: string; readonly runs: readonly string[] };
+export type JobOrigin = { readonly root: string; readonly runs: readonly string[]; readonly tags?: Tags | undefined };
 
 /**
  * How the jobs inside an ended run ended. `counts` is null if an earlier version of headgate, which stored no counts, ended the run.

@@ -58,26 +58,11 @@ export function openDeeds(parts: DeedParts): ApplyDeed {
     if (status === 'queued' || status === 'running') return 'not_settled';
     const payload = input.stored;
     const request = rerunRequest(job, reason, from);
-    const { event, source, options } = request;
+    const { event, ...inherited } = request;
     if (plugin !== pipelinePlugin)
-      return acceptor.take(turn, {
-        plugin,
-        command,
-        payloads: [payload],
-        submittedBy,
-        event,
-        source,
-        ...(options && { options }),
-      });
+      return acceptor.take(turn, { plugin, command, payloads: [payload], submittedBy, event, ...inherited });
     const delivered = deliveredEvent(request);
-    const run = {
-      pipeline: command,
-      payload,
-      submittedBy,
-      source,
-      ...(options && { options }),
-      ...(delivered && { event: delivered }),
-    };
+    const run = { pipeline: command, payload, submittedBy, ...inherited, ...(delivered && { event: delivered }) };
     return pipeline.startRun(run, turn);
   }
 

@@ -22,6 +22,7 @@ import { keyText, OpenBlock } from './records/open.ts';
 import { acceptedOptions, areSameOptions, areTimed, isLater, type JobOptions } from './records/options.ts';
 import type { Pause } from './records/pause.ts';
 import { isWhole } from './records/reruns.ts';
+import { putTagged } from './records/tags.ts';
 import { writeTree } from './records/tree.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
@@ -168,6 +169,7 @@ export class JobAcceptor {
     const { plugin, command, key, count } = builder;
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder);
+    if (builder.tagged > 0) putTagged(turn.batch, key, builder.tagged);
     state.completions.accepted(turn.batch, key, plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.block = builder;

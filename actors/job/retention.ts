@@ -22,6 +22,7 @@ import {
 import { keyText } from './records/open.ts';
 import { dependents, pruneReruns } from './records/reruns.ts';
 import { pruneRescheduled } from './records/rescheduled.ts';
+import { pruneTagged } from './records/tags.ts';
 
 /** The maximum number of blocks that one turn reads, and of block keys that it scans. */
 const blocksPerTurnMax = 4;
@@ -272,6 +273,7 @@ export class Retention {
       const { root } = block.group(place);
       if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
     }
+    pruneTagged(reader, turn.batch, key);
     pruneNotes(reader, turn.batch, key, block.count);
     pruneRescheduled(reader, turn.batch, key, block.count);
     if (block.plugin === pipelinePlugin) this.#pruneNamed(turn, key, block);

@@ -11,6 +11,7 @@ import type { JobGroup } from './records/job.ts';
 import { pipelinePlugin } from './records/job.ts';
 import { type KeyText, keyText, OpenBlock } from './records/open.ts';
 import { areSameOptions, areTimed, isLater } from './records/options.ts';
+import { putTagged } from './records/tags.ts';
 import { writeTree } from './records/tree.ts';
 
 /** The maximum number of runs in a block: a single open run keeps the others from being pruned. */
@@ -106,6 +107,7 @@ export class RunJobs {
     const { key, plugin, command, count } = builder;
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder);
+    if (builder.tagged > 0) putTagged(turn.batch, key, builder.tagged);
     this.#state.completions.accepted(turn.batch, key, plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.sentUs = turn.nowUs;

@@ -2,6 +2,7 @@
 
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
+import { taggedWith } from '../job/records/options.ts';
 import type { WorkStep } from './compile.ts';
 import { causeText, type FindAncestor, hopError, hopsMax } from './hops.ts';
 import type { Reuse } from './reuse.ts';
@@ -132,7 +133,7 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     payload,
     hooked: run.hooked,
     rerun: null,
-    options: null,
+    options: taggedWith(run.tags),
     called: {
       outer: { run: run.id, node, scope, path, context },
       ...(scope !== 0 && { within: pathsAround(run, scope) }),

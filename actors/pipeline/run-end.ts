@@ -16,13 +16,13 @@ export function failedWith(error: string, status: 'failed' | 'dead' | 'cancelled
 
 export function finishRun(table: RunTable, run: Run, end: RunEnd): void {
   const { depth } = run.scopes.get(0)!;
-  const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful, reuse } = run;
+  const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful, reuse, tags } = run;
   // A rerun `from: failed` needs the definition.
   table.versions.keep(version, table.batch);
   table.forget(run);
   if (reuse && root === null) table.sources.end(id);
   const { name, hash } = version;
-  const own = { id, name, hash, submittedBy, createdUs, outer, root, hooked };
+  const own = { id, name, hash, submittedBy, createdUs, outer, root, hooked, tags };
   settleRun(table, { ...own, depth, inside, reused: reuse?.jobs ?? 0, unsuccessful }, end);
 }
 

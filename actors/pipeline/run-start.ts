@@ -81,6 +81,7 @@ export function enterRun(
     settled: 0,
     unsuccessful: noneUnsuccessful(),
     reuse: start.reuse ? { root: id, address: topAddress, isIndexed: false, jobs: 0, ...start.reuse } : null,
+    tags: start.options?.tags,
   };
   const isReused = stored.reuse !== null;
   const tree = start.root === null ? table.descendants.begin(id) : table.descendants.open(start.root);
@@ -140,6 +141,7 @@ export function settleUnbegun(
     outer: start.called?.outer ?? null,
     root: start.root,
     hooked: start.hooked,
+    tags: start.options?.tags,
     depth: start.depth,
     inside: 0,
     reused: 0,

@@ -17,6 +17,7 @@ import {
   type TerminalStatus,
   type Unsuccessful,
 } from '../job/records/job.ts';
+import { taggedWith } from '../job/records/options.ts';
 import { Arrivals } from './arrivals.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
@@ -242,7 +243,7 @@ export class RunTable {
       run: withScopes(run, { run: run.id, node, scope, path, first }),
       hooked: run.hooked,
       rerun: null,
-      options: null,
+      options: taggedWith(run.tags),
     };
   }
 

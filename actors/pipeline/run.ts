@@ -83,6 +83,7 @@ export function runOf(
     settled: stored.settled,
     unsuccessful: stored.unsuccessful,
     reuse: stored.reuse,
+    tags: stored.tags,
     id,
     name: idText(id),
     version,
@@ -130,7 +131,7 @@ export function scopeOf(stored: StoredScope, id: number, isPersisted: boolean, b
 /** The fields that ending a run needs, even if it never began. */
 export type FinishedRun = Pick<
   Run,
-  'id' | 'submittedBy' | 'createdUs' | 'outer' | 'root' | 'hooked' | 'unsuccessful'
+  'id' | 'submittedBy' | 'createdUs' | 'outer' | 'root' | 'hooked' | 'unsuccessful' | 'tags'
 > & {
   /** The hash of its definition; null: the run never began. */
   readonly hash: Uint8Array | null;

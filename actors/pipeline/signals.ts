@@ -3,7 +3,8 @@
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
-import { pipelinePlugin, type TerminalStatus } from '../job/records/job.ts';
+import { type JobGroup, pipelinePlugin, type TerminalStatus } from '../job/records/job.ts';
+import type { Tags } from '../job/records/tags.ts';
 import type { DeferredEvents } from './deferred-events.ts';
 import { type HookOrigin, hookPayload } from './hooks.ts';
 import type { JobEvents } from './job-events.ts';
@@ -25,15 +26,27 @@ export class Signals {
     const { submittedBy, root, depth, hooked } = group;
     if (hooked || !this.#triggers.isHooked(plugin, status)) return;
     const hook = { command, status };
-    this.#fireHook({ job, plugin, submittedBy, root, depth, context: packedEmpty, hooked, place: null, hook }, body);
+    const origin = {
+      job,
+      plugin,
+      submittedBy,
+      root,
+      depth,
+      context: packedEmpty,
+      hooked,
+      place: null,
+      ...tagsIn(group),
+    };
+    this.#fireHook({ ...origin, hook }, body);
   }
 
   runEnded(run: FinishedRun, status: TerminalStatus, body: Body): void {
-    const { id: job, name: command, submittedBy, root, depth, hooked } = run;
+    const { id: job, name: command, submittedBy, root, depth, hooked, tags } = run;
     const plugin = pipelinePlugin;
     if (!this.#triggers.isHooked(plugin, status)) return;
     const hook = { command, status };
-    this.#fireHook({ job, plugin, submittedBy, root, depth, context: packedEmpty, hooked, place: null, hook }, body);
+    const origin = { job, plugin, submittedBy, root, depth, context: packedEmpty, hooked, place: null };
+    this.#fireHook({ ...origin, ...tagsOf(tags), hook }, body);
   }
 
   #fireHook(origin: HookOrigin, body: Body): void {
@@ -43,7 +56,7 @@ export class Signals {
 
   emitted(job: SettledJob, events: JobEvents, { plugin, group }: JobsSettled): void {
     const { submittedBy, root, depth, context, hooked } = group;
-    const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
+    const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked, ...tagsIn(group) };
     if (events === null) {
       if (this.#triggers.hasEvents) this.#deferred.add({ ...emitter, place: null });
     } else if (this.#triggers.areAwaited(events)) {
@@ -51,4 +64,13 @@ export class Signals {
       else for (const event of events) this.#triggers.fire(this.#triggers.ofEvent(event, emitter));
     }
   }
+}
+
+/** The tags that the started runs take from the job. */
+function tagsIn({ options }: JobGroup): { readonly tags?: Tags } {
+  return tagsOf(options?.tags);
+}
+
+function tagsOf(tags: Tags | undefined): { readonly tags?: Tags } {
+  return tags === undefined ? {} : { tags };
 }

@@ -5,6 +5,7 @@ import { type Body, hasDeflated } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import { pipelinePlugin, type TerminalStatus } from '../job/records/job.ts';
+import { taggedWith } from '../job/records/options.ts';
 import type { Children } from './children.ts';
 import { holds, isLong } from './condition.ts';
 import type { Version } from './definition-versions.ts';
@@ -97,9 +98,18 @@ export class Triggers {
     return { type, dedupeKey, payload, emitter, waiting: isCancelled ? none : (this.#onEvent.get(type) ?? none) };
   }
 
-  ofHook({ job, plugin, submittedBy, root, hook }: HookOrigin, payload: Packed): Trigger {
+  ofHook({ job, plugin, submittedBy, root, hook, tags }: HookOrigin, payload: Packed): Trigger {
     const type = hookOf(plugin, hook.status);
-    const emitter = { job, plugin, submittedBy, root, depth: 0, context: packedEmpty, hooked: true };
+    const emitter = {
+      job,
+      plugin,
+      submittedBy,
+      root,
+      depth: 0,
+      context: packedEmpty,
+      hooked: true,
+      ...(tags !== undefined && { tags }),
+    };
     return { type, dedupeKey: null, payload, emitter, waiting: this.#onHook.get(type) ?? none };
   }
 
@@ -111,7 +121,7 @@ export class Triggers {
   /** Starts the pipeline if its condition holds. False: it started none. Throws LookGoesOn before it has any effect. */
   start({ type, dedupeKey, payload, emitter }: Trigger, version: Version): boolean {
     const table = this.#table;
-    const { job: parent, plugin: source, submittedBy, depth, context, hooked } = emitter;
+    const { job: parent, plugin: source, submittedBy, depth, context, hooked, tags } = emitter;
     const root = emitter.root ?? parent;
     // Tested before the dedupe key, so that a rejected event does not use up its key.
     if (!wants(version, { payload, context: new Packed(context) })) return false;
@@ -128,7 +138,7 @@ export class Triggers {
       isWanted: true,
       hooked,
       rerun: null,
-      options: null,
+      options: taggedWith(tags),
       called: null,
     } as const;
     return this.#begin(version, start, parent, root);

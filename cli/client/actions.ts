@@ -7,9 +7,10 @@ import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 import type { ClientCall } from './connect.ts';
 import { filterOptions } from './lists.ts';
+import { type TagOptions, tagOption } from './tags.ts';
 
 type Deed = 'cancel' | 'rerun' | 'run_now';
-type WhereOptions = {
+type WhereOptions = TagOptions & {
   readonly plugin?: string;
   readonly command?: string;
   readonly status?: string;
@@ -71,6 +72,7 @@ export function actOptions(from: Option = fromOption): Option[] {
     new Option('--run <job_id>', 'only jobs inside this run; needs --children'),
     new Option('--root <job_id>', 'only this job and its descendants'),
     new Option('--parent <job_id>', 'only children of this job'),
+    tagOption('only jobs with this tag'),
     new Option('--error <words>', 'only jobs whose last error has all these words'),
     new Option('--query <words>', 'only jobs with an attempt whose error, stderr or output has all these words'),
     from,
@@ -105,9 +107,9 @@ function optionsOfMany(options: ActOptions): { readonly [flag: string]: unknown 
 
 function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } {
   const { plugin, command, status, pipeline, submittedBy, run, root, parent, error, query, from, to } = options;
-  const { children, all } = options;
+  const { children, all, tag } = options;
   const where = { plugin, command, status, pipeline, submitted_by: submittedBy, run, root, parent };
-  const given = { ...where, error, query, from, to, children, all };
+  const given = { ...where, tag, error, query, from, to, children, all };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 

@@ -6,8 +6,10 @@ import { readBytesOption, readJsonOption } from '../payload.ts';
 import { matching, parseMs } from '../quantity.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatMs, spanMs } from '../terminal/time.ts';
+import { queryText } from './client.ts';
 import type { ClientCall } from './connect.ts';
 import { exitStatusOfJob, type JobDocument, unsuccessfulText } from './jobs.ts';
+import { type TagOptions, tagOption, tagsOf } from './tags.ts';
 import { settledJob } from './waiting.ts';
 
 type SubmitOptions = {
@@ -22,7 +24,7 @@ type TimeOptions = {
   readonly expires?: string;
   readonly deadline?: string;
 };
-export type CommandOptions = SubmitOptions & { readonly async?: true; readonly batch?: string };
+export type CommandOptions = SubmitOptions & TagOptions & { readonly async?: true; readonly batch?: string };
 
 const submitOptions = {
   payload: ['--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'],
@@ -58,6 +60,7 @@ export function callOptions(): Option[] {
       'one job for each line of a file, which is a payload; - reads stdin. It prints the ids',
     ).conflicts(['payload', 'async', 'timeout']),
     ...timeOptions(),
+    tagOption('a tag of the job, which all jobs that descend from it have, too'),
     new Option(...submitOptions.timeout).argParser(parseMs),
     new Option(...submitOptions.key).argParser(checkKey),
   ];
@@ -99,7 +102,9 @@ type AcceptedJob = {
 export function callAndWait(path: string, call: ClientCall<CommandOptions>, query = ''): Promise<number> {
   const { batch, async: isAsync, delay, runAt } = call.options;
   const waits = isAsync !== true && delay === undefined && runAt === undefined;
-  return batch === undefined ? submit(path + query, {}, call, waits) : submitBatch(path, batch, call);
+  if (batch !== undefined) return submitBatch(path, batch, call);
+  const tags = tagsOf(call.options);
+  return submit(path + query, { ...(tags && { tags }) }, call, waits);
 }
 
 type AcceptedBatch = { readonly job_ids: readonly string[]; readonly accepted: number };
@@ -108,8 +113,8 @@ async function submitBatch(path: string, file: string, call: ClientCall<CommandO
   const { client, io, out } = call;
   const lines = await readBytesOption('--batch', file, io);
   const headers = { 'Content-Type': 'application/x-ndjson', ...keyHeader(call.options) };
-  const query = new URLSearchParams(timesOf(call.options)).toString();
-  const target = query === '' ? `${path}/batch` : `${path}/batch?${query}`;
+  const { tag } = call.options;
+  const target = `${path}/batch${queryText({ ...timesOf(call.options), tag })}`;
   const answer = await client.post<AcceptedBatch>(target, { job_ids: true, accepted: true }, lines, headers);
   await out.answer(answer, () => answer.job_ids);
   const given = countLines(lines);

@@ -7,7 +7,9 @@ import type { Address } from './address.ts';
 /** The longest wait for the head of an answer. The service itself may delay an answer by up to 60 s (`?wait`). */
 const answerMsMax = 75_000;
 
-export type ClientQuery = { readonly [name: string]: string | number | boolean | undefined };
+type QueryValue = string | number | boolean | undefined;
+/** A parameter with several values is given several times. */
+export type ClientQuery = { readonly [name: string]: QueryValue | readonly string[] };
 
 /**
  * The members that an answer must have to be accepted as headgate's: `true` for a member of any type; for a list, the members of each
@@ -116,7 +118,9 @@ export function segment(name: string): string {
 /** The query as text such as `?a=b`, or the empty text. Undefined values are omitted. */
 export function queryText(query: ClientQuery): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) if (one !== undefined) parameters.append(name, String(one));
+  }
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 

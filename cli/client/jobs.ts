@@ -15,6 +15,7 @@ export type JobDocument = {
   readonly created_at: string;
   readonly started_at: string | null;
   readonly completed_at: string | null;
+  readonly tags?: { readonly [key: string]: string };
   /**
    * For a run: the number of jobs inside it for each final status, of those that have not ended (`unsettled`), and of those that a rerun
    * reuses (`reused`).

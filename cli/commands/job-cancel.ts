@@ -19,6 +19,7 @@ export const jobCancel = clientCommand<Options>({
     'headgate job cancel 0198c0de-0000-7000-8000-000000000000',
     'headgate job cancel 0198c0de-0000-7000-8000-000000000000 --reason "wrong input" --wait',
     'headgate job cancel --plugin mailer --status queued --dry-run',
+    'headgate job cancel --tag tenant=acme --status queued',
   ],
   options: [
     new Option('--reason <text>', 'why; shown with the jobs'),

@@ -3,13 +3,19 @@ import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';
 import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';
+import { type TagOptions, tagOption } from '../client/tags.ts';
 import { table } from '../terminal/table.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
-type JobListPage = Page & { readonly jobs: readonly JobDocument[] };
+type JobListPage = Page & { readonly jobs: readonly JobDocument[]; readonly index_behind?: number };
 
-type Own = { readonly run?: string; readonly root?: string; readonly parent?: string; readonly error?: string };
+type Own = TagOptions & {
+  readonly run?: string;
+  readonly root?: string;
+  readonly parent?: string;
+  readonly error?: string;
+};
 
 export const jobList = clientCommand<Filters & Own>({
   usage: 'job list',
@@ -18,12 +24,14 @@ export const jobList = clientCommand<Filters & Own>({
     'headgate job list --status failed --limit 20',
     'headgate job list --run 0198c0de-0000-7000-8000-000000000000 --status failed',
     'headgate job list --error "connection refused"',
+    'headgate job list --tag tenant=acme --status dead',
   ],
   options: [
     ...filterOptions(),
     new Option('--run <job_id>', 'only jobs inside this run, including those of called pipelines'),
     new Option('--root <job_id>', 'only this job and all its descendants'),
     new Option('--parent <job_id>', 'only children of this job'),
+    tagOption('only jobs with this tag'),
     new Option(
       '--error <words>',
       'only jobs whose last error has all these words; docs/search.md describes the query language',
@@ -35,6 +43,8 @@ export const jobList = clientCommand<Filters & Own>({
     const page = await client.get<JobListPage>('/jobs', form, options);
     await out.answer(page, () => table(['JOB', 'STATUS', 'WHAT', 'CREATED (UTC)', 'RAN'], page.jobs.map(row)));
     out.note(...moreLines(page.jobs.length, page));
+    const { index_behind: behind = 0 } = page;
+    if (behind > 0) out.note(`the index is behind: ${behind} jobs with tags are not listed yet`);
   },
 });
 

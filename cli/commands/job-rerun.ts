@@ -27,6 +27,7 @@ export const jobRerun = clientCommand<Options>({
     `headgate job rerun 0198c0de-0000-7000-8000-000000000000 --payload '{"name":"Ada"}' --wait`,
     `headgate job rerun --status dead --query '"ECONNREFUSED"' --from 1h --per-second 500`,
     'headgate job rerun --pipeline import --status failed --from 1h --from-failed',
+    'headgate job rerun --tag tenant=acme --status dead',
   ],
   options: [
     ...rerunOptions(),

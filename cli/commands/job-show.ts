@@ -38,6 +38,7 @@ function lines(job: JobDocument): TerminalLine[] {
     ...(job.counts === undefined ? [] : [field('inside', countsText(job.counts))]),
     field('attempt', String(job.attempt)),
     field('from', job.submitted_by),
+    ...Object.entries(job.tags ?? {}).map(([key, text]) => field('tag', `${key}=${text}`)),
     field('parent', job.parent_job_id ?? 'none'),
     ...rerunLines(job),
     ...placeLines(job),

@@ -1,6 +1,7 @@
 // Makes the OpenAPI documents of plugins (docs/contract.md#discovery), with one operation per command.
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { tagsSchema } from '../tags.ts';
 import { commandDescription } from './description.ts';
 import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, wholeDocument } from './parts.ts';
 import { embedSchema } from './references.ts';
@@ -40,14 +41,15 @@ function operation(plugin: PluginInstance, command: Command, operationId: string
 }
 
 /**
- * The request body of a call: an object with the payload. Empty if the payload has no schema. Adds the components of the schema to
- * `schemas`.
+ * The request body of a call: an object with the payload and the tags. Empty if the payload has no schema. Adds the components of the
+ * schema to `schemas`.
  */
 export function requestBody(inputSchema: JsonObject | null, operationId: string, schemas: OpenapiSchemas): JsonObject {
   if (inputSchema === null) return {};
   const { schema: payload, components } = embedSchema(inputSchema, operationId);
   Object.assign(schemas, components);
-  const schema = { type: 'object', properties: { payload }, additionalProperties: false };
+  schemas['Tags'] = tagsSchema;
+  const schema = { type: 'object', properties: { payload, tags: component('Tags') }, additionalProperties: false };
   return { requestBody: { required: false, content: { 'application/json': { schema } } } };
 }
 

@@ -69,7 +69,8 @@ const upTo = Type.String({ format: 'date-time', description: 'The moment at whic
 const indexAt = Type.Optional(
   Type.String({
     format: 'date-time',
-    description: 'With `query` or `error`: attempts that ended up to this commit were searched.',
+    description:
+      'With `query`, `error` or `tag`: the attempts that ended, and the jobs that were accepted, up to this commit were searched.',
   }),
 );
 const skippedSchema = Type.Object(

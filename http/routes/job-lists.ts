@@ -21,6 +21,7 @@ import {
 import { cursor, flag, instant, integer, jobIdText, oneOf, type Parameters, type QueryValues, text } from '../query.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { nameCharactersMax, queryCharactersMax, statusAliases } from '../selection.ts';
+import { jobTagsSchema, tagParameter } from '../tags.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
 /** The maximum number of rows in one answer. */
@@ -33,7 +34,7 @@ const name = text(nameCharactersMax);
 
 const totalAtLeast = Type.Optional(
   Type.Literal(true, {
-    description: `More jobs may match: for a tree with a status, and for any search by \`error\`, counting stops at ${countedMax}.`,
+    description: `More jobs may match: for a tree with a status, and for any search by \`error\` or \`tag\`, counting stops at ${countedMax}.`,
   }),
 );
 const total = Type.Integer({ minimum: 0 });
@@ -41,6 +42,12 @@ const searchedTo = Type.Optional(
   Type.String({
     format: 'date-time',
     description: 'For a search by `error`: all attempts that ended up to this time were searched.',
+  }),
+);
+const indexBehind = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    description: 'For a filter by `tag`: how many jobs with tags were not examined, because the index lacks them.',
   }),
 );
 const nextCursor = Type.Optional(Type.String());
@@ -54,6 +61,7 @@ const jobRowSchema = Type.Object({
   started_at: nullable(instantSchema),
   completed_at: nullable(instantSchema),
   attempt: Type.Integer(),
+  tags: jobTagsSchema,
   counts: countsSchema,
   reused: reusedSchema,
 });
@@ -91,6 +99,7 @@ const getJobs = route({
     root: jobIdText,
     parent: jobIdText,
     error: text(queryCharactersMax),
+    tag: tagParameter,
     limit,
     cursor: cursor(jobsList, jobIdBytes),
   },
@@ -102,6 +111,7 @@ const getJobs = route({
         total,
         total_at_least: totalAtLeast,
         searched_to: searchedTo,
+        index_behind: indexBehind,
         next_cursor: nextCursor,
       }),
     },
@@ -116,6 +126,7 @@ const getJobs = route({
       command: query.command ?? null,
       status: query.status ?? null,
       within: withinOf(query),
+      ...(query.tag && { tags: query.tag }),
     };
     const [limit, before] = [query.limit ?? limitDefault, query.cursor ?? null];
     return answerRead(call, { kind: 'jobs', filter, error: query.error ?? null, limit, before });

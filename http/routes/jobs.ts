@@ -24,6 +24,7 @@ import {
 import { type HttpProblem, problem } from '../problem.ts';
 import { oneOf } from '../query.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
+import { jobTagsSchema } from '../tags.ts';
 import { waitedAnswer, waitNotes, waitOf, waitParameter } from '../wait.ts';
 import { waitFor } from './waiting.ts';
 
@@ -81,6 +82,7 @@ export const jobSchema = Type.Object({
   created_at: instant,
   started_at: nullable(instant),
   completed_at: nullable(instant),
+  tags: jobTagsSchema,
   counts: countsSchema,
   run_at: Type.Optional(instantOf('When the job runs, or was to run: its `run_at`, or the end of its `delay`.')),
   expires_at: Type.Optional(instantOf('When the job ends `cancelled` unless it has started.')),

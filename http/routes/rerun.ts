@@ -58,8 +58,9 @@ const rerunJob = route({
     'The new job has the payload, event and context of the old one, and runs with the plugins and pipelines that are configured ' +
     'now. With `from: failed` a run keeps its old definition and reuses the results of jobs that succeeded; all other jobs run, and ' +
     'the steps after them. If the old definition or a result is no longer stored, the answer is 409 `not_kept`. A job of a run is run ' +
-    'again by itself: its result does not enter the run. Options of the old job such as `expires` apply again, counted from now, ' +
-    'unless the call gives others; its `run_at` does not. The caller also needs a scope that may run the command or the ' +
+    'again by itself: its result does not enter the run. The new job has the tags of the old one unless the call gives others; with ' +
+    '`"tags": {}` it has none. Other options of the old job such as `expires` apply again, counted from now, unless the call gives ' +
+    'others; its `run_at` does not. The caller also needs a scope that may run the command or the ' +
     `pipeline. ${idempotencyNotes}`,
   problems: [
     'unknown_job',

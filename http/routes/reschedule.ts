@@ -22,7 +22,7 @@ const rescheduleJob = route({
     'One of `run_at` and `delay` is required; a time that has passed makes the job due at once. Its `expires` and `deadline` count ' +
     'from the new time. A job that does not wait for its time gets 409 `not_waiting`.',
   access: anyOf('jobs:rw'),
-  body: Type.Object({ run_at: run_at!, delay: delay! }, { additionalProperties: false }),
+  body: Type.Object({ run_at, delay }, { additionalProperties: false }),
   problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],
   answers: { 200: { description: 'The job runs at this time.', schema: answerSchema } },
   find({ engine, params }): JobView | HttpProblem {

@@ -23,6 +23,7 @@ export const tables = [
   'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> nothing
   // Empty or 1: the second job is a rerun of the first; with 1, one that reuses jobs. 2: its payload refers to results of the first, a run.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
+  'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
   'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition
@@ -59,6 +60,8 @@ export const indexTables = [
   'logs', // page (4) -> the jobs of the page's logs, and their places in the journal; only of logs with searchable text
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk were pruned
+  'tags', // hash of a tag (16) + block key (12) -> which jobs of the block have the tag
+  'tagged_blocks', // block key (12) -> the hashes of the tags that its jobs have (16 each)
   'stopwatch', // minute (4) + plugin -> histograms of how long the plugin's steps took
 ] as const;
 export type IndexTable = (typeof indexTables)[number];

@@ -140,6 +140,7 @@ function originText(origins: GroupOrigins | null, place: number): string {
   const { counts = null, notStarted = null } = origins!.endedAt(place) ?? {};
   return (
     `,"root_id":"${origin.root}","run_id":${run === undefined ? 'null' : `"${run}"`}` +
+    (origin.tags === undefined ? '' : `,"tags":${origin.tags}`) +
     (counts === null ? '' : `,"counts":${JSON.stringify(counts)}`) +
     (notStarted === null ? '' : `,"children_not_started":${JSON.stringify(notStarted)}`)
   );

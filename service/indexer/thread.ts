@@ -5,6 +5,7 @@ import type { IndexStores, JournalConsumer } from '../../actors/index/consumer.t
 import { JournalFollower } from '../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import { Stopwatch } from '../../actors/index/stopwatch.ts';
+import { TagIndex } from '../../actors/index/tag-index.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import { openLink } from '../../runtime/link.ts';
 import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
@@ -39,11 +40,14 @@ function consumersOf(stores: IndexStores): JournalConsumer[] {
   return [new SearchIndex(stores), new Stopwatch(stores)];
 }
 
+/** The parts that maintain the index. */
+type Feeds = { readonly journal: JournalFollower; readonly tags: TagIndex };
+
 function run({ path, gauges: shared }: IndexerData): void {
   yieldToOthers(niceness);
   const gauges = new Gauges(shared);
   let stores: IndexStores | null = null;
-  let feed: JournalFollower | null = null;
+  let feeds: Feeds | null = null;
   /** The condition that was reported last; null if none was. */
   let condition: IndexCondition | null = null;
   let replaced: { readonly reason: string; readonly setAside: string } | null = null;
@@ -75,13 +79,13 @@ function run({ path, gauges: shared }: IndexerData): void {
     }
     try {
       stores ??= openStores();
-      feed ??= new JournalFollower(stores, consumersOf(stores));
-      timer = setTimeout(poll, next(feed));
+      feeds ??= { journal: new JournalFollower(stores, consumersOf(stores)), tags: new TagIndex(stores) };
+      timer = setTimeout(poll, next(feeds));
       become({ kind: 'open', replaced });
     } catch (error) {
       const { stack, message } = error as Error;
       // The next poll reads the positions in the journal again; after a disk error it also opens the index again.
-      feed = null;
+      feeds = null;
       become(stores ? { kind: 'failing', reason: message } : { kind: 'closed', reason: message }, stack);
       if (error instanceof StoreFault) closeStores();
       timer = setTimeout(poll, failedMs);
@@ -120,22 +124,22 @@ function run({ path, gauges: shared }: IndexerData): void {
   }
 
   /** Does a step unless the indexer is pausing. Returns the time until the next poll, in ms. */
-  function next(open: JournalFollower): number {
+  function next(open: Feeds): number {
     // Only entries up to this commit are indexed, because they are on disk: a failure could undo later ones.
     const journaledUs = gauges.get('journaled');
     const startMs = performance.now();
     const leftMs = rest.leftMs(startMs, gauges.get('running'), journaledUs);
     if (leftMs > 0) return Math.min(pollMs, leftMs);
     const more = step(open, journaledUs);
-    rest.begin(startMs, performance.now(), open.behindUs(journaledUs));
+    rest.begin(startMs, performance.now(), open.journal.behindUs(journaledUs));
     return more ? 0 : pollMs;
   }
 
   /** Does a step. Returns whether there is more to do. */
-  function step(open: JournalFollower, journaledUs: number): boolean {
+  function step({ journal, tags }: Feeds, journaledUs: number): boolean {
     if (steps++ % stepsPerPrune === 0) pruning = true;
-    const more = open.take(journaledUs);
-    if (!more && pruning) pruning = open.prune();
+    const more = [tags.take(), journal.take(journaledUs)].includes(true);
+    if (!more && pruning) pruning = [tags.prune(), journal.prune()].includes(true);
     return more || pruning;
   }
 

@@ -44,6 +44,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
     `"command":${JSON.stringify(job.command)},"parent_job_id":${text(job.parentJobId)},` +
     `"submitted_by":${JSON.stringify(job.submittedBy)},"attempt":${job.attempt},` +
     `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}` +
+    tagsPart(job) +
     countsPart(job.counts) +
     timesPart(job.times) +
     schedulePart(job) +
@@ -87,6 +88,11 @@ function envelope({ jobId, createdUs, input }: JobView, event: NonNullable<JobIn
 
 function occurrenceIn({ context }: JobInput): string {
   return JSON.stringify(unpack<JsonObject>(context)['schedule'] ?? null);
+}
+
+/** The tags are stored as JSON. */
+function tagsPart({ options }: Pick<JobView, 'options'>): string {
+  return options?.tags === undefined ? '' : `,"tags":${options.tags}`;
 }
 
 /** The counts of a run. */
@@ -141,7 +147,7 @@ export function writeJobRow(job: JobRow): string {
   return (
     `{"job_id":"${formatId(job.id)}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
     `"status":"${job.status}","created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},` +
-    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}${countsPart(job.counts)}${reusedPart(job)}}`
+    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}${tagsPart(job)}${countsPart(job.counts)}${reusedPart(job)}}`
   );
 }
 

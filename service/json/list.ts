@@ -14,11 +14,12 @@ export const logsList = 'l';
 /** The length of the position in a cursor of the list of logs: time of the commit in µs (8), place in the commit (4). */
 export const logPlaceBytes = 12;
 
-export function writeJobs({ rows, total, more, atLeast, searchedUs }: JobPage): string {
+export function writeJobs({ rows, total, more, atLeast, searchedUs, unindexed }: JobPage): string {
   const next = more ? `,"next_cursor":"${writeCursor(jobsList, rows.at(-1)!.id)}"` : '';
   const searched = searchedUs == null ? '' : `,"searched_to":"${timestamp(searchedUs)}"`;
   const count = `"total":${total}${atLeast ? ',"total_at_least":true' : ''}`;
-  return `{"jobs":[${rows.map(writeJobRow).join(',')}],${count}${searched}${next}}`;
+  const behind = unindexed === undefined ? '' : `,"index_behind":${unindexed}`;
+  return `{"jobs":[${rows.map(writeJobRow).join(',')}],${count}${searched}${behind}${next}}`;
 }
 
 export function* logsParts({ logs, total, next, unsearched: left }: LogPage, detail: LogDetail): Iterable<JsonPart> {

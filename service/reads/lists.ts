@@ -21,6 +21,7 @@ import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 import { listByError } from './error-list.ts';
 import type { LogPage, LogsWanted } from './reads.ts';
+import { listByTags } from './tag-list.ts';
 
 export type Lists = {
   /** `error`: words that the last error of each job must have. */
@@ -67,9 +68,15 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
     return { logs: page, total: all.length, unsearched: 0, next: behind.length > limit ? page.at(-1)! : null };
   }
 
-  function jobs(filter: JobFilter, limit: number, before: JobId | null, error: string | null = null): Sliced<JobPage> {
-    if (error === null) return listJobs(reader, names, filter, limit, before);
-    return listByError(reader, index, names, { filter, error, limit }, before ?? undefined);
+  function* jobs(filter: JobFilter, limit: number, before: JobId | null, error: string | null = null): Sliced<JobPage> {
+    const { tags = [], within } = filter;
+    if (tags.length > 0 && error === null && within.length === 0)
+      return yield* listByTags(reader, index(), { filter: { ...filter, tags }, limit, before });
+    const page = yield* error === null
+      ? listJobs(reader, names, filter, limit, before)
+      : listByError(reader, index, names, { filter, error, limit }, before ?? undefined);
+    // The jobs of a tree, and those with these words, are examined one by one.
+    return tags.length === 0 ? page : { ...page, unindexed: 0 };
   }
 
   return { jobs, logs };

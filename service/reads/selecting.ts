@@ -1,20 +1,23 @@
-// Finds the jobs that an action takes: they are counted before it begins, and then found page by page. If few logs have the words of its
-// filter, the search index names the jobs; otherwise the jobs themselves are read.
+// Finds the jobs that an action takes: they are counted before it begins, and then found page by page. The index names the jobs with the
+// tags of its filter, and, if few logs have its words, those with the words; otherwise the jobs themselves are read.
+
+import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
+import { endOfBlocks, indexedBlocks, listedBlocks, startOfBlocks } from '../../actors/index/views/tagged-jobs.ts';
 import type { Moment, Selection } from '../../actors/job/records/action.ts';
 import { NameTable } from '../../actors/job/records/name-table.ts';
 import { entryFilter } from '../../actors/job/views/log-listing.ts';
 import { countMatches, type MatchCount, nextMatches, type WordChecks } from '../../actors/job/views/matches.ts';
-import { spansOfIds } from '../../actors/job/views/oldest-first.ts';
-import type { JobId } from '../../runtime/ids.ts';
+import { indexesIn, type JobSpan, spansOfIds } from '../../actors/job/views/oldest-first.ts';
+import { type BlockKey, blockOf, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
 import { candidatesMax } from './error-list.ts';
 
 export type CountWanted = { readonly kind: 'count_matches'; readonly selection: Selection; readonly moment: Moment };
-/** `searchedUs`: the commit up to which logs were searched for words; null if the filter has no words. */
+/** `searchedUs`: the time up to which the index was used, for words or tags; null if the filter has neither. */
 export type Counted = MatchCount & { readonly searchedUs: number | null };
 
 export type PageWanted = {
@@ -40,17 +43,39 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
 
   function* count({ selection, moment }: CountWanted): Sliced<Counted> {
     const words = yield* candidates(selection, moment.commitUs);
-    const counted = yield* countMatches({ reader, names, selection, moment, ...spansOf(selection, words) });
-    return { ...counted, searchedUs: words?.searchedUs ?? null };
+    const spans = words ? spansOf(selection, words) : taggedSpans(selection, null);
+    const counted = yield* countMatches({ reader, names, selection, moment, ...spans });
+    // All jobs with tags are found, also those that the index lacks.
+    const taggedUs = selection.tags === undefined ? null : moment.atUs;
+    return { ...counted, searchedUs: words?.searchedUs ?? taggedUs };
   }
 
   function* next({ selection, moment, searchedUs, after }: PageWanted): Sliced<MatchPage> {
     const found = yield* candidates(selection, moment.commitUs);
     // The index may be being rebuilt, and cover less than when the action began. Then all jobs are examined.
     const words = found && { searchedUs: searchedUs!, ids: found.searchedUs < searchedUs! ? null : found.ids };
-    const options = { reader, names, selection, moment, ...spansOf(selection, words) };
+    const spans = words ? spansOf(selection, words) : taggedSpans(selection, after);
+    const options = { reader, names, selection, moment, ...spans };
     const { ids, isEnd } = yield* nextMatches({ ...options, after: after && Buffer.from(after) }, pageMax);
     return { ids: Buffer.concat(ids), isEnd };
+  }
+
+  /** The spans of the jobs with the tags of the selection, unless it has a filter that narrows the jobs down more. */
+  function taggedSpans(selection: Selection, after: JobId | null): { readonly spans?: Iterable<JobSpan | null> } {
+    const { tags = [], jobId, run, root, parent } = selection;
+    if (tags.length === 0 || jobId || run || root || parent) return {};
+    return { spans: spansWithTags(tags, after ? blockOf(Buffer.from(after)) : startOfBlocks) };
+  }
+
+  function* spansWithTags(tags: readonly string[], from: BlockKey): Iterable<JobSpan | null> {
+    const opened = openIndex();
+    const upTo = opened && taggedUpTo(opened);
+    const indexedTo = upTo ? behindBlock(upTo) : startOfBlocks;
+    for (const block of opened ? indexedBlocks(opened, tags, 'up', from, indexedTo) : [])
+      yield block && { key: block.key, indexes: indexesIn(block.ranges!) };
+    const listedFrom = Buffer.compare(from, indexedTo) < 0 ? indexedTo : from;
+    for (const block of listedBlocks(reader, 'up', listedFrom, endOfBlocks))
+      yield block && { key: block.key, indexes: null };
   }
 
   /** Finds the jobs whose logs may have the words of the filter; null if the filter has no words. */
@@ -85,8 +110,7 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
  */
 type Candidates = { readonly ids: readonly JobId[] | null; readonly searchedUs: number };
 
-function spansOf(selection: Selection, found: Candidates | null) {
-  if (!found) return {};
+function spansOf(selection: Selection, found: Candidates) {
   const { ids, searchedUs } = found;
   return { words: wordChecks(selection, searchedUs), ...(ids && { spans: spansOfIds(ids) }) };
 }

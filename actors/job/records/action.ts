@@ -44,6 +44,8 @@ export type Selection = {
   readonly run: JobId | null;
   readonly root: JobId | null;
   readonly parent: JobId | null;
+  /** Tags that the job must have, each as `key:text`. */
+  readonly tags?: readonly string[];
   /** The words that the last error of the job must contain. */
   readonly error: string | null;
   /**
@@ -74,7 +76,7 @@ export type ActionPlan = {
   readonly from?: RerunFrom;
   readonly selection: Selection;
   readonly moment: Moment;
-  /** The time of the commit up to which attempts were searched for words. Null: nothing is searched. */
+  /** The time up to which the index was used: to find attempts by words, or jobs by tags. Null: it was not used. */
   readonly searchedUs: number | null;
   /** The maximum number of jobs that the action handles; null: no limit. */
   readonly limit: number | null;

@@ -43,6 +43,8 @@ export class BlockBuilder implements Block {
   #payloads: Uint8Array[] = [];
   #packed: PackedList | null = null;
   groupsBytes = 0;
+  /** How many of its jobs have tags. */
+  tagged = 0;
   readonly key: BlockKey;
   readonly plugin: string;
   readonly command: string;
@@ -70,6 +72,7 @@ export class BlockBuilder implements Block {
       this.groups.push(group);
       this.groupsBytes += groupBytes(group);
     }
+    if (group.options?.tags !== undefined) this.tagged++;
     this.#payloads.push(payload);
     this.payloadBytes += payload.length;
     return jobId(this.key, this.count++);
@@ -123,10 +126,11 @@ function withOwnBytes(group: JobGroup): JobGroup {
 }
 
 /** The approximate encoded length of those fields of a group that may be long. */
-function groupBytes({ context, event, run }: JobGroup): number {
+function groupBytes({ context, event, run, options }: JobGroup): number {
   const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
   const paths = run === null ? 0 : run.path.length + (run.within?.reduce((sum, path) => sum + path.length, 0) ?? 0);
-  return context.length + texts + headersBytes(event) + 5 * paths;
+  const tags = options?.tags === undefined ? 0 : Buffer.byteLength(options.tags);
+  return context.length + texts + headersBytes(event) + 5 * paths + tags;
 }
 
 function headersBytes(event: EventEnvelope | null): number {

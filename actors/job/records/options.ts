@@ -3,6 +3,7 @@
 //
 // A new option is a new optional field of `JobOptions`, and an entry in `optionFields` of http/options.ts.
 import { isDeepStrictEqual } from 'node:util';
+import { noTags, type Tags } from './tags.ts';
 
 export type JobOptions = {
   /** When the job may first run, in µs. A reschedule does not change it (records/rescheduled.ts). */
@@ -11,6 +12,8 @@ export type JobOptions = {
   readonly expiresMs?: number;
   /** How long all attempts of the job may take together, from `runAtUs`, or else from its acceptance. */
   readonly deadlineMs?: number;
+  /** All jobs of a tree have the tags of its root. */
+  readonly tags?: Tags;
 };
 
 /** Options as they travel to the ledger, which turns a delay into a time. */
@@ -19,8 +22,13 @@ export type CallOptions = JobOptions & { readonly delayMs?: number };
 /** The options of a job that is accepted now. Null: it has none. A time that has passed stays, since other options count from it. */
 export function acceptedOptions(asked: CallOptions | undefined, nowUs: number): JobOptions | null {
   if (asked === undefined) return null;
-  const { delayMs, ...options } = asked;
-  return delayMs === undefined ? options : { ...options, runAtUs: nowUs + delayMs * 1000 };
+  const { delayMs, tags, ...times } = asked;
+  const options = {
+    ...times,
+    ...(delayMs !== undefined && { runAtUs: nowUs + delayMs * 1000 }),
+    ...(tags !== undefined && tags !== noTags && { tags }),
+  };
+  return Object.keys(options).length === 0 ? null : options;
 }
 
 /** Whether the time to run has not come. */
@@ -34,6 +42,11 @@ export function rerunOptions(old: JobOptions | null, asked: CallOptions | undefi
   const { runAtUs: _, ...kept } = old;
   const all = { ...kept, ...asked };
   return Object.keys(all).length === 0 ? undefined : all;
+}
+
+/** The options of jobs that take their tags from the job that caused them. Null: there are none. */
+export function taggedWith(tags: Tags | undefined): JobOptions | null {
+  return tags === undefined ? null : { tags };
 }
 
 /** Whether two jobs can have the same group. */

@@ -5,6 +5,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { groupOf } from '../records/block.ts';
+import { hasTags } from '../records/tags.ts';
 import { BlockCache } from './block-cache.ts';
 import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
@@ -25,7 +26,7 @@ export function* filterJobs(
   limit: number,
   before: JobId,
 ): Sliced<JobPage> {
-  const { plugin, command, status } = filter;
+  const { plugin, command, status, tags = [] } = filter;
   const blocks = new BlockCache(reader);
   const isInside = membersOf(blocks, filter.within);
   const rows: JobRow[] = [];
@@ -39,7 +40,8 @@ export function* filterJobs(
     const block = ending && blocks.find(blockOf(id));
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;
-    if (!isInside(id, groupOf(block, indexOf(id)).group) || !has(ending.attempt)) continue;
+    const { group } = groupOf(block, indexOf(id));
+    if (!hasTags(group, tags) || !isInside(id, group) || !has(ending.attempt)) continue;
     const view = new BlockJobs(reader, blockOf(id), block).view(indexOf(id), ending);
     if (status !== null && view.status !== status) continue;
     total++;

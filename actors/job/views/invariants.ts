@@ -31,6 +31,7 @@ import { countDescendants } from './jobs.ts';
 import { partInvariants } from './part-invariants.ts';
 import { pauseInvariants } from './pause-invariants.ts';
 import { runInvariants } from './run-invariants.ts';
+import { tagInvariants } from './tag-invariants.ts';
 import { timerInvariants } from './timer-invariants.ts';
 
 /** The maximum time by which a block key runs ahead of the clock. */
@@ -49,7 +50,6 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
   let known: { readonly key: Uint8Array; readonly attempts: readonly LatestAttempt[] } | null = null;
   return [
     { name: 'open_jobs_have_blocks', table: 'open', wrong: openHasBlock },
-    { name: 'open_runs_go_on', table: 'open', wrong: openRunGoesOn },
     { name: 'retries_are_open', table: 'retries', wrong: retryIsOpen },
     { name: 'retries_are_counted', table: 'open', wrong: retriesAreCounted },
     { name: 'cancels_have_jobs', table: 'cancels', wrong: cancelHasJob },
@@ -76,6 +76,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
     ...runInvariants(reader),
     ...actionInvariants(reader),
+    ...tagInvariants(reader),
     ...timerInvariants(reader),
   ];
 
@@ -87,17 +88,6 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const isSame = open.plugin === plugin && open.command === command && open.count === count;
     if (!isSame) return `the open record ${hex(key)} names another plugin, command or number of jobs than its block`;
     return open.unsettled > 0 && open.next <= count ? null : `the open record ${hex(key)} has no open job`;
-  }
-
-  function openRunGoesOn(key: Uint8Array, value: Uint8Array): string | null {
-    const open = OpenBlock.decode(keyText(key), value);
-    if (open.plugin !== pipelinePlugin) return null;
-    for (let index = 0; index < open.count; index++) {
-      const id = jobId(Buffer.from(key), index);
-      if (!open.isSettled(index) && !open.isDelayed(index) && !reader.get('runs', id))
-        return `the run ${formatId(id)} is running, but has no record in runs`;
-    }
-    return null;
   }
 
   function retryIsOpen(key: Uint8Array): string | null {

@@ -14,14 +14,18 @@ const runsMax = 1_000;
 const bytesPerWork = 16_384;
 
 /** The origin that the jobs of a group share. `root` null: each job is its own root. */
-type OriginPath = { readonly root: string | null; readonly runs: readonly string[] };
+type OriginPath = Pick<JobOrigin, 'runs' | 'tags'> & { readonly root: string | null };
 
 export class JobOrigins implements Origins {
   #reader: Reader | null = null;
   readonly #runs = new Map<string, readonly string[]>();
   readonly #paths = new GroupReader<OriginPath>(
     id => this.#blockOf(id),
-    ({ root, run }) => ({ root: root && formatId(root), runs: run ? this.#runsFrom(run.run) : [] }),
+    ({ root, run, options }) => ({
+      root: root && formatId(root),
+      runs: run ? this.#runsFrom(run.run) : [],
+      tags: options?.tags,
+    }),
   );
   #work = 0;
 
@@ -40,7 +44,7 @@ export class JobOrigins implements Origins {
 
   find(id: JobId): JobOrigin | null {
     const place = this.#paths.find(id);
-    return place && { root: place.root ?? formatId(id), runs: place.runs };
+    return place && { ...place, root: place.root ?? formatId(id) };
   }
 
   ended(id: JobId): RunEnding | null {

@@ -10,6 +10,8 @@ export type JobFilter = {
   readonly status: Status | null;
   /** A job must match all of these filters. Empty: every job matches. */
   readonly within: readonly JobScopeFilter[];
+  /** A job must have all of these, each as `key:text`. */
+  readonly tags?: readonly string[];
 };
 
 /**
@@ -20,7 +22,16 @@ export type JobScopeFilter = { readonly of: 'root' | 'parent' | 'run'; readonly 
 
 export type JobRow = { readonly id: JobId } & Pick<
   JobView,
-  'plugin' | 'command' | 'status' | 'createdUs' | 'startedUs' | 'completedUs' | 'attempt' | 'counts' | 'isReused'
+  | 'plugin'
+  | 'command'
+  | 'status'
+  | 'createdUs'
+  | 'startedUs'
+  | 'completedUs'
+  | 'attempt'
+  | 'counts'
+  | 'isReused'
+  | 'options'
 >;
 
 /** A page of the list of jobs. `more`: further jobs follow. `atLeast`: the total is a lower bound. */
@@ -31,6 +42,8 @@ export type JobPage = {
   readonly atLeast: boolean;
   /** The end of the searched time range; only for a search. Null: no attempt had ended yet. */
   readonly searchedUs?: number | null;
+  /** Only for a filter by tags: jobs with tags that the index lacks, and that the page may therefore miss. */
+  readonly unindexed?: number;
 };
 
 /**
@@ -40,6 +53,6 @@ export const countedMax = 10_000;
 
 /** The row of a job, with its current state. A view reads some parts only when they are needed. */
 export function rowOf(id: JobId, view: JobView): JobRow {
-  const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused } = view;
-  return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused };
+  const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, options } = view;
+  return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, options };
 }

@@ -10,6 +10,7 @@ import { type Block, groupEnd } from '../records/block.ts';
 import { headgatePlugin, type JobGroup, pipelinePlugin, type Status } from '../records/job.ts';
 import { isNeverStarted } from '../records/journal.ts';
 import type { NameTable } from '../records/name-table.ts';
+import { hasTags } from '../records/tags.ts';
 import { BlockCache, twoBlocks } from './block-cache.ts';
 import type { JobScopeFilter } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
@@ -166,10 +167,11 @@ function attemptsByJob(reader: Reader, key: BlockKey, from: number, to: number):
   return byJob;
 }
 
-function groupFilter({ submittedBy, pipeline, children }: Selection): Filters['isWanted'] {
+function groupFilter({ submittedBy, pipeline, children, tags = [] }: Selection): Filters['isWanted'] {
   return (group, { plugin, command }) => {
     if (!children && group.run !== null) return false;
     if (submittedBy !== null && group.submittedBy !== submittedBy) return false;
+    if (!hasTags(group, tags)) return false;
     if (pipeline === null || (plugin === pipelinePlugin && command === pipeline)) return true;
     return children && group.pipeline === pipeline;
   };

@@ -162,7 +162,7 @@ function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<JobSpan
   }
 }
 
-function indexesIn(ranges: readonly number[]): number[] {
+export function indexesIn(ranges: readonly number[]): number[] {
   const indexes: number[] = [];
   for (let pair = 0; pair < ranges.length; pair += 2) {
     for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) indexes.push(index);

@@ -7,6 +7,7 @@ import { decodeAccepted } from '../../pipeline/records/accepted-runs.ts';
 import { readCountsOf } from '../../pipeline/records/run.ts';
 import { readRunCounts } from '../../pipeline/records/run-counts.ts';
 import { pipelinePlugin } from '../records/job.ts';
+import { keyText, OpenBlock } from '../records/open.ts';
 import type { Invariant } from './invariant.ts';
 import { openOf } from './job-view.ts';
 import { descendantsOf } from './jobs.ts';
@@ -20,11 +21,24 @@ const treeJobsMax = 1024;
 
 export function runInvariants(reader: Reader): readonly Invariant[] {
   return [
+    { name: 'open_runs_go_on', table: 'open', wrong: openRunGoesOn },
     { name: 'open_runs_are_counted', table: 'run_counts', wrong: runsAreCounted },
     { name: 'accepted_runs_are_whole', table: 'accepted_runs', wrong: acceptedAreWhole },
     { name: 'open_trees_are_counted', table: 'open_trees', wrong: treeIsCounted },
     ...reuseInvariants(reader),
   ];
+
+  function openRunGoesOn(key: Uint8Array, value: Uint8Array): string | null {
+    const open = OpenBlock.decode(keyText(key), value);
+    // The runs of a batch begin later.
+    if (open.plugin !== pipelinePlugin || reader.get('accepted_runs', key)) return null;
+    for (let index = 0; index < open.count; index++) {
+      const id = jobId(Buffer.from(key), index);
+      if (!open.isSettled(index) && !open.isDelayed(index) && !reader.get('runs', id))
+        return `the run ${formatId(id)} is running, but has no record in runs`;
+    }
+    return null;
+  }
 
   function runsAreCounted(hash: Uint8Array, value: Uint8Array): string | null {
     if (reader.count('runs') > recordsMax) return null;

@@ -1,107 +1,59 @@
 // The list of a tree's jobs, newest first. It is read from the table of trees, where jobs of other trees cost nothing.
-import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
+import { hasTags } from '../records/tags.ts';
 import { rangesOf } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
-import { countedMax, type JobFilter, type JobPage, type JobRow, type JobScopeFilter, rowOf } from './job-page.ts';
-import { BlockJobs, type TakenOver } from './job-view.ts';
-import { attemptsOfJobs } from './jobs.ts';
+import { countedMax, type JobFilter, type JobPage, type JobScopeFilter } from './job-page.ts';
+import { type JobRange, listRanges } from './range-listing.ts';
 import { Successors } from './reused-jobs.ts';
 
 /** The number of entries of a tree that one scan reads. */
 const entriesPerStep = 16;
-/** The maximum number of jobs whose attempts are read between two interruptions. */
-const attemptsPerStep = 256;
-
-/** Neighbouring jobs of a block, from index `from` up to, not including, `to`. */
-type JobRange = {
-  readonly key: BlockKey;
-  readonly block: Block;
-  readonly from: number;
-  readonly to: number;
-  /** How reused jobs appear in this tree. Null: the jobs belong to this tree. */
-  readonly takenOver: TakenOver | null;
-};
 
 /**
  * One page of the jobs that match, and the total. `before`: the last job of the previous page. `has`: whether the latest attempt of a job
  * matches; default: every job matches.
  */
-export function* listWithin(
+export function listWithin(
   reader: Reader,
   filter: JobFilter,
   limit: number,
   before: JobId,
   has?: (attempt: StoredAttempt) => boolean,
 ): Sliced<JobPage> {
-  const { plugin, command, status, within } = filter;
-  // Whether each job must be checked. Otherwise all jobs of a range match, and only those on the page are read.
-  const isSifted = status !== null || has !== undefined;
-  const rows: JobRow[] = [];
-  let total = 0;
-  for (const span of spansWithin(reader, within)) {
-    yield;
-    if (span === null) continue;
-    const { key, block, from, to, takenOver } = span;
-    if (plugin !== null && block.plugin !== plugin) continue;
-    if (command !== null && block.command !== command) continue;
-    if (!isSifted) total += to - from;
-    const end = isSifted ? to : endBelow(key, from, to, before);
-    const jobs = new BlockJobs(reader, key, block);
-    for (let top = end; top > from; top -= attemptsPerStep) {
-      if (!isSifted && rows.length > limit) break;
-      const bottom = Math.max(from, top - attemptsPerStep);
-      const endings = attemptsOfJobs(reader, key, bottom, top);
-      for (let index = top - 1; index >= bottom; index--) {
-        const ending = endings.get(index);
-        if (has && !(ending && has(ending.attempt))) continue;
-        const view = jobs.view(index, ending, takenOver);
-        if (status !== null && view.status !== status) continue;
-        if (isSifted) total++;
-        const id = jobId(key, index);
-        if (rows.length <= limit && Buffer.compare(id, before) < 0) rows.push(rowOf(id, view));
-      }
-      if (total >= countedMax && isSifted && rows.length > limit)
-        return { rows: rows.slice(0, limit), total: countedMax, more: true, atLeast: true };
-      yield;
-    }
-  }
-  return { rows: rows.slice(0, limit), total, more: rows.length > limit, atLeast: false };
-}
-
-/** The index after the last job of the range whose id is below `before`; `from` if there is none. */
-function endBelow(key: BlockKey, from: number, to: number, before: JobId): number {
-  const order = Buffer.compare(key, Buffer.from(before.buffer, before.byteOffset, blockKeyBytes));
-  if (order !== 0) return order < 0 ? to : from;
-  return Math.max(from, Math.min(to, indexOf(before)));
+  const isCounted = filter.status !== null || has !== undefined;
+  const countMax = isCounted ? countedMax : Number.POSITIVE_INFINITY;
+  return listRanges(reader, { filter, ranges: rangesWithin(reader, filter), limit, before, has, countMax });
 }
 
 /**
- * The ranges of jobs that match `within`: those of the tree, newest first, then the reused ones. Each null is a point at which the walk can
- * pause.
+ * The ranges of jobs that match `within` and have the tags: those of the tree, newest first, then the reused ones. Each null is a point at
+ * which the walk can pause.
  */
-function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterable<JobRange | null> {
+function* rangesWithin(reader: Reader, { within, tags = [] }: JobFilter): Iterable<JobRange | null> {
   const blocks = new BlockCache(reader);
   const { id } = within[0]!;
   const key = Buffer.from(blockOf(id));
   const block = blocks.find(key);
   if (!block || indexOf(id) >= block.count) return;
   const members = within.map(each => memberOf(blocks, each));
-  const isInside = (group: JobGroup) => members.every(isMember => isMember(group));
-  const { root } = groupOf(block, indexOf(id)).group;
+  const isInside = (group: JobGroup) => members.every(isMember => isMember(group)) && hasTags(group, tags);
+  const { group: own } = groupOf(block, indexOf(id));
+  const { root } = own;
   const top = root ?? id;
-  yield* spansOfTable(reader, blocks, 'tree', top, group => isInside(group) && { takenOver: null });
+  yield* rangesOfTable(reader, blocks, 'tree', top, group => isInside(group) && { takenOver: null });
   // The root is in no run and has no parent, so only a filter `root` selects it.
   const isRootWanted = root === null && within.every(each => each.of === 'root' && keyText(each.id) === keyText(id));
-  if (isRootWanted) yield { key, block, from: indexOf(id), to: indexOf(id) + 1, takenOver: null };
+  if (isRootWanted && hasTags(own, tags)) yield { key, block, from: indexOf(id), to: indexOf(id) + 1, takenOver: null };
   const successors = Successors.in(reader, blocks, top);
   if (!successors) return;
-  yield* spansOfTable(reader, blocks, 'reused', top, group => {
+  yield* rangesOfTable(reader, blocks, 'reused', top, group => {
     const here = successors.groupHere(group);
     return isInside(here) && { takenOver: { parent: here.parent! } };
   });
@@ -110,7 +62,7 @@ function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterab
 /** Decides about the jobs of a group. False: they are not wanted. */
 type Wanted = (group: JobGroup) => false | Pick<JobRange, 'takenOver'>;
 
-function* spansOfTable(
+function* rangesOfTable(
   reader: Reader,
   blocks: BlockCache,
   table: 'tree' | 'reused',
@@ -125,7 +77,7 @@ function* spansOfTable(
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
       // The block may have been pruned since the scan. The entry of a reused block stays even longer than the block.
       const found = blocks.read(at);
-      if (found) yield* spansOf(at, found, rangesOf(entry.value), wanted);
+      if (found) yield* rangesOfEntry(at, found, rangesOf(entry.value), wanted);
       yield null;
     }
     if (entries.length < entriesPerStep) return;
@@ -133,7 +85,12 @@ function* spansOfTable(
   }
 }
 
-function* spansOf(key: BlockKey, block: Block, ranges: readonly number[], wanted: Wanted): Iterable<JobRange | null> {
+function* rangesOfEntry(
+  key: BlockKey,
+  block: Block,
+  ranges: readonly number[],
+  wanted: Wanted,
+): Iterable<JobRange | null> {
   for (let pair = ranges.length - 2; pair >= 0; pair -= 2) {
     const first = ranges[pair]!;
     for (let to = ranges[pair + 1]!; to > first; ) {

@@ -2,6 +2,7 @@
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { TerminalStatus } from '../../job/records/job.ts';
+import type { Tags } from '../../job/records/tags.ts';
 
 /** The origin of events, in its stored form. */
 export type Origin = {
@@ -12,6 +13,8 @@ export type Origin = {
   readonly depth: number;
   readonly context: Uint8Array;
   readonly hooked: boolean;
+  /** The tags that the started runs take from the job. */
+  readonly tags?: Tags;
   /** The place of events that become tokens of a run: only in records of earlier versions. Such events are fan-outs now. */
   readonly place: {
     readonly run: JobId;

@@ -3,6 +3,7 @@ import type { JobId } from '../../../runtime/ids.ts';
 import type { Json } from '../../../runtime/json-value.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { noneUnsuccessful, type Tally, tallyOf, type Unsuccessful } from '../../job/records/job.ts';
+import type { Tags } from '../../job/records/tags.ts';
 import { ArrivalLog } from './arrivals.ts';
 
 /** A value that a token added to the context, with its place there and the token's path. */
@@ -96,6 +97,8 @@ export type StoredRun = {
   settled: number;
   readonly unsuccessful: Unsuccessful;
   readonly reuse: StoredReuse | null;
+  /** The tags of its jobs. Undefined: they have none. */
+  readonly tags: Tags | undefined;
 };
 
 function packScope(scope: StoredScope) {
@@ -138,7 +141,7 @@ export function decodeScope(bytes: Uint8Array): StoredScope {
 }
 
 function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope) {
-  const { outer, unsuccessful, reuse } = run;
+  const { outer, unsuccessful, reuse, tags } = run;
   const { failed, timed_out, dead, cancelled } = unsuccessful;
   return [
     hash,
@@ -155,27 +158,25 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     packScope(top),
     // Absent in records of format 9.
     run.settled,
-    // Absent, or null, if all succeeded.
-    failed + timed_out + dead + cancelled > 0
-      ? ([failed, timed_out, dead, cancelled] as const)
-      : reuse
-        ? null
-        : undefined,
-    // Absent if the run can reuse nothing.
-    reuse ? ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const) : undefined,
+    // Null: all succeeded.
+    failed + timed_out + dead + cancelled > 0 ? ([failed, timed_out, dead, cancelled] as const) : null,
+    // Null: the run can reuse nothing.
+    reuse && ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const),
+    tags ?? null,
   ] as const;
 }
 
 /** The record of a run. `hash`: the hash of its definition. `top`: its top scope. */
 export function encodeRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope): Uint8Array {
   const packed = packRun(run, hash, fans, top);
-  return pack(packed.slice(0, packed.findLastIndex(part => part !== undefined) + 1));
+  // Nulls at the end are left out.
+  return pack(packed.slice(0, packed.findLastIndex(part => part !== null) + 1));
 }
 
 export function decodeRun(bytes: Uint8Array) {
   const [hash, createdUs, submittedBy, root, hooked, caller, failure, jobs, scopesMade, fansMade, ...more] =
     unpack<ReturnType<typeof packRun>>(bytes);
-  const [packedFans, top, settled = 0, ended, reused] = more;
+  const [packedFans, top, settled = 0, ended, reused, tags] = more;
   const outer = caller && { run: caller[0], node: caller[1], scope: caller[2], path: caller[3], context: caller[4] };
   const unsuccessful = ended
     ? // Earlier versions knew no cancelled jobs.
@@ -186,7 +187,7 @@ export function decodeRun(bytes: Uint8Array) {
   const reuse = reused
     ? { of: reused[0], root: reused[1], address: reused[2], isIndexed: reused[3], jobs: reused[4] }
     : null;
-  const run: StoredRun = { createdUs, submittedBy, root, hooked, outer, failure, ...made, reuse };
+  const run = { createdUs, submittedBy, root, hooked, outer, failure, ...made, reuse, tags: tags ?? undefined };
   return { hash, run, fans, top: unpackScope(top) };
 }
 

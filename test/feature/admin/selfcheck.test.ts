@@ -7,6 +7,7 @@ import { type ActionPlan, noProgress, putAction } from '../../../actors/job/reco
 import { AttemptWriter, attemptKey, latestAttempt, pageBytesMax } from '../../../actors/job/records/attempts.ts';
 import { BlockBuilder, decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { putMark } from '../../../actors/job/records/cancel.ts';
+import type { JobGroup } from '../../../actors/job/records/job.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { rerunKey } from '../../../actors/job/records/reruns.ts';
 import { putRescheduled } from '../../../actors/job/records/rescheduled.ts';
@@ -72,6 +73,7 @@ async function fill(gateway: Gateway) {
   const run = await gateway.run('whole', { items: [1, 2, 3] });
   const held = await gateway.run('held', { gate: 'all' });
   await gateway.call('POST', '/plugin/echo/handle', {}, { headers: { 'Idempotency-Key': 'k' } });
+  await gateway.call('POST', '/plugin/echo/handle', { tags: { tenant: 'acme' } });
   for (const id of [ok, large, dead, run]) await gateway.settled(id);
   const child = (await gateway.tree(run)).find(({ plugin }) => plugin === 'step')!.job_id;
   await gateway.noted('start', 5);
@@ -197,6 +199,10 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       putMark(batch, dead, { by: 'x', atUs: 1, reason: null, notStarted: { jobs: 0, elements: 0 } }),
     holds_have_jobs: batch => batch.put('holds', Buffer.from('whim\0echo\0say'), Buffer.of(1)),
     tree_has_blocks: (batch, _, { run }) => batch.put('tree', Buffer.concat([run, nowhere]), Buffer.alloc(8)),
+    tagged_jobs_are_counted: batch => batch.put('tagged', nowhere, Buffer.alloc(4, 1)),
+    tagged_jobs_are_listed: (batch, reader) => batch.remove('tagged', firstKey(reader, 'tagged')),
+    trees_have_the_tags_of_their_root: (batch, reader, { child }) =>
+      regroup(batch, reader, child, group => ({ ...group, options: { tags: '{"a":"b"}' } })),
     actions_are_open: batch => putAction(batch, anotherRun, { plan: plan(null), progress: noProgress }),
     actions_take_what_matched: batch => {
       const progress = { ...noProgress, cursor: anotherRun, done: 2 };
@@ -283,12 +289,8 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
     bodies_have_attempts: batch => batch.put('bodies', Buffer.concat([nowhere, Buffer.alloc(6)]), nowhere),
     runs_are_open: (batch, _, { held }) => batch.remove('open', blockOf(held)),
     values_have_their_parts: (batch, reader, { ok, run }) => {
-      const key = blockOf(ok);
-      const block = decodeBlock(reader.get('blocks', key)!);
-      const builder = new BlockBuilder(key, block.plugin, block.command, block.createdUs);
       const parted = encodeParted([{ base: Buffer.concat([run, Buffer.alloc(8)]), at: [0, 0, 1] }]);
-      for (let index = 0; index < block.count; index++) builder.add(parted, groupOf(block, index).group, false);
-      batch.put('blocks', key, builder.encode());
+      regroup(batch, reader, ok, group => group, parted);
     },
   },
 ];
@@ -360,6 +362,22 @@ describe('Of a store with jobs of every kind', () => {
     );
   });
 });
+
+/** Writes the block of the job with other groups, and maybe with another payload. */
+function regroup(
+  batch: Batch,
+  reader: Reader,
+  id: JobId,
+  change: (group: JobGroup) => JobGroup,
+  payload?: Uint8Array,
+): void {
+  const key = blockOf(id);
+  const block = decodeBlock(reader.get('blocks', key)!);
+  const builder = new BlockBuilder(key, block.plugin, block.command, block.createdUs);
+  for (let index = 0; index < block.count; index++)
+    builder.add(payload ?? block.payload(index), change(groupOf(block, index).group), false);
+  batch.put('blocks', key, builder.encode());
+}
 
 function firstKey(reader: Reader, table: Table): Buffer {
   for (const { key } of reader.scan(table, { limit: 1 })) return Buffer.from(key);

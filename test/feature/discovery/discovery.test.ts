@@ -167,7 +167,13 @@ describe('the OpenAPI documents', () => {
       requestBody: {
         required: false,
         content: {
-          'application/json': { schema: { type: 'object', properties: { payload: sum }, additionalProperties: false } },
+          'application/json': {
+            schema: {
+              type: 'object',
+              properties: { payload: sum, tags: { $ref: '#/components/schemas/Tags' } },
+              additionalProperties: false,
+            },
+          },
         },
       },
       responses: expect.anything(),

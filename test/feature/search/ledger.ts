@@ -6,7 +6,9 @@ import { JobState } from '../../../actors/job/job-state.ts';
 import { BlockBuilder } from '../../../actors/job/records/block.ts';
 import type { JobGroup, TerminalStatus } from '../../../actors/job/records/job.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import { taggedWith } from '../../../actors/job/records/options.ts';
 import { encodeRetry } from '../../../actors/job/records/retry.ts';
+import { putTagged, type Tags } from '../../../actors/job/records/tags.ts';
 import { Retention } from '../../../actors/job/retention.ts';
 import type { Config } from '../../../config/config.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
@@ -35,9 +37,19 @@ export type BlockStory = {
   /** The run of which the jobs are steps, and the root of its tree. */
   readonly run?: JobId;
   readonly root?: JobId;
+  /** The tags of each job. */
+  readonly tags?: readonly (Tags | undefined)[];
 };
 
-export type NaiveJob = { id: string; plugin: string; command: string; status: string; attempt: number; block: number };
+export type NaiveJob = {
+  id: string;
+  plugin: string;
+  command: string;
+  status: string;
+  attempt: number;
+  block: number;
+  tags?: Tags;
+};
 export type NaiveLog = AttemptStory & {
   readonly logId: string;
   readonly jobId: string;
@@ -70,7 +82,7 @@ export class Ledger {
 
   /** Each block in a commit of its own; all attempts with the same place in their jobs end together. */
   add(story: BlockStory): void {
-    const { plugin, command, submittedBy, jobs } = story;
+    const { plugin, command, submittedBy, jobs, tags = [] } = story;
     if (jobs.length === 0) return;
     const createdUs = this.#tick();
     const key = this.#keys.next(Math.floor(createdUs / 1000));
@@ -79,8 +91,10 @@ export class Ledger {
     const open = new OpenBlock(keyText(key), plugin, command, jobs.length);
     open.next = jobs.length;
     this.#commit(batch => {
-      for (const [i] of jobs.entries()) block.add(packedEmpty, groupOf(submittedBy, story), i > 0);
+      for (const [i] of jobs.entries())
+        block.add(packedEmpty, groupOf(submittedBy, story, tags[i]), i > 0 && tags[i] === tags[i - 1]);
       batch.put('blocks', key, block.encode());
+      if (block.tagged > 0) putTagged(batch, key, block.tagged);
       this.#completions.accepted(batch, key, plugin, command, jobs.length);
       for (const [index, job] of jobs.entries()) this.#stand(batch, open, key, index, job);
       if (open.unsettled > 0) batch.put('open', key, open.encode());
@@ -89,7 +103,9 @@ export class Ledger {
       const last = job.attempts.at(-1);
       const status = job.end === 'over' ? last!.status : job.end;
       const attempt = job.attempts.length + (job.end === 'running' ? 1 : 0);
-      this.jobs.push({ id: formatId(jobId(key, index)), plugin, command, status, attempt, block: number });
+      const id = formatId(jobId(key, index));
+      const own = tags[index];
+      this.jobs.push({ id, plugin, command, status, attempt, block: number, ...(own !== undefined && { tags: own }) });
     }
     const rounds = Math.max(...jobs.map(job => job.attempts.length));
     for (let round = 0; round < rounds; round++) this.#end(story, key, number, createdUs, round);
@@ -199,7 +215,7 @@ function isSettled({ status }: NaiveJob): boolean {
   return status !== 'queued' && status !== 'running';
 }
 
-function groupOf(submittedBy: string, { run, root }: BlockStory): JobGroup {
+function groupOf(submittedBy: string, { run, root }: BlockStory, tags: Tags | undefined): JobGroup {
   const none = { parent: null, event: null, pipeline: null, stepId: null } as const;
   const position = run === undefined ? null : { run, node: 1, scope: 0, path: [], first: null };
   return {
@@ -211,6 +227,6 @@ function groupOf(submittedBy: string, { run, root }: BlockStory): JobGroup {
     context: packedEmpty,
     hooked: false,
     rerun: null,
-    options: null,
+    options: taggedWith(tags),
   };
 }

@@ -112,7 +112,8 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
   const path = fc
     .tuple(...pieces.map((piece, n) => (n % 2 === 0 ? fc.constant(piece) : fc.constantFrom(...names[piece]!))))
     .map(filled => filled.join(''));
-  const query = queries(route, known);
+  // Options in the query are for NDJSON.
+  const query = route.batch ? fc.constant('') : queries(route, known);
   const body = bodyOf(route, known);
   return fc.tuple(path, query, headersOf(known), body, types).map(([at, asked, headers, value, type]) => {
     const target = asked === '' ? at : `${at}?${asked}`;
@@ -125,7 +126,11 @@ function bodyOf({ path, body, batch }: Route, known: Known): fc.Arbitrary<unknow
   if (path === '/actions') return actions(known);
   if (path === '/schedule/{id}/backfill') return backfills;
   if (batch) {
-    const given = { payloads: fc.array(payloads, { minLength: 1, maxLength: 4 }), delay: fc.constantFrom('0s', '1d') };
+    const given = {
+      payloads: fc.array(payloads, { minLength: 1, maxLength: 4 }),
+      delay: fc.constantFrom('0s', '1d'),
+      tags,
+    };
     return fc.record(given, { requiredKeys: ['payloads'] });
   }
   return body === null ? fc.constant(undefined) : fc.option(bodies(body), { nil: undefined });
@@ -139,6 +144,7 @@ function actions(known: Known): fc.Arbitrary<unknown> {
     pipeline: fc.constantFrom(...known.pipelines),
     job_id: fc.constantFrom(...known.jobs),
     root: fc.constantFrom(...known.jobs),
+    tag: fc.oneof(tag, fc.array(tag, { minLength: 1, maxLength: 3 })),
     error: fc.constantFrom('as asked', '"as asked"', 'ask*'),
     query: fc.constantFrom('world', 'hello -x'),
     from: fc.constantFrom(...moments),
@@ -184,10 +190,14 @@ function bodies({ properties = {} }: { readonly properties?: object }): fc.Arbit
     reason: fc.constantFrom('late', 'a\nb', '"'),
     delay: fc.constantFrom('0ms', '10m', '3650d'),
     expires: fc.constantFrom('1ms', '1h'),
+    tags,
   };
   const taken = Object.entries(fields).filter(([name]) => Object.hasOwn(properties, name));
   return fc.record(Object.fromEntries(taken), { requiredKeys: [] });
 }
+
+const tag = fc.constantFrom('tenant:acme', 'a_1:', 'kind:ü:"');
+const tags = fc.dictionary(fc.stringMatching(/^[a-z0-9]{1,32}$/), fc.string({ maxLength: 20 }), { maxKeys: 8 });
 
 function queries({ path, query, batch }: Route, known: Known): fc.Arbitrary<string> {
   // The parameters of a batch are options, which JSON has in its body.
@@ -196,9 +206,11 @@ function queries({ path, query, batch }: Route, known: Known): fc.Arbitrary<stri
     const value =
       name === 'wait'
         ? waits
-        : name === 'cursor'
-          ? fc.constant(known.cursors[path]!)
-          : parameter(schema as JsonObject, known);
+        : name === 'tag'
+          ? tag
+          : name === 'cursor'
+            ? fc.constant(known.cursors[path]!)
+            : parameter(schema as JsonObject, known);
     return value.map(given => `${name}=${encodeURIComponent(String(given))}`);
   });
   if (parameters.length === 0) return fc.constant('');

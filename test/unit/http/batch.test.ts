@@ -59,6 +59,33 @@ describe('any payloads', () => {
   });
 });
 
+describe('members beside the payloads', () => {
+  const members = ['tags', 'other'];
+  const membersOf = async (body: string) => {
+    const batch = await readBatch(undefined, Buffer.from(body), { ...anything, members });
+    return isProblem(batch) ? batch.detail : batch.members;
+  };
+
+  test('are read before and behind them', async () => {
+    expect(await membersOf('{"payloads":[{}]}')).toEqual({});
+    expect(await membersOf('{"payloads":[{}],"tags":{"a":"b,]}"}}')).toEqual({ tags: { a: 'b,]}' } });
+    expect(await membersOf(' { "other" : "x" , "payloads" : [ {} ] , "tags" : null } ')).toEqual({
+      other: 'x',
+      tags: null,
+    });
+  });
+
+  test.each([
+    ['{"tags":{}}', '/payloads is required: a list of payloads'],
+    ['{"tags":{},"payloads":[{}],"tags":{}}', 'the key "tags" occurs twice at byte 34'],
+    ['{"payloads":[{}],"tags":}', 'a value of "tags" was expected at byte 24'],
+    ['{"payloads":[{}],"tags":{"a":1,"a":2}}', 'a value of "tags" was expected at byte 24'],
+    ['{"payloads":[{}],"wait":1}', '/wait is not a known field; known fields: payloads, tags, other'],
+  ])('%s', async (body, detail) => {
+    expect(await membersOf(body)).toContain(detail);
+  });
+});
+
 describe('the hash', () => {
   test('is that of the values, not of the text', async () => {
     const a = await read('{"payloads":[{"a":1,"b":2},{}]}');

@@ -75,7 +75,7 @@ const table: readonly Row[] = [
     { body: '{"a/1":1}' },
     400,
     'invalid_request',
-    /\/a~11 is not a known field; known fields: payload, run_at, delay, expires, deadline$/,
+    /\/a~11 is not a known field; known fields: payload, run_at, delay, expires, deadline, tags$/,
   ],
   ['POST /plugin/echo/size', { body: '' }, 400, 'invalid_payload', /\/payload\/width is required/],
   ['POST /plugin/echo/size', { body: '{"payload":{"width":"1"}}' }, 400, 'invalid_payload', /\/payload\/width must be/],

@@ -60,6 +60,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description At most 8 tags. A key has 1 to 32 of a-z, 0-9 and _; a text has at most 128 characters. All jobs that descend from the job have the same tags. */
+        Tags: {
+            [key: string]: string;
+        };
         "sums__weigh.node": {
             size: number;
             children?: components["schemas"]["sums__weigh.node"][];
@@ -113,6 +117,7 @@ export interface operations {
                         a?: number;
                         b?: number;
                     };
+                    tags?: components["schemas"]["Tags"];
                 };
             };
         };
@@ -159,6 +164,7 @@ export interface operations {
                     payload?: {
                         tree: components["schemas"]["sums__weigh.node"];
                     };
+                    tags?: components["schemas"]["Tags"];
                 };
             };
         };

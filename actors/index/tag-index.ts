@@ -1,0 +1,106 @@
+// Maintains the index of tags: follows the table of tagged jobs, so that unsettled jobs are found, too, and removes pruned blocks.
+import type { BlockKey } from '../../runtime/ids.ts';
+import { readable } from '../../runtime/store/set-aside.ts';
+import type { Batch, IndexTable } from '../../runtime/store/store.ts';
+import { decodeBlock, groupEnd, newestBlock } from '../job/records/block.ts';
+import { readPruneMark } from '../job/records/journal.ts';
+import { tagList } from '../job/records/tags.ts';
+import { encodeRanges } from '../job/records/tree.ts';
+import type { IndexStores } from './consumer.ts';
+import { behindBlock, hashesIn, taggedUpTo, tagHash, tagKey, tagsName } from './records/tags.ts';
+
+/** The number of blocks that one step takes. */
+const blocksPerStep = 64;
+/** The number of blocks that one step of a sweep compares with the ledger. */
+export const sweptPerStep = 4_096;
+
+export class TagIndex {
+  readonly #stores: IndexStores;
+  /** The newest block that was taken. Null: none was. */
+  #upTo: BlockKey | null;
+  /** Where the sweep for pruned blocks continues. Undefined: at the oldest block. */
+  #swept: Buffer | undefined;
+  /** The number of the prune mark (records/journal.ts) for which the sweep was made; -1: there was no sweep yet. */
+  #pruned = -1;
+
+  constructor(stores: IndexStores) {
+    this.#stores = stores;
+    this.#upTo = taggedUpTo(stores.index);
+    // A restored ledger may be older than the index.
+    const newest = newestBlock(stores.ledger);
+    if (this.#upTo && newest && Buffer.compare(newest, this.#upTo) < 0) this.#upTo = newest;
+  }
+
+  /** Takes some of the blocks that were accepted since the last step. Returns whether there are more. */
+  take(): boolean {
+    const { ledger, index } = this.#stores;
+    ledger.refresh();
+    if (ledger.count('tagged') === 0) return false;
+    const range = { limit: blocksPerStep, ...(this.#upTo && { from: behindBlock(this.#upTo) }) };
+    const keys = Array.from(ledger.keys('tagged', range), key => Buffer.from(key));
+    const newest = keys.at(-1);
+    if (!newest) return false;
+    const batch = index.batch();
+    for (const key of keys) this.#takeOne(key, batch);
+    batch.put('positions', tagsName, newest);
+    index.commit(batch);
+    this.#upTo = newest;
+    return keys.length === blocksPerStep;
+  }
+
+  #takeOne(key: BlockKey, batch: Batch<IndexTable>): void {
+    const bytes = this.#stores.ledger.get('blocks', key);
+    const block = bytes && readable(() => decodeBlock(bytes));
+    // The block has been pruned since, or is unusable.
+    if (!block) return;
+    const rangesByTag = new Map<string, number[]>();
+    for (const [place, start] of block.starts.entries()) {
+      const tags = block.group(place).options?.tags;
+      if (tags === undefined) continue;
+      const end = groupEnd(block, place);
+      for (const tag of tagList(tags)) {
+        const ranges = rangesByTag.get(tag);
+        if (!ranges) rangesByTag.set(tag, [start, end]);
+        else if (ranges.at(-1) === start) ranges[ranges.length - 1] = end;
+        else ranges.push(start, end);
+      }
+    }
+    const hashes: Uint8Array[] = [];
+    for (const [tag, ranges] of rangesByTag) {
+      const hash = tagHash(tag);
+      hashes.push(hash);
+      batch.put('tags', tagKey(hash, key), encodeRanges(ranges));
+    }
+    batch.put('tagged_blocks', key, Buffer.concat(hashes));
+  }
+
+  /**
+   * Removes some of the blocks that the ledger has pruned. Returns whether there may be more. The sweep continues where the last one
+   * stopped, so blocks that stay for long are compared once a round.
+   */
+  prune(): boolean {
+    const { ledger, index } = this.#stores;
+    ledger.refresh();
+    index.refresh();
+    const { number } = readPruneMark(ledger);
+    if (number === this.#pruned) return false;
+    const range = { limit: sweptPerStep, ...(this.#swept && { from: this.#swept }) };
+    const entries = Array.from(index.scan('tagged_blocks', range), ({ key, value }) => ({
+      key: Buffer.from(key),
+      hashes: hashesIn(value),
+    }));
+    const batch = index.batch();
+    for (const { key, hashes } of entries) {
+      if (ledger.peek('tagged', key)) continue;
+      for (const hash of hashes) batch.remove('tags', tagKey(hash, key));
+      batch.remove('tagged_blocks', key);
+    }
+    const hasGone = batch.size > 0;
+    if (hasGone) index.commit(batch);
+    const isEnd = entries.length < sweptPerStep;
+    this.#swept = isEnd ? undefined : behindBlock(entries.at(-1)!.key);
+    const goesOn = hasGone && !isEnd;
+    if (!goesOn) this.#pruned = number;
+    return goesOn;
+  }
+}

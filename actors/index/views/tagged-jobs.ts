@@ -1,0 +1,149 @@
+// Finds jobs by their tags: in the index, and, for blocks that the index has not taken yet, in the ledger's table of tagged jobs.
+import { type BlockKey, blockKeyBytes } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import { taggedCount } from '../../job/records/tags.ts';
+import { rangesOf } from '../../job/records/tree.ts';
+import { behindBlock, blockOfTagKey, tagHash, tagKey } from '../records/tags.ts';
+
+/** The number of keys that one scan reads. */
+const keysPerScan = 64;
+/** The maximum number of blocks whose jobs `countListed` counts. */
+const countedMax = 100_000;
+
+/** `up`: the oldest first. `down`: the newest first. */
+export type Direction = 'up' | 'down';
+
+/** `ranges`: the jobs of the block that have the tags, as pairs `from, to`. Null: unknown, so each job must be examined. */
+export type TaggedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] | null };
+
+/** Smaller, and greater, than every block key. */
+export const startOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes);
+export const endOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes, 0xff);
+
+/**
+ * The indexed blocks from `from` up to, not including, `to` with jobs that have all of the tags. Each null is a point at which the walk can
+ * pause.
+ */
+export function* indexedBlocks(
+  index: Reader<IndexTable>,
+  tags: readonly string[],
+  direction: Direction,
+  from: BlockKey,
+  to: BlockKey,
+): Iterable<TaggedBlock | null> {
+  const lists = tags.map(tag => new TagBlocks(index, tagHash(tag), direction, from, to));
+  const isUp = direction === 'up';
+  for (let bound = isUp ? from : to, step = 1; ; step++) {
+    if (step % keysPerScan === 0) yield null;
+    const next = lists.map(list => list.next(bound)).filter(entry => entry !== undefined);
+    if (next.length < lists.length) return;
+    const { key } = next.reduce((a, b) => (isBefore(a.key, b.key, direction) ? b : a));
+    if (next.every(entry => Buffer.compare(entry.key, key) === 0)) {
+      const ranges = next.map(entry => entry.ranges).reduce(inBoth);
+      if (ranges.length > 0) yield { key, ranges };
+      bound = isUp ? behindBlock(key) : key;
+    } else bound = isUp ? key : behindBlock(key);
+  }
+}
+
+/** The blocks from `from` up to, not including, `to` with jobs that have any tags, as the ledger lists them. */
+export function* listedBlocks(
+  ledger: Reader,
+  direction: Direction,
+  from: BlockKey,
+  to: BlockKey,
+): Iterable<TaggedBlock | null> {
+  const isUp = direction === 'up';
+  for (let bound = isUp ? from : to; ; ) {
+    const ends = isUp ? { from: bound, to } : { from, to: bound, reverse: true };
+    const keys = Array.from(ledger.keys('tagged', { ...ends, limit: keysPerScan }), key => Buffer.from(key));
+    for (const key of keys) yield { key, ranges: null };
+    const last = keys.at(-1);
+    if (!last || keys.length < keysPerScan) return;
+    bound = isUp ? behindBlock(last) : last;
+    yield null;
+  }
+}
+
+/** How many jobs of these blocks have tags, of at most `countedMax` blocks. */
+export function* countListed(ledger: Reader, from: BlockKey, to: BlockKey): Sliced<number> {
+  let jobs = 0;
+  let blocks = 0;
+  for (let bound = from; blocks < countedMax; ) {
+    const range = { from: bound, to, limit: keysPerScan };
+    const entries = Array.from(
+      ledger.scan('tagged', range),
+      ({ key, value }) => [Buffer.from(key), taggedCount(value)] as const,
+    );
+    for (const [, count] of entries) jobs += count;
+    blocks += entries.length;
+    if (entries.length < keysPerScan) break;
+    bound = behindBlock(entries.at(-1)![0]);
+    yield;
+  }
+  return jobs;
+}
+
+type IndexedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] };
+
+/** The blocks of one tag, read page by page. */
+class TagBlocks {
+  readonly #index: Reader<IndexTable>;
+  readonly #hash: Uint8Array;
+  readonly #direction: Direction;
+  readonly #from: BlockKey;
+  readonly #to: BlockKey;
+  #page: IndexedBlock[] = [];
+  #at = 0;
+
+  constructor(index: Reader<IndexTable>, hash: Uint8Array, direction: Direction, from: BlockKey, to: BlockKey) {
+    this.#index = index;
+    this.#hash = hash;
+    this.#direction = direction;
+    this.#from = from;
+    this.#to = to;
+  }
+
+  /** The next block: upwards the first from `bound` on, downwards the last below it. Undefined: there is none. */
+  next(bound: BlockKey): IndexedBlock | undefined {
+    while (this.#at < this.#page.length && !this.#isNext(this.#page[this.#at]!.key, bound)) this.#at++;
+    if (this.#at === this.#page.length) this.#read(bound);
+    return this.#page[this.#at];
+  }
+
+  #isNext(key: BlockKey, bound: BlockKey): boolean {
+    const order = Buffer.compare(key, bound);
+    return this.#direction === 'up' ? order >= 0 : order < 0;
+  }
+
+  #read(bound: BlockKey): void {
+    const isUp = this.#direction === 'up';
+    const [from, to] = isUp ? [bound, this.#to] : [this.#from, bound];
+    const range = { from: tagKey(this.#hash, from), to: tagKey(this.#hash, to), reverse: !isUp, limit: keysPerScan };
+    this.#page = Array.from(this.#index.scan('tags', range), ({ key, value }) => ({
+      key: blockOfTagKey(key),
+      ranges: rangesOf(value),
+    }));
+    this.#at = 0;
+  }
+}
+
+/** Whether a walk in this direction reaches `a` before `b`. */
+function isBefore(a: BlockKey, b: BlockKey, direction: Direction): boolean {
+  const order = Buffer.compare(a, b);
+  return direction === 'up' ? order < 0 : order > 0;
+}
+
+/** The common part of two lists of ranges in ascending order. */
+export function inBoth(a: readonly number[], b: readonly number[]): number[] {
+  const both: number[] = [];
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    const from = Math.max(a[i]!, b[j]!);
+    const to = Math.min(a[i + 1]!, b[j + 1]!);
+    if (from < to) both.push(from, to);
+    if (a[i + 1]! < b[j + 1]!) i += 2;
+    else j += 2;
+  }
+  return both;
+}

@@ -1,0 +1,53 @@
+// Tags: up to eight keys with a text each, which the call of a job gives. All jobs of its tree have them, too. The table of tagged jobs
+// has the blocks with such jobs, in the order of their acceptance: the index follows it.
+import type { BlockKey } from '../../../runtime/ids.ts';
+import { canonicalText } from '../../../runtime/json-value.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+
+/** The most tags of a job. */
+export const tagsMax = 8;
+/** The most characters of a tag's text. */
+export const tagCharactersMax = 128;
+/** The form of a tag's key. */
+export const tagKeyPattern = '^[a-z0-9_]{1,32}$';
+
+/** The tags of a job as JSON: an object with its keys in order. Equal tags have equal texts. */
+export type Tags = string;
+
+/** No tags at all: a rerun with these does not take the tags of the old job. A job with these has none stored. */
+export const noTags: Tags = '{}';
+
+export function tagsOf(given: { readonly [key: string]: string }): Tags {
+  return canonicalText(given);
+}
+
+/** Each tag as `key:text`. */
+export function tagList(tags: Tags): string[] {
+  const given: { readonly [key: string]: string } = JSON.parse(tags);
+  return Object.entries(given).map(([key, text]) => `${key}:${text}`);
+}
+
+/** Whether the jobs of a group have all of these tags, each as `key:text`. */
+export function hasTags({ options }: GroupWithTags, wanted: readonly string[]): boolean {
+  if (wanted.length === 0) return true;
+  if (options?.tags === undefined) return false;
+  const list = tagList(options.tags);
+  return wanted.every(tag => list.includes(tag));
+}
+type GroupWithTags = { readonly options: { readonly tags?: Tags } | null };
+
+/** `count`: how many jobs of the block have tags. */
+export function putTagged(batch: Batch, key: BlockKey, count: number): void {
+  const value = Buffer.allocUnsafe(4);
+  value.writeUInt32BE(count);
+  batch.put('tagged', key, value);
+}
+
+export function taggedCount(value: Uint8Array): number {
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength).readUInt32BE(0);
+}
+
+/** Removes the entry of a pruned block, if it has one. */
+export function pruneTagged(reader: Reader, batch: Batch, key: Uint8Array): void {
+  if (reader.count('tagged') > 0) batch.remove('tagged', Buffer.from(key));
+}

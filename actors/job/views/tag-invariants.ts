@@ -1,0 +1,63 @@
+// Invariants of tags: the table of tagged jobs agrees with the blocks, and a tree has the tags of its root.
+import { formatId, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
+import { keyText } from '../records/open.ts';
+import { type Tags, taggedCount } from '../records/tags.ts';
+import type { Invariant } from './invariant.ts';
+
+/** Null: the root has been pruned. */
+type TagsOfRoot = { readonly tags: Tags | undefined } | null;
+
+export function tagInvariants(reader: Reader): readonly Invariant[] {
+  return [
+    { name: 'tagged_jobs_are_counted', table: 'tagged', wrong: countIsRight },
+    { name: 'tagged_jobs_are_listed', table: 'blocks', wrong: taggedAreListed },
+    { name: 'trees_have_the_tags_of_their_root', table: 'blocks', wrong: tagsAreInherited },
+  ];
+
+  function countIsRight(key: Uint8Array, value: Uint8Array): string | null {
+    const bytes = reader.get('blocks', key);
+    if (!bytes) return `the block ${hex(key)} is listed in tagged, but does not exist`;
+    const counted = taggedIn(decodeBlock(bytes));
+    const listed = taggedCount(value);
+    return counted === listed ? null : `${counted} jobs of the block ${hex(key)} have tags, but tagged says ${listed}`;
+  }
+
+  function taggedAreListed(key: Uint8Array, value: Uint8Array): string | null {
+    if (taggedIn(decodeBlock(value)) === 0 || reader.get('tagged', key)) return null;
+    return `jobs of the block ${hex(key)} have tags, but the block is missing in tagged`;
+  }
+
+  function tagsAreInherited(key: Uint8Array, value: Uint8Array): string | null {
+    const block = decodeBlock(value);
+    const known = new Map<string, TagsOfRoot>();
+    for (const [place, start] of block.starts.entries()) {
+      const { root, options } = block.group(place);
+      if (root === null) continue;
+      const name = keyText(root);
+      if (!known.has(name)) known.set(name, tagsOf(root));
+      const top = known.get(name);
+      if (!top || top.tags === options?.tags) continue;
+      return `the job ${formatId(jobId(Buffer.from(key), start))} has other tags than its root ${formatId(root)}`;
+    }
+    return null;
+  }
+
+  function tagsOf(root: JobId): TagsOfRoot {
+    const block = findBlock(reader, root);
+    return block ? { tags: groupOf(block, indexOf(root)).group.options?.tags } : null;
+  }
+}
+
+function taggedIn(block: Block): number {
+  let count = 0;
+  for (const [place, start] of block.starts.entries()) {
+    if (block.group(place).options?.tags !== undefined) count += groupEnd(block, place) - start;
+  }
+  return count;
+}
+
+function hex(key: Uint8Array): string {
+  return Buffer.from(key).toString('hex');
+}

@@ -1,0 +1,26 @@
+// `--tag key=text`: on a call it gives the new jobs a tag, elsewhere it selects jobs by their tags.
+import { InvalidArgumentError, Option } from 'commander';
+
+/** Each as `key:text`, as the API has tags in a query. */
+export type TagOptions = { readonly tag?: readonly string[] };
+
+export function tagOption(description: string): Option {
+  return new Option('--tag <key=text>', `${description}; may be given several times`).argParser(gatherTag);
+}
+
+function gatherTag(given: string, earlier: readonly string[] = []): readonly string[] {
+  if (!/^[a-z0-9_]{1,32}=/.test(given))
+    throw new InvalidArgumentError('a tag looks like tenant=acme: a key of 1 to 32 of a-z, 0-9 and _, then its text.');
+  return [...earlier, given.replace('=', ':')];
+}
+
+/** The tags as the body of a call has them. Undefined: there are none. */
+export function tagsOf({ tag = [] }: TagOptions): { readonly [key: string]: string } | undefined {
+  if (tag.length === 0) return undefined;
+  return Object.fromEntries(
+    tag.map(one => {
+      const colon = one.indexOf(':');
+      return [one.slice(0, colon), one.slice(colon + 1)] as const;
+    }),
+  );
+}

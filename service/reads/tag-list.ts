@@ -1,0 +1,104 @@
+// Finds jobs by their tags, newest first: in blocks that the index lacks, a limited number of them, and then by the index.
+
+import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
+import {
+  countListed,
+  endOfBlocks,
+  indexedBlocks,
+  listedBlocks,
+  startOfBlocks,
+  type TaggedBlock,
+} from '../../actors/index/views/tagged-jobs.ts';
+import { type Block, groupEnd } from '../../actors/job/records/block.ts';
+import { hasTags } from '../../actors/job/records/tags.ts';
+import { BlockCache } from '../../actors/job/views/block-cache.ts';
+import { countedMax, type JobFilter, type JobPage } from '../../actors/job/views/job-page.ts';
+import { type JobRange, listRanges } from '../../actors/job/views/range-listing.ts';
+import { type BlockKey, blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../runtime/store/store.ts';
+
+/** The maximum number of blocks that a list reads itself because the index lacks them. The index is rarely this far behind. */
+export const unindexedBlocksMax = 1_000;
+
+const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
+
+export type TagSearch = {
+  readonly filter: JobFilter & { readonly tags: readonly string[] };
+  readonly limit: number;
+  /** The last job of the previous page. Null: this is the first page. */
+  readonly before: JobId | null;
+  readonly unindexedMax?: number;
+};
+
+export function* listByTags(
+  ledger: Reader,
+  index: Reader<IndexTable>,
+  { filter, limit, before, unindexedMax = unindexedBlocksMax }: TagSearch,
+): Sliced<JobPage> {
+  const upTo = taggedUpTo(index);
+  const indexedTo = upTo ? behindBlock(upTo) : startOfBlocks;
+  const { from: readFrom, unindexed } = yield* tailOf(ledger, indexedTo, unindexedMax);
+  const blocks = new BlockCache(ledger);
+
+  function* rangesBelow(end: BlockKey): Iterable<JobRange | null> {
+    yield* jobsIn(blocks, listedBlocks(ledger, 'down', readFrom, end), filter.tags);
+    const to = Buffer.compare(end, indexedTo) < 0 ? end : indexedTo;
+    yield* jobsIn(blocks, indexedBlocks(index, filter.tags, 'down', startOfBlocks, to), filter.tags);
+  }
+
+  const all = { filter, ranges: rangesBelow(endOfBlocks), before: endOfIds, countMax: countedMax };
+  if (before === null) return { ...(yield* listRanges(ledger, { ...all, limit })), unindexed };
+  const { total, atLeast } = yield* listRanges(ledger, { ...all, limit: -1 });
+  const ranges = rangesBelow(behindBlock(blockOf(before)));
+  const page = yield* listRanges(ledger, { filter, ranges, limit, before, countMax: 0 });
+  return { ...page, total, atLeast, unindexed };
+}
+
+/** The oldest block that the index lacks and that the list reads, and the number of jobs with tags between the index and that block. */
+function* tailOf(
+  ledger: Reader,
+  indexedTo: BlockKey,
+  max: number,
+): Sliced<{ readonly from: BlockKey; readonly unindexed: number }> {
+  let from = endOfBlocks;
+  let read = 0;
+  for (const block of listedBlocks(ledger, 'down', indexedTo, endOfBlocks)) {
+    if (block === null) yield;
+    else if (read++ === max) return { from, unindexed: yield* countListed(ledger, indexedTo, from) };
+    else from = block.key;
+  }
+  return { from, unindexed: 0 };
+}
+
+/** The jobs of these blocks that have the tags. */
+function* jobsIn(
+  blocks: BlockCache,
+  tagged: Iterable<TaggedBlock | null>,
+  tags: readonly string[],
+): Iterable<JobRange | null> {
+  for (const found of tagged) {
+    // An entry of the index may outlast its block.
+    const block = found && blocks.find(found.key);
+    if (!block) {
+      yield null;
+      continue;
+    }
+    const ranges = found.ranges ?? rangesWith(block, tags);
+    for (let pair = ranges.length - 2; pair >= 0; pair -= 2) {
+      yield { key: found.key, block, from: ranges[pair]!, to: ranges[pair + 1]!, takenOver: null };
+    }
+  }
+}
+
+/** The jobs of a block that have the tags, as pairs `from, to`. */
+function rangesWith(block: Block, tags: readonly string[]): number[] {
+  const ranges: number[] = [];
+  for (const [place, start] of block.starts.entries()) {
+    if (!hasTags(block.group(place), tags)) continue;
+    const end = groupEnd(block, place);
+    if (ranges.at(-1) === start) ranges[ranges.length - 1] = end;
+    else ranges.push(start, end);
+  }
+  return ranges;
+}
