@@ -31,14 +31,16 @@ export class Caller {
     return ((await response.json()) as Job).job_id;
   }
 
-  /** Throws if not all payloads are accepted. */
-  async sendBatch(path: string, body: string, payloads: number): Promise<void> {
+  /** Returns the id of the last job. Throws if not all payloads are accepted. */
+  async sendBatch(path: string, body: string, payloads: number): Promise<string> {
     const headers = { 'Content-Type': 'application/json' };
     const response = await this.#fetch(path, { method: 'POST', body, headers });
     const answer = Buffer.from(await response.arrayBuffer());
-    const end = answer.subarray(-30).toString();
-    if (response.status !== 202 || !end.endsWith(`"accepted":${payloads}}`))
+    const end = answer.subarray(-80).toString();
+    const [, last, accepted] = /"([0-9a-f-]{36})"\],"accepted":(\d+)\}$/.exec(end) ?? [];
+    if (response.status !== 202 || last === undefined || Number(accepted) !== payloads)
       throw new Error(`POST ${path}: ${response.status} … ${end}`);
+    return last;
   }
 
   async job(id: string): Promise<Job> {

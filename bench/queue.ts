@@ -25,18 +25,28 @@ export type Drained = {
 
 /** Throws if any job is refused or does not succeed. */
 export async function drainQueue(service: Service, stage: Stage, { threads, ...plan }: QueuePlan): Promise<Drained> {
-  const caller = service.caller();
   await closeGates(service, stage, threads);
   const accepted = await queueUp(service, plan);
+  return { accepted, ...(await drainQueued(service, stage, plan.jobs, accepted.samples.at(-1)!.jobId)) };
+}
+
+/** Opens the gates. `lastId`: of the last accepted job. Throws if not exactly these jobs are queued, or the last one does not succeed. */
+export async function drainQueued(
+  service: Service,
+  stage: Stage,
+  jobs: number,
+  lastId: string,
+): Promise<Omit<Drained, 'accepted'>> {
+  const caller = service.caller();
   const depth = await caller.queueDepth();
-  if (depth !== plan.jobs) throw new Error(`${plan.jobs} were accepted, and ${depth} are queued`);
+  if (depth !== jobs) throw new Error(`${jobs} were accepted, and ${depth} are queued`);
   const endStretch = service.stretch();
   const startMs = performance.now();
   stage.openGates();
   await emptied(caller);
-  await succeeded(caller, accepted.samples.at(-1)!.jobId);
+  await succeeded(caller, lastId);
   const elapsedMs = performance.now() - startMs;
-  return { accepted, elapsedMs, stretch: endStretch() };
+  return { elapsedMs, stretch: endStretch() };
 }
 
 export function queueUp(service: Service, { jobs, ...plan }: Omit<QueuePlan, 'threads'>): Promise<LoadResult> {

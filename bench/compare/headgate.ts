@@ -5,16 +5,19 @@ import { closeGates, idle } from '../gate.ts';
 import { runAtOnce, runJobs, runPipelines, threeSteps } from '../latency.ts';
 import { runAccepting } from '../load/accepting.ts';
 import { hasWrk } from '../load/wrk.ts';
-import type { Facts } from '../peers/peer.ts';
+import { type Facts, payloadOf } from '../peers/peer.ts';
 import { fanoutRuns, type TurnFigures, type TurnPlan, warmFanouts } from '../peers/turn.ts';
 import { median } from '../percentile.ts';
-import { drainQueue, queueUp } from '../queue.ts';
+import { drainQueued, queueUp } from '../queue.ts';
 import type { Service } from '../service.ts';
 import type { Stage } from '../stage.ts';
 
 const path = '/plugin/noop/run';
 
-/** headgate has no bulk call, so the jobs that peers add in bulk are submitted one by one, and only their draining is measured. */
+/** Payloads of a batch, and batches at the same time. */
+const batchPayloads = 10_000;
+const batchConnections = 4;
+
 export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFigures> {
   stage.clear();
   const service = await stage.start({ pipelines: [threeSteps, fanPipeline] });
@@ -23,8 +26,10 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
   const oneRate = await submitRate(service, plan.one, 1);
   const flightRate = await flightRateOf(service, stage, plan);
   stage.openGates();
-  const { jobs, inFlight: connections } = plan;
-  const drained = await drainQueue(service, stage, { path, jobs, connections, sampleEvery: jobs - 1 });
+  const { jobs } = plan;
+  await closeGates(service, stage);
+  const bulk = await submitBatches(service, jobs);
+  const drained = await drainQueued(service, stage, jobs, bulk.lastId);
   const { requestUs } = await runJobs(service, plan.samples, plan.pauseMs);
   const { timesUs } = await runPipelines(service, plan.runs);
   const runRates: number[] = [];
@@ -36,7 +41,7 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
     facts: facts(),
     oneRate,
     flightRate,
-    bulkRate: null,
+    bulkRate: (jobs * 1000) / bulk.elapsedMs,
     drainRate: (jobs * 1000) / drained.elapsedMs,
     drained: jobs,
     startUs: requestUs.values(),
@@ -71,6 +76,24 @@ async function warmUp(service: Service, stage: Stage, plan: TurnPlan): Promise<v
 async function submitRate(service: Service, jobs: number, connections: number): Promise<number> {
   const { elapsedMs } = await queueUp(service, { path, jobs, connections, sampleEvery: 0 });
   return (jobs * 1000) / elapsedMs;
+}
+
+/** As many batches as the jobs need. Their bodies are made meanwhile, as peers make their payloads. */
+async function submitBatches(service: Service, jobs: number) {
+  const caller = service.caller();
+  const startMs = performance.now();
+  let next = 0;
+  let lastId = '';
+  const sendOn = async () => {
+    while (next < jobs) {
+      const from = next;
+      next = Math.min(jobs, from + batchPayloads);
+      const payloads = Array.from({ length: next - from }, (_, k) => payloadOf(from + k));
+      lastId = await caller.sendBatch(`${path}/batch`, JSON.stringify({ payloads }), payloads.length);
+    }
+  };
+  await Promise.all(Array.from({ length: batchConnections }, sendOn));
+  return { elapsedMs: performance.now() - startMs, lastId };
 }
 
 /** Throws if fewer jobs are queued than were answered 202. */

@@ -206,7 +206,9 @@ test('a JSON batch has its tags in the body only', async () => {
     body: { code: 'invalid_query', detail: expect.stringContaining('NDJSON') },
   });
   const unknown = await shared.call('POST', '/plugin/echo/handle/batch', { payloads: [{}], tag: 'a:b' });
-  expect(unknown.body['detail']).toBe('/tag is not a known field; known fields: payloads, run_at, delay, expires, deadline, tags');
+  expect(unknown.body['detail']).toBe(
+    '/tag is not a known field; known fields: payloads, run_at, delay, expires, deadline, tags',
+  );
 });
 
 test('a request with other tags is another request to an Idempotency-Key', async () => {

@@ -26,6 +26,7 @@ export const fixtures = [
   '10-actions',
   '10-reruns',
   '10-delayed',
+  '10-batches',
 ] as const;
 
 const home = new URL('.', import.meta.url);

@@ -5,6 +5,7 @@ import { readAudit } from '../../../cli/vault/audit.ts';
 import { formatsRead, formatVersion, openReaderBeside } from '../../../runtime/store/lmdb.ts';
 import { placeIn, wholeTrail } from '../../feature/vault/service.ts';
 import { Gateway } from '../gateway/gateway.ts';
+import { until } from '../gateway/until.ts';
 import { fixtures, placeFixture, readFixture } from './fixture.ts';
 
 const backoff = { backoff_base: '1ms', backoff_max: '5ms' };
@@ -102,6 +103,16 @@ test.each(fixtures)('a state of format %s', async name => {
       await gateway.call('POST', `/job/${ids[id]}/run-now`);
       expect((await ends(id)).status).toBe('succeeded');
     }
+  }
+
+  if ('batched' in ids) {
+    // Some runs of the batch had not begun. All jobs of the batch have its tags.
+    expect(await ends('batched')).toMatchObject({ status: 'succeeded', tags: { kind: 'kept' } });
+    const left = async (status: string) => {
+      const { body } = await gateway.call('GET', `/jobs?tag=kind:kept&status=${status}`);
+      return Number(body['total']);
+    };
+    await until('all runs of the batch, and their jobs', async () => (await left('succeeded')) === 1_280);
   }
 
   // The state of plugins goes on, and the vault delivers.

@@ -2,7 +2,10 @@
 //
 // Run it when the format has gained something, before the next one is opened: name what is new in `shows` and in the list of
 // fixtures, and commit the two files it writes.
+
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
 import { VaultGateway } from '../../feature/vault/service.ts';
 import { send, signed } from '../../feature/webhooks/sender.ts';
 import type { Settings } from '../gateway/configuration.ts';
@@ -12,7 +15,9 @@ import { until } from '../gateway/until.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'delayed';
+const shows = 'batches';
+/** Runs of the batch: more than begin before the kill. */
+const batchedRuns = 640;
 /** Jobs of the action that is on its way. */
 const actedJobs = 12;
 
@@ -82,6 +87,7 @@ const settings: Settings = {
         { id: 'last', uses: 'echo' },
       ],
     },
+    { name: 'batched', steps: [{ id: 'only', uses: 'echo' }] },
     {
       name: 'told',
       on_hook: 'pipeline.completed',
@@ -228,7 +234,11 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   // So many a second: it is killed on its way.
   ids['acting'] = await act({ do: 'cancel', where: { plugin: 'slow' }, per_second: 5 });
   await until('it has begun', async () => (await doneOf(ids['acting']!)) > 0);
+  const payloads = Array.from({ length: batchedRuns }, (_, n) => ({ n }));
+  const batch = await gateway.call('POST', '/pipeline/batched/batch', { payloads, tags: { kind: 'kept' } });
   await gateway.kill9();
+  ids['batched'] = (batch.body['job_ids'] as string[]).at(-1)!;
+  expect(waitingRuns(gateway)).toBeGreaterThan(0);
   const format = await keepFixture(gateway, shows, {
     settings,
     ids,
@@ -238,3 +248,11 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   expect(format).toBeGreaterThan(0);
   await gateway.discard();
 });
+
+/** Blocks of runs that were accepted and have not begun. */
+function waitingRuns(gateway: Gateway): number {
+  const reader = openReaderBeside(join(gateway.directory, 'data'));
+  const count = reader.count('accepted_runs');
+  reader.close();
+  return count;
+}

@@ -2,16 +2,18 @@
 import type { Observed } from '../../../actors/hub/protocol.ts';
 import type { CancelReply, IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
 import { findBlock, groupOf } from '../../../actors/job/records/block.ts';
+import { type Tags, tagsOf } from '../../../actors/job/records/tags.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
 import type { VaultReply, VaultRequest } from '../../../actors/vault/protocol.ts';
 import { formatId, indexOf, type JobId, jobIdBytes, parseId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
+import { batchMax, batchOf } from './batches.ts';
 import { holds } from './broken.ts';
 import type { AskedCancel, CancelModel } from './cancel-model.ts';
 import type { KnownJob } from './commits.ts';
-import type { Dice } from './dice.ts';
+import { Dice } from './dice.ts';
 import type { AskedRerun, Reruns } from './reruns.ts';
 import { called } from './setup.ts';
 import type { Times } from './times.ts';
@@ -20,8 +22,22 @@ import type { VaultModel } from './vault-model.ts';
 /** `maybe`: nobody was answered, since the process ended. */
 export type Fate = { readonly kind: 'maybe' | 'refused' } | { readonly kind: 'accepted'; readonly id: string };
 type Ask =
-  | { readonly kind: 'submit'; readonly plugin: string; readonly numbers: readonly number[]; readonly watch: boolean }
-  | { readonly kind: 'run'; readonly pipeline: string; readonly number: number; readonly watch: boolean }
+  | {
+      readonly kind: 'submit';
+      readonly plugin: string;
+      /** Of runs. */
+      readonly pipeline?: string;
+      readonly numbers: readonly number[];
+      readonly watch: boolean;
+      readonly tags: Tags | undefined;
+    }
+  | {
+      readonly kind: 'run';
+      readonly pipeline: string;
+      readonly number: number;
+      readonly watch: boolean;
+      readonly tags: Tags | undefined;
+    }
   | { readonly kind: 'vault'; readonly request: VaultRequest; readonly isAdmin: boolean }
   | { readonly kind: 'cancel'; readonly cancel: AskedCancel }
   | { readonly kind: 'rerun'; readonly rerun: AskedRerun }
@@ -53,13 +69,15 @@ export class Callers {
   readonly #cancels: CancelModel;
   readonly #reruns: Reruns;
   readonly #times: Times;
+  readonly #batchDice: Dice;
+  readonly #tagDice: Dice;
   readonly #keyed: Keyed[] = [];
   #asked = 0;
   #numbers = 0;
 
   constructor(
     reader: Reader,
-    dice: Dice,
+    seed: number,
     vault: VaultModel,
     known: KnownJobs,
     cancels: CancelModel,
@@ -67,10 +85,12 @@ export class Callers {
     times: Times,
   ) {
     this.#times = times;
+    this.#batchDice = new Dice(seed, 'batches');
+    this.#tagDice = new Dice(seed, 'tags');
     this.#reruns = reruns;
     this.#cancels = cancels;
     this.#reader = reader;
-    this.#dice = dice;
+    this.#dice = new Dice(seed, 'callers');
     this.#vault = vault;
     this.#known = known;
   }
@@ -110,6 +130,7 @@ export class Callers {
     const watch = numbers[0]! % 3 === 0;
     const command = (plugin === 'keeper' || plugin === 'throng') && dice.chance(0.3) ? 'poll' : 'handle';
     const event = command === 'handle' ? { type: 'api.trigger', source: 'api' } : null;
+    const tags = this.#tags();
     const message = {
       kind: 'submit',
       plugin,
@@ -118,10 +139,10 @@ export class Callers {
       submittedBy: dice.pick(['x', 'y']),
       event,
       ...(watch && { watch }),
-      ...this.#times.options(),
+      options: { ...this.#times.options().options, ...(tags && { tags }) },
       ...(key && { idempotency: key }),
     };
-    return this.#send({ kind: 'submit', plugin, numbers, watch }, 'job', message, key, nowUs);
+    return this.#send({ kind: 'submit', plugin, numbers, watch, tags }, 'job', message, key, nowUs);
   }
 
   #run(nowUs: number): Message {
@@ -131,6 +152,7 @@ export class Callers {
     const key = dice.chance(0.15) ? this.#newKey() : null;
     const list = Array.from({ length: dice.below(4) }, () => dice.below(9));
     const watch = dice.chance(0.5);
+    const tags = this.#tags();
     this.fates.set(number, { kind: 'maybe' });
     const payload = pack({ n: number, k: dice.below(8), list });
     const message = {
@@ -139,14 +161,31 @@ export class Callers {
       payload,
       submittedBy: dice.pick(['x', 'y']),
       watch,
-      ...this.#times.runOptions(),
+      options: { ...this.#times.runOptions().options, ...(tags && { tags }) },
       ...(key && { idempotency: key }),
     };
-    return this.#send({ kind: 'run', pipeline, number, watch }, 'pipeline', message, key, nowUs);
+    return this.#send({ kind: 'run', pipeline, number, watch, tags }, 'pipeline', message, key, nowUs);
   }
 
-  #newKey(): IdempotencyKey {
-    return { key: this.#dice.bytes(16), request: this.#dice.bytes(16) };
+  /** Somebody calls a command or a pipeline many times in one request. */
+  batch(nowUs: number): Message[] {
+    const dice = this.#batchDice;
+    const numbers = Array.from({ length: 1 + dice.below(batchMax) }, () => ++this.#numbers);
+    for (const n of numbers) this.fates.set(n, { kind: 'maybe' });
+    const key = dice.chance(0.3) ? this.#newKey(dice) : null;
+    const tags = this.#tags();
+    const { plugin, pipeline, actor, message } = batchOf(dice, numbers);
+    const options = { ...(key && { idempotency: key }), ...(tags && { options: { tags } }) };
+    const ask = { kind: 'submit', plugin, ...(pipeline && { pipeline }), numbers, watch: false, tags } as const;
+    return [this.#send(ask, actor, { ...message, ...options }, key, nowUs)];
+  }
+
+  #tags(): Tags | undefined {
+    return this.#tagDice.pick([undefined, undefined, tagsOf({ a: '1' }), tagsOf({ a: '1', b: '2' })]);
+  }
+
+  #newKey(dice = this.#dice): IdempotencyKey {
+    return { key: dice.bytes(16), request: dice.bytes(16) };
   }
 
   /** The same request with its key, or another one with the same key. */
@@ -245,18 +284,19 @@ export class Callers {
     else if (ask!.kind === 'vault') this.#vault.answered(ask!.request, ask!.isAdmin, value as VaultReply);
   }
 
-  #submitted({ plugin, numbers, watch }: Extract<Ask, { kind: 'submit' }>, reply: SubmitJobsReply): void {
+  #submitted(ask: Extract<Ask, { kind: 'submit' }>, reply: SubmitJobsReply): void {
+    const { plugin, pipeline, numbers, watch, tags } = ask;
     const ids = reply.kind === 'accepted' ? reply.ids : new Uint8Array(0);
     for (const [place, number] of numbers.entries()) {
       const id = ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes);
-      this.#settleFate(number, id.length > 0 ? id : null, plugin);
+      this.#settleFate(number, id.length > 0 ? id : null, plugin, pipeline, tags);
       if (watch && id.length > 0) this.#wait(id);
     }
   }
 
-  #began({ pipeline, number, watch }: Extract<Ask, { kind: 'run' }>, reply: SubmitReply): void {
+  #began({ pipeline, number, watch, tags }: Extract<Ask, { kind: 'run' }>, reply: SubmitReply): void {
     const id = reply.kind === 'accepted' ? reply.id : null;
-    this.#settleFate(number, id, 'pipeline', pipeline);
+    this.#settleFate(number, id, 'pipeline', pipeline, tags);
     if (id && watch) this.#wait(id);
   }
 
@@ -266,7 +306,13 @@ export class Callers {
   }
 
   /** Law 1: who is told of a job finds it on disk. */
-  #settleFate(number: number, id: JobId | null, plugin: string, command?: string): void {
+  #settleFate(
+    number: number,
+    id: JobId | null,
+    plugin: string,
+    command: string | undefined,
+    tags: Tags | undefined,
+  ): void {
     const known = this.fates.get(number)!;
     if (id === null) {
       // A repeated request may be refused while the first one was taken, or may have been.
@@ -286,7 +332,9 @@ export class Callers {
     const { n } = unpack<{ n: number }>(block!.payload(indexOf(id)));
     const isSame = n === number && block!.plugin === plugin && (command === undefined || block!.command === command);
     holds(isSame, () => `the job ${text} is not the one that was asked for`);
-    holds(groupOf(block!, indexOf(id)).group.parent === null, () => `the job ${text} has a parent`);
+    const { parent, options } = groupOf(block!, indexOf(id)).group;
+    holds(parent === null, () => `the job ${text} has a parent`);
+    holds(options?.tags === tags, () => `the job ${text} has the tags ${options?.tags}, not ${tags}`);
   }
 
   #isKeyed(number: number): boolean {

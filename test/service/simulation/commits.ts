@@ -9,6 +9,7 @@ import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { isInFlight } from '../../../actors/job/records/retry.ts';
 import type { Invariant } from '../../../actors/job/views/invariant.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';
+import { decodeAccepted } from '../../../actors/pipeline/records/accepted-runs.ts';
 import { scheduleInvariants } from '../../../actors/schedule/views/schedule-invariants.ts';
 import { type Body, bodyPart, hasPart } from '../../../runtime/host/wire/outcome.ts';
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
@@ -68,6 +69,8 @@ const followsFrom: { readonly [name: string]: readonly Table[] } = {
   blocks_are_listed: ['blocks'],
   unsuccessful_jobs_are_listed: ['blocks', 'attempts'],
   attempts_are_in_journal: ['blocks', 'attempts'],
+  tagged_jobs_are_listed: ['blocks'],
+  trees_have_the_tags_of_their_root: ['blocks'],
 };
 
 /** Records that no process can decode: nothing that they tell is so. */
@@ -218,13 +221,12 @@ export class Commits {
   compareGauges(gauges: Gauges): void {
     this.#counted.compareRunning();
     let jobs = 0;
-    for (const [name, open] of this.#open) {
+    for (const [name, open] of this.#open)
       if (open.isHosted && !this.#poison.has('open', Buffer.from(name, 'hex'))) jobs += open.jobs;
-    }
     const counted = gauges.get('queued') + gauges.get('running') + gauges.get('delayed');
     holds(counted === jobs, () => `the ledger counts ${counted} unsettled jobs, and ${jobs} are on disk`);
-    let runs = 0;
-    for (const key of this.#reader.keys('runs', {})) if (key.length === 16) runs++;
+    let runs = Array.from(this.#reader.keys('runs', {})).filter(key => key.length === 16).length;
+    for (const { key, value } of this.#reader.scan('accepted_runs', {})) runs += decodeAccepted(key, value).count;
     holds(gauges.get('runs') === runs, () => `the ledger has ${gauges.get('runs')} open runs, and ${runs} are on disk`);
   }
 

@@ -43,6 +43,8 @@ export const faultOdds = {
   // They run again what has ended, and they act on many jobs at once.
   ranAgain: [0, 0.03, 0.1],
   actedOnMany: [0, 0, 0.05, 0.2],
+  // They call many times in one request.
+  batched: [0, 0.03, 0.1],
   // Of messages: their handling throws.
   callThrows: [0, 0, 0.02],
   outcomeThrows: [0, 0, 0.02],

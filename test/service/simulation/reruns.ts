@@ -49,10 +49,10 @@ export class Reruns {
     const isRun = plugin === pipelinePlugin;
     const from = isRun && dice.chance(0.7) ? 'failed' : 'start';
     const request = rerunRequest(job, null, from);
-    const { event, source } = request;
+    const { event, source, options } = request;
     const rerun = { of: job.jobId, from } as const;
     this.#asked.set(rerun.of, (this.#asked.get(rerun.of) ?? 0) + 1);
-    const common = { submittedBy: again, source };
+    const common = { submittedBy: again, source, ...(options && { options }) };
     if (!isRun)
       return {
         rerun,
@@ -87,9 +87,11 @@ export class Reruns {
       holds(count <= (this.#asked.get(of) ?? 0), () => `${id} runs ${of} again, and nobody has asked for it`);
     }
     for (const [id, { of, from }] of this.#made) {
-      const rerun = this.#commits.find(id)?.group.rerun;
+      const { rerun, options } = this.#commits.find(id)?.group ?? {};
       const isSo = rerun && formatId(rerun.of) === of && rerun.from === from;
       holds(isSo === true, () => `${id} was said to run ${of} again, and does not`);
+      const old = this.#commits.find(of)?.group.options?.tags;
+      holds(options?.tags === old, () => `${id} runs ${of} again with the tags ${options?.tags}, not ${old}`);
     }
   }
 }

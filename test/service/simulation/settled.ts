@@ -1,6 +1,6 @@
 // Where no fault strikes any more, nothing stays open and nobody waits, but in trees that have lost a record.
 import { findJob } from '../../../actors/job/views/jobs.ts';
-import { jobIdBytes, parseId } from '../../../runtime/ids.ts';
+import { formatId, jobIdBytes, parseId } from '../../../runtime/ids.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Callers } from './callers.ts';
@@ -22,6 +22,7 @@ const tables = [
   'retries',
   'timers',
   'runs',
+  'accepted_runs',
   'lists',
   'emissions',
   'descendants',
@@ -50,6 +51,16 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
     if (poison.roots.has(commits.rootOf(parseId(id)!))) continue;
     holds(false, () => `somebody waits for the job ${id}, which is ${job?.status ?? 'gone'}`);
   }
+  tagsHold(commits);
   commits.all();
   vault.verify();
+}
+
+/** A tree has the tags of its root, also when that has been pruned. */
+function tagsHold(commits: Commits): void {
+  for (const { id, group } of commits.jobs()) {
+    const tags = group.root ? commits.find(formatId(group.root))?.group.options?.tags : group.options?.tags;
+    const isSo = group.options?.tags === tags;
+    holds(isSo, () => `the job ${id} has the tags ${group.options?.tags}, and its root ${tags}`);
+  }
 }

@@ -104,8 +104,8 @@ export class World {
     this.#many = new Many(this.#store, this.#commits, this.#cancels, new Dice(seed, 'many'), isDamaged);
     this.#times = new Times(memory, this.#commits, new Dice(seed, 'times'));
     this.#cancels.expired = job => this.#times.hasExpired(job);
-    const parts = [{ find, isDamaged }, this.#cancels, this.#reruns, this.#times] as const;
-    this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, ...parts);
+    const asked = [this.#cancels, this.#reruns, this.#times] as const;
+    this.#callers = new Callers(memory, seed, this.#vault, { find, isDamaged }, ...asked);
     this.#operators = new Operators(memory, new Dice(seed, 'operators'));
     this.#setups = new Setups(seed);
     this.#setup = this.#setups.of(0);
@@ -249,11 +249,13 @@ export class World {
     const [ledger, dice] = [this.#ledger, this.#dice];
     const cancels = this.faults.strikes('cancelled') ? this.#callers.cancel() : [];
     const reruns = this.faults.strikes('ranAgain') ? this.#callers.rerun() : [];
-    for (const { actor, message } of [...cancels, ...reruns]) ledger.deliver(actor, message);
+    const isFree = this.#unsettled < unsettledMax;
+    const batches = isFree && this.faults.strikes('batched') ? this.#callers.batch(this.#nowUs) : [];
+    for (const { actor, message } of [...cancels, ...reruns, ...batches]) ledger.deliver(actor, message);
     if (this.faults.strikes('rescheduled')) for (const message of this.#times.next()) ledger.deliver('job', message);
     if (this.faults.strikes('actedOnMany')) ledger.deliver('job', this.#many.next());
     const kind = dice.below(10);
-    if (kind < 4 && this.#unsettled < unsettledMax) {
+    if (kind < 4 && isFree) {
       const { actor, message } = this.faults.strikes('callThrows')
         ? this.#callers.poison()
         : this.#callers.next(this.#nowUs);
@@ -303,7 +305,6 @@ export class World {
     this.#ledger.deliver('ledger', { kind: 'reconfigure', config: setup.config });
   }
 
-  /** Time passes until something is due. */
   #wait(): void {
     const { alarmUs, condition } = this.#ledger;
     if (condition === 'over') this.#restart();
@@ -359,8 +360,7 @@ export class World {
   #settle(): void {
     this.#isDiskFull = false;
     if (this.#stop.state !== 'no') this.#restart();
-    this.#setup = withoutSchedules(this.#setups.newest);
-    this.#apply(this.#setup);
+    this.#apply(withoutSchedules(this.#setups.newest));
     this.#admit(false);
     for (let steps = 0; ; steps++) {
       holds(steps < calmStepsMax, () => `nothing fails any more, and ${this.#unsettled} jobs and runs do not settle`);
