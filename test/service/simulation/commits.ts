@@ -19,6 +19,7 @@ import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import { Counted } from './counted.ts';
+import { blockAt, followsFrom, nowhere } from './questions.ts';
 import { ScheduleModel } from './schedule-model.ts';
 
 export type KnownAttempt = {
@@ -43,36 +44,6 @@ export type KnownJob = {
 };
 type KnownBlock = { jobs: KnownJob[]; next: number /** The commit that pruned it. */; prunedAt: number | null };
 
-/** Where the key of a block lies in the keys of these tables. */
-const blockAt: { readonly [T in Table]?: number } = {
-  blocks: 0,
-  open: 0,
-  retries: 0,
-  rescheduled: 0,
-  timers: 9,
-  attempts: 0,
-  bodies: 0,
-  runs: 0,
-  tree: 16,
-};
-
-/** Questions about a block whose answers follow from these tables alone. Any other is asked whenever something of the block changes. */
-const followsFrom: { readonly [name: string]: readonly Table[] } = {
-  open_jobs_have_blocks: ['blocks', 'open'],
-  open_runs_go_on: ['open', 'runs'],
-  retries_are_counted: ['open', 'retries'],
-  delayed_jobs_have_timers: ['open', 'timers', 'rescheduled'],
-  settled_jobs_have_logs: ['blocks', 'open', 'attempts'],
-  final_states_are_last: ['blocks', 'attempts'],
-  children_have_parents: ['blocks'],
-  blocks_are_in_trees: ['blocks', 'tree'],
-  blocks_are_listed: ['blocks'],
-  unsuccessful_jobs_are_listed: ['blocks', 'attempts'],
-  attempts_are_in_journal: ['blocks', 'attempts'],
-  tagged_jobs_are_listed: ['blocks'],
-  trees_have_the_tags_of_their_root: ['blocks'],
-};
-
 /** Records that no process can decode: nothing that they tell is so. */
 type PoisonedRecords = {
   readonly has: (table: Table, key: Uint8Array) => boolean;
@@ -85,8 +56,8 @@ export class Commits {
   readonly #blocks = new Map<string, KnownBlock>();
   readonly #counted: Counted;
   readonly schedules: ScheduleModel;
-  /** Unsettled jobs of each open block. */
-  readonly #open = new Map<string, { readonly jobs: number; readonly isHosted: boolean }>();
+  /** The records of open blocks. */
+  readonly #open = new Map<string, OpenBlock>();
   /** Jobs of each block that hosts hold. */
   readonly #running = new Map<
     string,
@@ -172,7 +143,7 @@ export class Commits {
         if (changed) changed.add(table);
         else touched.set(name, new Set([table]));
       }
-      if (table !== 'blocks' && table !== 'open') this.#ask(table, key);
+      if (table !== 'blocks' && table !== 'open') this.#ask(table, key, nowhere);
     }
     for (const [name, changed] of touched) {
       const key = Buffer.from(name, 'hex');
@@ -181,7 +152,7 @@ export class Commits {
       this.#follow(name, key, changed);
     }
     // Their jobs may have ended without a word of them.
-    for (const key of this.#reader.keys('holds', {})) this.#ask('holds', key);
+    for (const key of this.#reader.keys('holds', {})) this.#ask('holds', key, nowhere);
     this.#counted.compare();
   }
 
@@ -221,8 +192,8 @@ export class Commits {
   compareGauges(gauges: Gauges): void {
     this.#counted.compareRunning();
     let jobs = 0;
-    for (const [name, open] of this.#open)
-      if (open.isHosted && !this.#poison.has('open', Buffer.from(name, 'hex'))) jobs += open.jobs;
+    for (const [name, { plugin, unsettled, delayed }] of this.#open)
+      if (isHosted(plugin) && !this.#poison.has('open', Buffer.from(name, 'hex'))) jobs += unsettled - delayed;
     const counted = gauges.get('queued') + gauges.get('running') + gauges.get('delayed');
     holds(counted === jobs, () => `the ledger counts ${counted} unsettled jobs, and ${jobs} are on disk`);
     let runs = Array.from(this.#reader.keys('runs', {})).filter(key => key.length === 16).length;
@@ -290,7 +261,10 @@ export class Commits {
     const bytes = this.#reader.get('blocks', key);
     const openBytes = this.#reader.get('open', key);
     const open = openBytes && OpenBlock.decode(keyText(key), openBytes);
-    if (open) this.#open.set(name, { jobs: open.unsettled - open.delayed, isHosted: isHosted(open.plugin) });
+    const before = this.#open.get(name);
+    const delayed = (open?.delayed ?? 0) - (before?.delayed ?? 0);
+    if (delayed !== 0) this.#counted.of(open ?? before!).delayed += delayed;
+    if (open) this.#open.set(name, open);
     else this.#open.delete(name);
     if (!bytes) return;
     this.#countRunning(name, key, open);

@@ -66,8 +66,11 @@ export class Reruns {
 
   answered(asked: AskedRerun, reply: SubmitReply | SubmitJobsReply): void {
     if (reply.kind === 'refused') {
+      // The payload of a job may be stored with its run, which retention may take before the job.
+      const run = this.#commits.find(asked.of)?.group.run?.run;
+      const isGone = run !== undefined && this.#commits.prunedAt(formatId(run)) !== null;
       holds(
-        asked.from === 'failed' || reply.refusal !== 'not_kept',
+        asked.from === 'failed' || isGone || reply.refusal !== 'not_kept',
         () => `nothing is missing to run ${asked.of} again`,
       );
       return;

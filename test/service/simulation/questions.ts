@@ -1,0 +1,36 @@
+// Which questions about a block must be asked again when something of it has changed.
+import type { Table } from '../../../runtime/store/store.ts';
+
+/** Where the key of a block lies in the keys of these tables. */
+export const blockAt: { readonly [T in Table]?: number } = {
+  blocks: 0,
+  open: 0,
+  retries: 0,
+  rescheduled: 0,
+  timers: 9,
+  attempts: 0,
+  bodies: 0,
+  runs: 0,
+  tree: 16,
+};
+
+/** Questions about a block whose answers follow from these tables alone. Any other is asked whenever something of the block changes. */
+export const followsFrom: { readonly [name: string]: readonly Table[] } = {
+  open_jobs_have_blocks: ['blocks', 'open'],
+  open_runs_go_on: ['open', 'runs'],
+  retries_are_counted: ['open', 'retries'],
+  delayed_jobs_have_timers: ['open', 'timers', 'rescheduled'],
+  settled_jobs_have_logs: ['blocks', 'open', 'attempts'],
+  final_states_are_last: ['blocks', 'attempts'],
+  children_have_parents: ['blocks'],
+  blocks_are_in_trees: ['blocks', 'tree'],
+  blocks_are_listed_by_command: ['blocks'],
+  trees_of_settled_runs_are_closed: ['blocks', 'open'],
+  unsuccessful_jobs_are_listed: ['blocks', 'attempts'],
+  attempts_are_in_journal: ['blocks', 'attempts'],
+  tagged_jobs_are_listed: ['blocks'],
+  trees_have_the_tags_of_their_root: ['blocks'],
+  delayed_jobs_are_counted: [],
+};
+/** Of what is not about a block. What is delayed is counted from commit to commit. */
+export const nowhere: ReadonlySet<Table> = new Set();
