@@ -125,6 +125,7 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
 function bodyOf({ path, body, batch }: Route, known: Known): fc.Arbitrary<unknown> {
   if (path === '/actions') return actions(known);
   if (path === '/schedule/{id}/backfill') return backfills;
+  if (path === '/job/{job_id}/reschedule') return fc.record({ delay: fc.constantFrom('0ms', '10m', '3650d') });
   if (batch) {
     const given = {
       payloads: fc.array(payloads, { minLength: 1, maxLength: 4 }),

@@ -42,9 +42,8 @@ const made = (n: number, more: object = {}) => ({ type: 'thing.made', payload: {
 async function runsBelow(id: string, count: number): Promise<Job[]> {
   const runs = async () => (await gateway.tree(id)).filter(job => job.plugin === 'pipeline' && job.job_id !== id);
   await until(`${count} runs below ${id}`, async () => (await runs()).length >= count);
-  const found = await runs();
-  await gateway.allSettled(found.map(run => run.job_id));
-  return found;
+  await gateway.allSettled((await runs()).map(run => run.job_id));
+  return runs();
 }
 
 test('an emitted event starts the pipelines that wait for its type, also from a direct call', async () => {
