@@ -15,29 +15,28 @@ export type Filter = {
 };
 export const everything: Filter = { types: null, jobId: null, root: null, run: null };
 
-/** The types that match the pattern. A pattern is a type, or a prefix followed by a star. The list is empty if no type matches. */
+/** The types that match the pattern: a type, or a prefix followed by a star. */
 export function typesOf(pattern: string): readonly ObservationType[] {
   if (!pattern.endsWith('*')) return observationTypes.filter(type => type === pattern);
   return observationTypes.filter(type => type.startsWith(pattern.slice(0, -1)));
 }
 
-/** A text that is equal for filters that select the same. */
+/** Filters with equal keys select the same. */
 export function filterKey({ types, jobId, root, run }: Filter): string {
   const wanted = types === null ? '*' : observationTypes.filter(type => types.has(type)).join();
   return `${wanted} ${jobId === null ? '' : formatId(jobId)} ${root ?? ''} ${run ?? ''}`;
 }
 
-/** Whether the filter selects the type of the group. */
 export function wantsType({ types }: Filter, group: Observations): boolean {
   return types === null || types.has(group.type);
 }
 
-/** Whether the filter selects by type alone: it accepts every job, tree and run. */
+/** Whether the filter selects by type alone. */
 export function wantsAll({ jobId, root, run }: Filter): boolean {
   return jobId === null && root === null && run === null;
 }
 
-/** The index of the next observation of the group, from `place` on, that is about the selected job. -1: there is none. */
+/** The index of the first observation from `place` on that is about the selected job; `place` if no job is selected. -1: there is none. */
 export function nextOfJob({ jobId }: Filter, group: Observations, place: number): number {
   if (jobId === null) return place;
   if (group.kind === 'plain') return group.fields['job_id'] === formatId(jobId) ? place : -1;
@@ -52,14 +51,14 @@ export function nextOfJob({ jobId }: Filter, group: Observations, place: number)
 export function isInTree({ root, run }: Filter, { group, origins }: Watched, place: number): boolean {
   if (root === null && run === null) return true;
   const origin = origins?.at(place);
-  // A job without an origin is no longer stored: only its own id can match. An observation without a job matches no tree or run.
+  // Without an origin (the job is no longer stored, or the group is plain), only the id of the job itself can match.
   if (root !== null && (origin ? origin.root : idAt(group, place)) !== root) return false;
   return run === null || origin?.runs.includes(run) === true || idAt(group, place) === run;
 }
 
 type Watched = { readonly group: Observations; readonly origins: GroupOrigins | null };
 
-/** The id of the job that the observation at this index is about. Null: it is about no job. */
+/** Null: the observation is about no job. */
 function idAt(group: Observations, place: number): string | null {
   if (group.kind === 'jobs') return formatId(group.ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
   const named = group.fields['job_id'];

@@ -5,7 +5,7 @@ import { GroupOrigins, noOrigins, readingWorkMax } from './origins.ts';
 import type { Observations, Origins } from './protocol.ts';
 import { Ring, type RingEntry } from './ring.ts';
 
-/** Why observations are missing: the subscriber was too slow for the ring, the service has restarted, or the id is unknown. */
+/** Why observations are missing: the ring has dropped them, the service has restarted, or the hub has not given out the id. */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
 /** The subscriber cannot get the observations up to `id`. `lost` is their number. Null: it is unknown. */
 export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
@@ -38,7 +38,7 @@ export class Hub {
     this.#origins = origins;
   }
 
-  /** Appends groups in order. Must be called after the commit of what they report. */
+  /** Must be called after the commit of what the groups report. */
   observe(groups: readonly Observations[]): void {
     for (const group of groups) this.#ring.push(group);
     for (const listener of this.#listeners) listener();
@@ -59,7 +59,7 @@ export class Hub {
     return this.#origins.work;
   }
 
-  /** Whether `readingWorkMax` lookups were made since `work` had this value. Then the read must stop. */
+  /** Whether at least `readingWorkMax` lookups were made since `work` had this value. Then the read must stop. */
   isSpent(work: number): boolean {
     return this.work - work >= readingWorkMax;
   }
@@ -71,7 +71,7 @@ export class Hub {
     return () => this.#listeners.delete(own);
   }
 
-  /** At most `max` of the selected observations after the id `after`. There are fewer if it takes long to look up their origins. */
+  /** At most `max` selected observations with ids above `after`. The read ends early when it is spent; `upTo` says how far it came. */
   read(filter: Filter, after: number, max: number): ObservationRead {
     const gap = gapAfter(this.#ring, after);
     const slices: ObservationSlice[] = [];
@@ -87,10 +87,7 @@ export class Hub {
   }
 }
 
-/**
- * The first id of a service that starts now. It is above all ids of earlier starts, because no service sustains a million observations a
- * second.
- */
+/** The time in µs: it is above the ids of earlier starts, because no service sustains a million observations a second. */
 export function firstIdAt(nowUs: number): number {
   return nowUs;
 }
@@ -99,9 +96,7 @@ function lastOf({ first, count }: RingEntry): number {
   return first + count - 1;
 }
 
-/**
- * What is missing directly after the id `wanted`. Null: nothing. `wanted` 0: all observations since the start of the service are wanted.
- */
+/** What is missing directly after the id `wanted`. Null: nothing. `wanted` 0: everything since the start of the service is wanted. */
 function gapAfter(ring: Ring, wanted: number): Gap | null {
   const after = wanted === 0 ? ring.first - 1 : wanted;
   const id = ring.oldest - 1;
@@ -155,7 +150,6 @@ function take(filter: Filter, held: RingEntry, taken: PendingRead): void {
   taken.upTo = first + place - 1;
 }
 
-/** The id of the job at this index of a group's ids. */
 export function idAt(ids: Uint8Array, place: number): string {
   return formatId(ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
 }

@@ -1,4 +1,4 @@
-// The origins of jobs: the trees and runs that they belong to. Each origin is looked up once, when a subscriber first needs it.
+// The origins of jobs: the trees and runs that they belong to. A group looks each up at most once, when a subscriber first needs it.
 
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';

@@ -90,6 +90,6 @@ export interface Origins {
   ended(id: JobId): RunEnding | null;
   /** Makes the newest commits visible. */
   refresh(): void;
-  /** The number of lookups so far. Each record that is read counts as one lookup, and each 16 KiB of a block as another. */
+  /** The number of lookups so far: reading a block or the end of a run counts as one, and each 16 KiB of a block as another. */
   readonly work: number;
 }

@@ -38,7 +38,6 @@ export class Ring {
     return Math.max(this.#held[0]?.first ?? this.next, this.next - ringSize);
   }
 
-  /** The approximate size of the ring's contents. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -17,5 +17,4 @@ export interface JournalConsumer {
   prune?(upToUs: number, batch: Batch<IndexTable>): boolean;
 }
 
-/** The stores that a consumer uses. */
 export type IndexStores = { readonly ledger: Reader; readonly index: Store<IndexTable> };

@@ -31,9 +31,7 @@ export class HoldEnds {
     }
   }
 
-  /**
-   * When a hold that applied to this command last ended, if that was after `fromUs` and not after `toUs`. Null: none ended in that time.
-   */
+  /** When a hold that applied to this command last ended, after `fromUs` and not after `toUs`. Null: none ended in that time. */
   last(plugin: string, command: string, fromUs: number, toUs: number): number | null {
     if (this.#times.size === 0) return null;
     const keys = [countsKey(plugin, command), countsKey(plugin, ''), countsKey('', '')];

@@ -10,10 +10,9 @@ import {
 import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { positionOf, positionRecord } from './records/position.ts';
 
-/** When one call of `take` has read this many entries, it reads no further commit. */
+/** When a slice has this many entries, no further commit is added to it. */
 const entriesPerStep = 8192;
 
-/** The entries between two positions. */
 type JournalSlice = {
   readonly from: JournalPosition;
   readonly entries: readonly JournalEntry[];
@@ -50,7 +49,7 @@ export class JournalFollower {
       const { entries }: JournalSlice = slice;
       const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
       const next = entries[taken];
-      // The other consumers stop at the same entry. So all positions stay equal, and entries are read only once.
+      // The next consumers stop at the same entry. So equal positions stay equal, and the entries are read only once.
       if (next) slice = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
       moved.set(consumer, slice.end);
       batch.put('positions', Buffer.from(consumer.name), positionRecord(slice.end));

@@ -5,7 +5,6 @@ import { postingKey } from './records/search-layout.ts';
 
 export class Postings {
   readonly #index: Reader<IndexTable>;
-  /** Recognizes keys that are new in the chunk that is being filled. */
   #known: KnownKeys;
   /** By word: the log or logs that contain it, numbered within the chunk. Most words are in one log. */
   #gathered = new Map<string, number | number[]>();

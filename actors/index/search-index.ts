@@ -1,4 +1,4 @@
-// Maintains the search index: adds the words of each log that has text, and removes pruned logs.
+// Maintains the search index: adds the words of each log that may have searchable text (`telling`), and removes pruned logs.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { AttemptReader, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
@@ -30,11 +30,10 @@ export class SearchIndex implements JournalConsumer {
   readonly #records: Records;
   readonly #facets = new Facets();
   readonly #postings: Postings;
-  /** The number of the next log. */
   #next: number;
   /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** The chunk with which `prune` continues, unless that has been removed. */
+  /** `prune` continues with this chunk, or with the first stored one if that is later. */
   #swept = 0;
 
   constructor(stores: IndexStores) {
@@ -89,8 +88,8 @@ export class SearchIndex implements JournalConsumer {
   }
 
   /**
-   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, removes its postings. Removes its records only when it is
-   * the oldest chunk: the numbers of the stored logs must have no gap.
+   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, removes some or all of its postings. Removes its
+   * records only when it is the oldest chunk and has no postings left: the numbers of the stored logs must have no gap.
    */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     this.#records.refresh();

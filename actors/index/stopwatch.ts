@@ -1,4 +1,4 @@
-// The stopwatch: adds the waiting and running time of each attempt to the histograms of the minute in which the attempt ended.
+// The stopwatch: adds the times of attempts that ran to the histograms of the minute in which they ended.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { blockOf } from '../../runtime/ids.ts';
@@ -37,12 +37,12 @@ export class Stopwatch implements JournalConsumer {
   readonly #holdEnds: HoldEnds;
   /** Finds the name that the histogram of a job's pipeline step has in a page. Null: the job belongs to no step. */
   readonly #steps: GroupReader<string | null>;
-  /** The times with which jobs were accepted. */
+  /** Finds the time to run with which a job was accepted. Null: it had none. */
   readonly #runAt: GroupReader<number | null>;
-  /** By plugin: the page to which the last attempt was added. */
+  /** By plugin: the page to which its last attempt was added. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
-  /** By command number: the names of the command's histograms. */
+  /** By command number. */
   readonly #stepNames: StepNames[] = [];
 
   constructor(stores: IndexStores) {
@@ -63,7 +63,7 @@ export class Stopwatch implements JournalConsumer {
     this.#holdEnds.refresh();
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
-      // A run is measured through its jobs, and a job that never ran has no times.
+      // A run is measured through its jobs, and an attempt that never ran has no times.
       if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
     }
     for (const open of this.#pages.values()) writePage(open, batch);
@@ -77,7 +77,7 @@ export class Stopwatch implements JournalConsumer {
     const { queuedUs, ranUs } = entry;
     page.add(run, ranUs);
     if (entry.attempt === 1) {
-      // If the job was delayed or held, its time in the queue begins at the end of that. The time before is counted as `waited`.
+      // If the job was delayed or held, its time in the queue begins when that ended. The time before is counted as `waited`.
       const startedUs = entry.atUs - ranUs;
       const freeUs = this.#freeUs(entry, name, startedUs);
       if (freeUs !== null) page.add(waited, freeUs - (startedUs - queuedUs));
@@ -93,7 +93,7 @@ export class Stopwatch implements JournalConsumer {
     }
   }
 
-  /** When a job that had to wait could first run. Null: when it was accepted. */
+  /** When a job that was delayed or held could first run. Null: at its acceptance. */
   #freeUs(entry: JournalEntry, { plugin, command }: CommandName, startedUs: number): number | null {
     const acceptedUs = startedUs - entry.queuedUs;
     const heldUs = this.#holdEnds.last(plugin, command, acceptedUs, startedUs);
@@ -158,7 +158,7 @@ function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
   open.isDirty = false;
 }
 
-/** Whether the attempt has run. If it was cancelled before it started, it has not. */
+/** False for a job that ended without an attempt (number 0), and for an attempt that was cancelled before it started. */
 function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
   return attempt > 0 && (ranUs > 0 || status !== 'cancelled');
 }

@@ -9,9 +9,9 @@ import { encodeRanges } from '../job/records/tree.ts';
 import type { IndexStores } from './consumer.ts';
 import { behindBlock, hashesIn, taggedUpTo, tagHash, tagKey, tagsName } from './records/tags.ts';
 
-/** The number of blocks that one step takes. */
+/** The maximum number of blocks that one step takes. */
 const blocksPerStep = 64;
-/** The number of blocks that one step of a sweep compares with the ledger. */
+/** The maximum number of blocks that one step of a sweep compares with the ledger. */
 export const sweptPerStep = 4_096;
 
 export class TagIndex {
@@ -20,7 +20,7 @@ export class TagIndex {
   #upTo: BlockKey | null;
   /** Where the sweep for pruned blocks continues. Undefined: at the oldest block. */
   #swept: Buffer | undefined;
-  /** The number of the prune mark (records/journal.ts) for which the sweep was made; -1: there was no sweep yet. */
+  /** The number of the prune mark (job/records/journal.ts) for which the sweep was made; -1: there was no sweep yet. */
   #pruned = -1;
 
   constructor(stores: IndexStores) {
@@ -75,8 +75,8 @@ export class TagIndex {
   }
 
   /**
-   * Removes some of the blocks that the ledger has pruned. Returns whether there may be more. The sweep continues where the last one
-   * stopped, so blocks that stay for long are compared once a round.
+   * Removes some of the blocks that the ledger has pruned. True: some were found, and others may follow them. The sweep continues where the
+   * last one stopped, so blocks that stay for long are compared once a round.
    */
   prune(): boolean {
     const { ledger, index } = this.#stores;

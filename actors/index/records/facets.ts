@@ -24,7 +24,6 @@ export class Facets {
   }
 }
 
-/** The facets of the statuses with these codes. */
 export function statusFacets(codes: readonly number[]): readonly string[] {
   return codes.map(code => marks.status + code);
 }

@@ -9,10 +9,9 @@ const shiftMax = 2 ** 31;
 const lastBits = 2 ** 20;
 /** The longest time that is distinguished, 12.7 days. Longer times count as this. */
 const usMax = 2 ** 40 - 1;
-/** The relative error of a percentile. */
+/** The maximum relative error of a percentile of times up to `usMax`. */
 export const percentileErrorMax = 1 / exactMax;
 
-/** The bucket of a time in µs. */
 export function bucketOf(us: number): number {
   const whole = Math.min(usMax, Math.max(0, Math.round(us)));
   if (whole < exactMax) return whole;

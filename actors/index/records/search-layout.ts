@@ -1,5 +1,5 @@
-// The tables of the search index. Logs with text are numbered in the order of the journal. They are divided into chunks, each with its own
-// postings.
+// The tables of the search index. Logs that may have searchable text (`telling`) are numbered in the order of the journal. They are divided
+// into chunks, each with its own postings.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import {
@@ -77,7 +77,6 @@ export class Records {
     return this.#page;
   }
 
-  /** The id of the log's job. */
   idOf(log: number): JobId {
     const at = (log % pageLogs) * recordBytes;
     return this.page(Math.floor(log / pageLogs)).subarray(at, at + jobIdBytes);

@@ -7,12 +7,12 @@ import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 export const tagsName = Buffer.from('tags');
 const hashBytes = 16;
 
-/** A tag, as `key:text`. Its text may be longer than a key of the store. */
+/** `tag`: as `key:text`. It is hashed, because it may be longer than a key of the store. */
 export function tagHash(tag: string): Uint8Array {
   return createHash('sha256').update(tag).digest().subarray(0, hashBytes);
 }
 
-/** Tag (16), block (12). */
+/** Hash of the tag (16), block (12). */
 export function tagKey(hash: Uint8Array, block: BlockKey): Buffer {
   return Buffer.concat([hash, block]);
 }

@@ -11,7 +11,7 @@ const textBytesMin = 4;
 
 type CollectedTexts = { readonly texts: string[]; bytesLeft: number };
 
-/** The searchable texts of a log: its error, its stderr, and the texts, numbers and booleans of the response. */
+/** Its error, its stderr, and the texts, numbers and booleans in its result, events, state updates and logs. */
 export function textsOf(body: Body): string[] {
   const gathered: CollectedTexts = { texts: [], bytesLeft: searchedBytesMax };
   for (const part of ['error', 'stderr'] as const) {
@@ -32,7 +32,7 @@ function take(gathered: CollectedTexts, bytes: Buffer, from: number, to: number)
   gathered.bytesLeft -= Math.max(textBytesMin, to - from);
 }
 
-/** Collects the texts of the packed value at the offset `at`, and returns the end of the value. At the limit it stops early. */
+/** Collects the texts of the packed value at the offset `at`. Returns the end of the value or, if the limit was reached, any offset. */
 function gatherPacked(bytes: Buffer, at: number, gathered: CollectedTexts): number {
   const span = textSpan(bytes, at);
   if (span !== null) {

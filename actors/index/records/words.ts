@@ -21,7 +21,6 @@ function fold(text: string): string {
     .replaceAll('ς', 'σ');
 }
 
-/** The words of a text, in order. */
 export function wordsOf(text: string): string[] {
   return isWord(text) ? [text] : wordsIn(fold(text));
 }
@@ -32,7 +31,7 @@ function wordsIn(folded: string): string[] {
   return words;
 }
 
-/** Whether the whole text is one word that is already folded, as most numbers and field names are. */
+/** Whether the text is one short ASCII word that is already folded, as most numbers and field names are. */
 function isWord(text: string): boolean {
   if (text.length === 0 || text.length > wordCharactersMax) return false;
   for (let i = 0; i < text.length; i++) if (!isWordAt(text, i)) return false;
@@ -101,7 +100,6 @@ function beginsAt(folded: string, from: number, phrase: Phrase): boolean {
   return true;
 }
 
-/** Whether the character is a to z or a digit. */
 function isWordAt(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57);

@@ -15,12 +15,13 @@ import { searchUnindexed } from './unindexed-logs.ts';
 
 const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').map(status => statuses.indexOf(status));
 
-/** The jobs that may match. `searchedUs`: attempts that ended later were not searched; null: no attempt has ended. */
+/** The jobs that may match. `searchedUs`: all attempts that ended up to this time were searched; null: no attempt is in the journal. */
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
 /**
- * The jobs whose logs may match the phrases, newest first. Their indexed logs have all the words, though perhaps not adjacent. `isOfAny`:
- * indexed logs of successful attempts count, too; unindexed ones always count. Null: more than `namedMax` logs were found.
+ * The jobs whose logs may match the phrases, in descending order of their ids. An unindexed log matches; an indexed one has all the words,
+ * though perhaps not adjacent. `isOfAny`: indexed logs of successful attempts count, too; unindexed ones always count. Null: there may be
+ * more than `namedMax` jobs.
  */
 export function* jobsWithWords(
   ledger: Reader,
@@ -34,7 +35,7 @@ export function* jobsWithWords(
   const found = new Set<string>();
   const position = positionOf(index, searchName);
   const tail = yield* searchUnindexed(ledger, position, phrases, entries);
-  // If there are too many unindexed logs to search them all, none of them is searched, and the next search may find them.
+  // If not all unindexed logs could be searched, their matches are dropped: the next search may find them all in the index.
   const isWhole = tail.unsearched === 0;
   for (const { atUs, place } of isWhole ? tail.places : []) {
     const commit = ledger.get('journal', usKey(atUs));

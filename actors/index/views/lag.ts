@@ -8,7 +8,7 @@ import { positionOf } from '../records/position.ts';
 export const lagMsMax = 2_000;
 const lookMs = 10;
 
-/** Resolves when a consumer has processed all attempts that had ended at the call, or when `mayWait` returns false. */
+/** Resolves when the consumer has processed all attempts that had ended by the time of the call, or when `mayWait` returns false. */
 export async function untilTaken(
   ledger: Reader,
   index: Reader<IndexTable>,

@@ -35,8 +35,8 @@ export function isBlank(query: string): boolean {
 }
 
 /**
- * `places`: the positions of matching logs, newest first, at most `limit`. `total`: the number of all matches. `unsearched`: see
- * `UnindexedMatches`.
+ * `places`: the positions of matching logs, newest first, at most `limit`. `total`: the number of matches in all searched logs.
+ * `unsearched`: see `UnindexedMatches`.
  */
 export type SearchResult = {
   readonly places: readonly JournalPosition[];
@@ -52,7 +52,7 @@ export function* search(
 ): Sliced<SearchResult> {
   const phrases = parseQuery(query);
   const facets = wantedFacets(entries);
-  // The index may grow during the search. Logs before this position are searched in the index, and later ones in the journal.
+  // The index may grow during the search. Logs before this position are searched in the index, and the others in the journal.
   const position = positionOf(index, searchName);
   const tail = yield* searchUnindexed(ledger, position, phrases, entries, tailMax);
   const places = tail.places.filter(place => before === null || isBefore(place, before)).slice(0, limit);
@@ -100,7 +100,7 @@ export function* logsOfChunk(
   return found;
 }
 
-/** The logs of a chunk that contain every word. Null: there are none. */
+/** The logs of a chunk that contain every word of the phrases, of which there must be one. Null: there are none. */
 function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly Phrase[]): Sliced<LogSet | null> {
   let found: LogSet | null = null;
   for (const wanted of phrases.flat()) {

@@ -6,7 +6,6 @@ import { taggedCount } from '../../job/records/tags.ts';
 import { rangesOf } from '../../job/records/tree.ts';
 import { behindBlock, blockOfTagKey, tagHash, tagKey } from '../records/tags.ts';
 
-/** The number of keys that one scan reads. */
 const keysPerScan = 64;
 /** The maximum number of blocks whose jobs `countListed` counts. */
 const countedMax = 100_000;

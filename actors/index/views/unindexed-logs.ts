@@ -12,7 +12,7 @@ import {
 import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase } from '../records/words.ts';
 
-/** The maximum number of unindexed logs that a search reads, in some tenths of a second. The index is rarely this far behind. */
+/** The maximum number of unindexed logs that a search reads. They take some tenths of a second. The index is rarely this far behind. */
 export const unindexedLogsMax = 20_000;
 /** When a search has read this much text from unindexed logs, it reads no more of them. */
 export const tailBytesMax = 64 * 2 ** 20;
@@ -20,8 +20,8 @@ export const tailBytesMax = 64 * 2 ** 20;
 const commitsPerStep = 256;
 
 /**
- * `places`: the positions of matching logs, newest first. `unsearched`: the number of unindexed logs that were not searched because of
- * `unindexedLogsMax` or `tailBytesMax`.
+ * `places`: the positions of matching logs, newest first. `unsearched`: the number of unindexed logs that pass the filter but were not
+ * searched, because of the maximum number of logs or because of `tailBytesMax`.
  */
 export type UnindexedMatches = { readonly places: readonly JournalPosition[]; readonly unsearched: number };
 
