@@ -9,7 +9,7 @@ export type FailedRecord =
   | { readonly kind: 'run'; readonly id: JobId }
   /** A block of jobs, or its open record. */
   | { readonly kind: 'block'; readonly key: Uint8Array }
-  /** Events of a job that wait to start runs, or a hook that waits for a job (pipeline/deferred-events.ts). */
+  /** Events of a job, or a hook of the end of a job or run, that wait to start runs (pipeline/deferred-events.ts). */
   | { readonly kind: 'emission'; readonly key: Uint8Array };
 
 export class FailedRecordError extends Error {

@@ -7,7 +7,6 @@ import type { Turn } from '../runtime/turn.ts';
 import { readUs, usKey } from './job/records/journal.ts';
 import { keyText } from './job/records/open.ts';
 
-/** How long a key is remembered. */
 export const rememberedUs = 24 * 3_600_000_000;
 export const keyHashBytes = 16;
 const untilBytes = 8;

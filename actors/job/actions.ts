@@ -1,5 +1,5 @@
 // Actions over many jobs. An action is itself a job that is never dispatched. The main thread sends the ids of the jobs on which the action
-// acts next. Acting on them and moving the action's cursor are one commit, so no job is handled twice.
+// acts next; a backfill finds its occurrences itself. Acting and moving the action's cursor are one commit, so nothing is handled twice.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -32,7 +32,7 @@ export class Actions {
   readonly #idempotency: IdempotencyStore;
   readonly #apply: ApplyDeed;
   readonly #open = new Map<string, OpenAction>();
-  /** Fires the occurrences of a backfill. */
+  /** Fires the occurrences of a backfill. Set by the schedule actor. */
   backfill: FireBackfill | null = null;
 
   constructor(state: JobState, idempotency: IdempotencyStore, apply: ApplyDeed) {
@@ -121,7 +121,7 @@ export class Actions {
     return { cursor: taken.cursor, isOver, waits };
   }
 
-  /** Ends the action. Matched jobs that could not be found any more count as skipped: they have ended meanwhile, or were pruned. */
+  /** Ends the action. Matched jobs that it was not asked to act on count as skipped: they have settled in the meantime, or were pruned. */
   #finish(turn: Turn, action: OpenAction): void {
     const { plan, progress } = action;
     const most = Math.min(plan.matched, plan.limit ?? plan.matched);

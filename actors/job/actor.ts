@@ -1,4 +1,4 @@
-// The job actor, the only writer of jobs. Each message is a small change of its state; a turn ends with the dispatch of jobs.
+// The job actor, the only writer of jobs. A turn ends with the dispatch of jobs.
 
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.ts';
@@ -42,7 +42,7 @@ import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
-/** A message of the ledger thread: from a host, from a timer, or from the actor to itself. */
+/** A message that originates on the ledger thread, for instance from a host, from a timer or from the actor itself. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';
@@ -97,7 +97,6 @@ export type JobActor = Actor &
     reconfigure(config: Config): void;
     /** Writes the blocks of new jobs and dispatches jobs. True: jobs have ended, and their runs may have created further jobs. */
     dispatch(turn: Turn): boolean;
-    /** Writes the changes of the turn. */
     close(turn: Turn): void;
   };
 
@@ -160,7 +159,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         state.awaited.remove(message.id);
         break;
       case 'ask_idle':
-        // Answered at the end of the turn, because a job that a host returned in this turn may have been dispatched again.
+        // Answered after the dispatch of this turn, which may send a returned job to a host again.
         turn.after(() => {
           turn.reply(message.replyTo, { kind: 'idle', ids: state.isLoaded ? idleOf(dispatcher, message.ids) : null });
         });
@@ -365,7 +364,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       areHoldsDue = true;
     },
     dispatch(turn) {
-      // Jobs that become due may be held, and held ones may end.
+      // Jobs that become due may be held, and held jobs may expire.
       areHoldsDue ||= delayed.isDue(turn.nowUs);
       const isBehind = delayed.step(turn);
       runs.seal(turn);

@@ -1,11 +1,11 @@
-// The waiting and running jobs, for GET /analytics/queue (docs/contract.md#analytics).
+// The state of the queue, for GET /analytics/queue (docs/contract.md#analytics), and which jobs no host has.
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
 import type { QueueReply } from './protocol.ts';
 import { keyText } from './records/open.ts';
 
-/** The maximum number of running jobs in a response. */
+/** The maximum number of running jobs that a response lists. */
 export const activeJobsMax = 100;
 
 export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: number): QueueReply {

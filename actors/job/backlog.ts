@@ -6,7 +6,7 @@ import type { OpenBlock } from './records/open.ts';
 
 export class Backlog {
   readonly blocks = new Queue<OpenBlock>();
-  /** Jobs that are dispatched before all blocks: retries, returned jobs and suspects. */
+  /** Jobs that are dispatched before all blocks: retries, returned jobs, suspects, and jobs that were queued by themselves. */
   readonly attempts = new AttemptQueue();
   /** The number of jobs in attempts and blocks. */
   waiting = 0;
@@ -17,9 +17,7 @@ export class Backlog {
     this.waiting += open.untouched;
   }
 
-  /**
-   * The first block with a job that was never dispatched; its jobs come after all `attempts`. Jobs that have been cancelled are skipped.
-   */
+  /** The first block with a job that was never dispatched; its jobs come after all `attempts`. Settled jobs are skipped. */
   get nextBlock(): OpenBlock | undefined {
     for (;;) {
       const open = this.blocks.peek();
@@ -30,7 +28,6 @@ export class Backlog {
     }
   }
 
-  /** The job that is dispatched next. */
   peek(): OpenAttempt | undefined {
     const next = this.attempts.peek();
     if (next) return next;
@@ -43,12 +40,10 @@ export class Backlog {
     this.waiting++;
   }
 
-  /** The command of the next job. */
   get nextCommand(): string | undefined {
     return this.attempts.peek()?.open.command ?? this.nextBlock?.command;
   }
 
-  /** Removes and returns the next job. */
   shift(): OpenAttempt | undefined {
     const job = this.attempts.shift() ?? this.#shiftOfBlock();
     if (job) this.waiting--;

@@ -1,6 +1,5 @@
 // Measures how busy the workers were during the last minute.
 
-/** The length of the measured window. */
 export const busyWindowUs = 60_000_000;
 const bucketUs = 1_000_000;
 const buckets = busyWindowUs / bucketUs;

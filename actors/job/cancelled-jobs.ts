@@ -12,9 +12,7 @@ import type { OpenBlock } from './records/open.ts';
 /** Jobs that must end: for each block, the indexes of these jobs in the block. */
 export type Wanted = Map<OpenBlock, Set<number>>;
 
-/** The error of a job whose deadline has passed. */
 export const lateText = 'the deadline of the job has passed';
-/** The cancel of a job that has expired. */
 export function expiryAt(atUs: number): Cancel {
   return { by: 'headgate', reason: 'expired', atUs, notStarted: { jobs: 0, elements: 0 } };
 }
@@ -32,8 +30,8 @@ export function endStopped(
 }
 
 /**
- * Ends a cancelled or late job whose attempt never started. Observations and hooks do not report this end if it was the job's first attempt and
- * only a run that contains the job was cancelled.
+ * Ends a cancelled or late job whose attempt never started. Observations and hooks do not report this end if it was the job's first attempt
+ * and only a run that contains the job was cancelled.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;
@@ -49,7 +47,7 @@ export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): voi
   state.end(turn, job, 'cancelled', null, body, 'queued', own === undefined && isFirst);
 }
 
-/** Whether some jobs may have to end at the head of the lane. */
+/** Whether jobs at the head of the lane may have to end instead of starting. */
 export function mayStop(state: JobState, lane: Lane): boolean {
   return !state.cancels.isEmpty || lane.nextIsTimed;
 }

@@ -20,10 +20,9 @@ import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import { openOf } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 
-/** The maximum number of jobs of cancelled runs that one turn ends, and the maximum number that it examines. */
+/** The maximum number of jobs that one turn ends for cancelled runs or for an action, and the number of jobs that a walk examines. */
 export const cancelledPerTurnMax = 256;
 const lookedAtPerTurnMax = 16_384;
-/** The number of blocks of a tree that one scan reads. */
 const blocksPerScan = 16;
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
@@ -76,8 +75,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels these jobs for an action; no caller waits for an answer. `outcomes[k]` is the outcome for `ids[k]`. The ids for which the turn
-   * has no time get no outcome, and are left for the next turn.
+   * Cancels these jobs for an action; no caller waits for an answer. `outcomes[k]` is the outcome for `ids[k]`. Ids that this turn has no
+   * time for, or that exceed `cancelledPerTurnMax`, get no outcome, and are left for the next turn.
    */
   cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): DeedOutcome[] {
     const { reader } = this.#state;
@@ -140,7 +139,7 @@ export class Cancelling {
     this.#asked.push({ caller, left: new Set(left) });
   }
 
-  /** After a failed turn, tells hosts again to stop the jobs that they still have, and waits again for their confirmations. */
+  /** After a failed turn, tells hosts again to stop cancelled and late jobs that they still have, and waits again for confirmations. */
   goOn(turn: Turn): void {
     const state = this.#state;
     this.stop(turn, job => state.stopOf(job, turn.nowUs) && 'stopped');
@@ -179,7 +178,7 @@ export class Cancelling {
     if (this.#asked.length > 0) this.#answerStopped(turn);
   }
 
-  /** Answers the callers whose jobs have ended or are being stopped. */
+  /** Answers the callers of whose jobs no code can start any more. */
   #answerStopped(turn: Turn): void {
     const active = new Set(Array.from(this.#dispatcher.active(), ({ job }) => job));
     for (const asked of this.#asked.splice(0)) {
@@ -280,7 +279,7 @@ export class Cancelling {
     return entries.length < blocksPerScan;
   }
 
-  /** The unsettled jobs of one block of the tree (`ranges`), from the position of the walk on. */
+  /** The indexes in `ranges`, from the position of the walk on: of unsettled jobs or, if the block is open but not in memory, of all. */
   *#left({ index: first }: Walk, key: Buffer, ranges: readonly number[]): Iterable<number> {
     const open = this.#state.open.get(keyText(key));
     if (!open && !this.#state.reader.get('open', key)) return;

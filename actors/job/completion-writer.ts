@@ -1,5 +1,5 @@
 // Writes the ends of attempts: the attempt itself, its entry in the journal, the counters, and the plugin's state. It also counts jobs that
-// are accepted, sent to hosts, or pruned.
+// are accepted, delayed, sent to hosts, or pruned.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import { stateUpdatesMax, tooManyUpdates } from '../../runtime/host/wire/state.ts';
@@ -82,7 +82,6 @@ export class CompletionWriter {
     this.journalUs = newestCommitUs(reader) ?? 0;
   }
 
-  /** The current counters of every plugin and command. */
   get counts(): readonly CommandTotals[] {
     return Array.from(this.#accounts.values(), account => account.counts);
   }
@@ -125,7 +124,6 @@ export class CompletionWriter {
     return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1);
   }
 
-  /** Writes an ended attempt. */
   attempt(batch: Batch, owner: AttemptOrigin, id: Uint8Array, number: number, attempt: Attempt): void {
     const { status } = attempt;
     this.journalUs = attempt.completedUs;
@@ -178,9 +176,7 @@ export class CompletionWriter {
     return bytes;
   }
 
-  /**
-   * Merges updates into the state key by key, or replaces the state with them. Returns an error if the state would become too large.
-   */
+  /** Merges updates into the state key by key, or replaces the state. Returns an error if the updates or the new state are too large. */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
     if (updates.length > stateBytesMax) return tooLarge(updates.length);
     if (!replaces && mapCount(updates) > stateUpdatesMax) return tooManyUpdates(mapCount(updates));
@@ -190,7 +186,6 @@ export class CompletionWriter {
     return null;
   }
 
-  /** Writes what was collected during the turn. */
   close(batch: Batch): void {
     this.#attempts.close(batch);
     if (this.#page.length > 0) batch.put('journal', usKey(this.journalUs), this.#page.take());

@@ -16,7 +16,7 @@ import type { RunJobs } from './run-jobs.ts';
 import type { RescheduleJob, RescheduleReply } from './time-protocol.ts';
 import { hasStarted } from './views/started-runs.ts';
 
-/** The most jobs that a turn makes due one by one, or ends. Whole blocks become due at once. */
+/** The maximum number of jobs that one turn makes due one by one, or ends. Whole blocks become due at once. */
 export const timedPerTurnMax = 1_024;
 
 export type DelayedParts = {
@@ -37,7 +37,6 @@ export class Delayed {
     parts.cancelling.cancelDelayedRun = (turn, id, cancel) => this.#endRun(turn, id, cancel);
   }
 
-  /** Answers a request to reschedule. */
   ask(turn: Turn, { id, runAtUs, delayMs }: RescheduleJob): RescheduleReply | RefusedWork {
     if (!this.#parts.state.isLoaded) return { kind: 'refused', refusal: 'unavailable' };
     const atUs = runAtUs ?? turn.nowUs + delayMs! * 1000;
@@ -77,7 +76,7 @@ export class Delayed {
   #handle(turn: Turn, open: OpenBlock, timer: Timer): boolean {
     if (this.#left <= 0 || turn.isSpent) return false;
     const isOver = this.#act(turn, open, timer);
-    // There may be very many blocks.
+    // There may be very many blocks: they must not all stay in memory.
     if (open.inFlight === 0) this.#parts.state.release(open);
     return isOver;
   }
@@ -111,10 +110,10 @@ export class Delayed {
     return some.length === due.length;
   }
 
-  /** The job waits in its lane from now on. */
+  /** Makes the delayed job wait in its lane. */
   #enqueue(turn: Turn, open: OpenBlock, index: number): void {
     const { state } = this.#parts;
-    // From now on each job of the block counts on its own.
+    // From now on the jobs of the block are queued one by one.
     if (open.next === 0) open.next = open.count;
     state.wake(open, index);
     state.lane(open.plugin).enqueueAttempt(state.move(turn, firstAttempt(open, index), 'waiting', 0));

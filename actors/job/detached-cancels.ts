@@ -65,7 +65,7 @@ export class DetachedCancels {
     this.#roots.set(keyText(root), (this.#roots.get(keyText(root)) ?? 0) + 1);
   }
 
-  /** The run whose detached cancel covers this run. Null: there is none. */
+  /** The run, this one or one above it, whose detached cancel covers this run. Null: there is none. */
   above(run: JobId): JobId | null {
     if (this.#cancels.size === 0) return null;
     const { root } = this.#originOf(run) ?? {};

@@ -55,7 +55,6 @@ export const heldMovesPerTurnMax = 1024;
 /** Why nothing is dispatched from any lane: the disk is full (`isDisk`), or the service is stopping. */
 export type DispatchPause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
 
-/** A job that a host has. */
 export type InFlightJob = {
   readonly job: OpenAttempt;
   readonly frame: JobFrame;
@@ -108,7 +107,7 @@ export class Dispatcher {
     for (const slot of slots) slot.host = this.#outstanding.hostOf(slot.name);
   }
 
-  /** Takes over the frames that hosts have from the previous actors. */
+  /** Takes over the frames that the previous actors sent and that hosts still have. */
   adopt(): ReadonlyMap<KeyText, AdoptedBlock> {
     return adoptFrames(this.#state, this.#outstanding, this.#slots);
   }
@@ -169,7 +168,6 @@ export class Dispatcher {
     while (open.length > 0 && this.#movesLeft > 0) open = open.filter(kind => this.#handOut(turn, kind));
   }
 
-  /** Moves some of the held jobs: those whose hold has ended return to their lanes, and those that were held for too long fail. */
   #stepHolds(turn: Turn): void {
     const { moved, ended } = advanceHolds(this.#state, turn, this.#movesLeft);
     this.#movesLeft -= moved + ended;
@@ -182,7 +180,6 @@ export class Dispatcher {
     this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)));
   }
 
-  /** The number of queued jobs, by plugin and command. */
   queued(): QueuedJobs[] {
     return queuedJobs(
       this.#state.completions.unsettled(),
@@ -190,7 +187,7 @@ export class Dispatcher {
     );
   }
 
-  /** Sends a frame of the next lane, or moves its held and cancelled jobs away. False: no lane can run a job, or no place is free. */
+  /** Sends a frame of the next lane, moves its held jobs away, or ends stopped ones. False: no lane can run a job, or no place is free. */
   #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
@@ -278,8 +275,9 @@ export class Dispatcher {
   }
 
   /**
-   * Takes back tasks that a host returns, without charging them. Tasks that had not started wait again, before the blocks of their lane.
-   * `alone`: they had started when their thread or process died because of another task; each runs alone the next time.
+   * Takes back tasks that a host returns, without charging them. Tasks that had not started wait again, before the blocks of their lane or,
+   * if they are suspects, in the quarantine. `alone`: they had started when their thread or process died because of another task; each runs
+   * alone the next time.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
     const slot = this.#slots.get(slotName)!;
@@ -383,7 +381,7 @@ export class Dispatcher {
     }
   }
 
-  /** The number of workers of each kind: threads, persistent processes with a frame, and programs for one attempt. */
+  /** The number of places of each kind: threads, persistent processes, and programs that each run one attempt. */
   get threads(): number {
     return this.#main.threads;
   }

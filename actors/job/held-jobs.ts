@@ -20,7 +20,7 @@ export function moveToHeld(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Moves held jobs whose command can run again to the end of the lane. Returns the number of moves. */
+/** Gives held jobs whose command can run again back to the lane. Returns the number of moves. */
 function takeBack(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (const [name, backlog] of lane.heldByCommand) {
@@ -69,7 +69,7 @@ function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number 
   return ended;
 }
 
-/** Fails the next jobs of the backlog with this reason. Returns their number, at most `jobsMax`. */
+/** Fails the next jobs of the backlog with this reason; cancelled and late jobs end as such. Returns their number, at most `jobsMax`. */
 function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: string, jobsMax: number): number {
   let jobs = 0;
   for (; jobs < jobsMax; jobs++) {

@@ -7,7 +7,7 @@ import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 /** The maximum number of hosts that start programs. Starting a program blocks its host, so several hosts start programs in parallel. */
 export const programHostsMax = 4;
 
-/** The maximum number of suspects that run at the same time. Each has a host with one thread. */
+/** The maximum number of suspects that run at the same time, each in a host of its own. */
 export const quarantineHostsMax = 4;
 
 /** How many frames each place may have if all of them are short: one runs, and one waits behind it. */
@@ -35,9 +35,8 @@ export type HostSlot = {
   readonly frames: Map<number, JobFrame>;
   /** The number of frames that are not short: while there are any, no frame may wait. */
   slow: number;
-  /** Whether the host returned jobs because its threads were busy: then no frame may wait there until the next report of the host. */
+  /** Whether the host has returned jobs, usually because its threads are busy: no frame may wait there until its next report. */
   congested: boolean;
-  /** The number of runners that have jobs. */
   busyRunners: number;
 };
 
@@ -66,7 +65,7 @@ export function concurrentSlot(threads: number): HostSlot {
   return emptySlot('concurrent', ['worker', 'process'], threads, 0, true);
 }
 
-/** The slots for programs that each run one attempt. The places are divided among several hosts, of which the first ones have more. */
+/** The slots for programs that each run one attempt. The places are divided among several hosts; the first ones may have one more. */
 export function programSlots(places: number): readonly HostSlot[] {
   const count = Math.min(places, programHostsMax);
   return Array.from({ length: count }, (_, i) =>
@@ -101,7 +100,7 @@ export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): H
 
 /**
  * Whether the slot has room for a frame of the command. Each thread takes one frame. It takes a second one if all frames, including this
- * one, are short, and if the host has returned none.
+ * one, are short, and if the host is not congested.
  */
 function hasRoom(slot: HostSlot, command: CommandLane): boolean {
   const out = slot.frames.size;

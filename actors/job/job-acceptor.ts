@@ -1,4 +1,4 @@
-// Accepts the new jobs of calls and runs. Jobs of one plugin and command that are created in the same turn share a block.
+// Accepts the new jobs of calls and runs. Jobs of one plugin and command that are created in the same turn share blocks.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -36,7 +36,7 @@ type FillingBlock = {
 export class JobAcceptor {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
-  /** By plugin and command, apart for jobs with times: the block that this turn fills. */
+  /** By plugin, command and timing: the block that this turn fills. */
   readonly #builders = new Map<string, FillingBlock>();
   /** Why no new work is accepted at the moment; null: new work is accepted. */
   closed: 'stopping' | 'disk_full' | null = null;
@@ -87,7 +87,7 @@ export class JobAcceptor {
     return allWaiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
   }
 
-  /** Whether some jobs of the plugin are held: then a new one may have to wait, too. */
+  /** Whether the plugin is held, or jobs of some of its commands are: then a new job may have to wait, too. */
   #mayWait(plugin: string): boolean {
     const { hold, heldByCommand } = this.#state.lane(plugin);
     return hold !== null || heldByCommand.size > 0;
@@ -147,7 +147,7 @@ export class JobAcceptor {
     this.#state.unsettled += payloads.length;
   }
 
-  /** Writes the blocks of this turn and adds their jobs to their lanes. */
+  /** Writes the blocks of this turn and adds those of their jobs that are not delayed to their lanes. */
   seal(turn: Turn): void {
     for (const filling of this.#builders.values()) this.#close(turn, filling);
     this.#builders.clear();

@@ -131,7 +131,6 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, parts: PartReader,
   };
 }
 
-/** The tasks of a frame that have not been reported. */
 export function* unreported({ reported }: JobFrame): Iterable<number> {
   for (let task = 0; task < reported.length; task++) if (reported[task] === 0) yield task;
 }

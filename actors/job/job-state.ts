@@ -72,7 +72,7 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /** By key: the blocks with unsettled jobs, except those of runs and actions, and those whose jobs are all delayed (`find` reads them). */
+  /** By key: the blocks with unsettled jobs, except those of runs and actions and those with only delayed jobs; `find` reads the latter. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
@@ -142,7 +142,7 @@ export class JobState {
     return lane;
   }
 
-  /** The open block with this key. Undefined: it has no unsettled job, or was not read yet after the start. */
+  /** The open block with this key. Undefined: it has no unsettled job that hosts run, or was not read yet after the start. */
   find(key: Uint8Array): OpenBlock | undefined {
     const name = keyText(key);
     const known = this.open.get(name);
@@ -266,22 +266,19 @@ export class JobState {
     return moved;
   }
 
-  /** Delays the job until its attempt is due. */
   delay(job: OpenAttempt): void {
     this.retries.push(job);
   }
 
-  /** Removes and returns the next job whose attempt is due, if there is one. */
   popDue(nowUs: number): OpenAttempt | undefined {
     return this.retries.popDue(nowUs);
   }
 
-  /** The run that contains the job. Null: there is none. */
   runOf({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): JobId | null {
     return groupOf(this.load(open), index).group.run?.run ?? null;
   }
 
-  /** The cancelled run that contains the job. Null: there is none. */
+  /** The cancelled run that contains the job, directly or not, or whose detached cancel covers it. Null: there is none. */
   cancelledRun(open: OpenBlock, index: number): JobId | null {
     if (!this.cancels.haveRuns) return null;
     const run = this.runOf({ open, index });
@@ -302,7 +299,7 @@ export class JobState {
     return deadlineUs !== null && deadlineUs <= nowUs ? 'timed_out' : null;
   }
 
-  /** The delayed job may run from now on. False: it was not delayed. */
+  /** Ends the delay of the job. False: it was not delayed. */
   wake(open: OpenBlock, index: number): boolean {
     if (!open.wake(index)) return false;
     if (isHosted(open.plugin)) this.unsettled++;
@@ -333,7 +330,6 @@ export class JobState {
     return this.lane(open.plugin).command(open.command);
   }
 
-  /** Writes the changes of the turn. */
   close(turn: Turn): void {
     for (const open of this.#touched) {
       const key = open.keyBytes;
@@ -364,7 +360,6 @@ export class JobState {
     });
   }
 
-  /** The number of held jobs. */
   get held(): number {
     let held = 0;
     for (const lane of this.lanes.values()) held += lane.held;
@@ -386,7 +381,7 @@ export class JobState {
   }
 }
 
-/** Decodes the block and all its groups, because its jobs are about to be dispatched. Throws if the block is unusable. */
+/** Decodes the block and all its groups. Throws if the block is unusable. */
 function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
   const block = decodeBlock(bytes);
   if (block.count !== count) throw new Error(`the block has ${block.count} jobs, its open record ${count}`);

@@ -1,4 +1,4 @@
-// The times of jobs: when delayed jobs run, when jobs expire and when their deadlines are. For jobs without times it costs one comparison.
+// The times of jobs: when delayed jobs run, when jobs expire, and when their deadlines are. A job without times costs one comparison.
 // Only the time of the next timer is in memory.
 import { type BlockKey, blockKeyBytes, type JobId, jobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -11,7 +11,6 @@ import { areTimed, type JobTimes, timesOf } from './records/options.ts';
 import { putRescheduled, rescheduledIn, rescheduledTo } from './records/rescheduled.ts';
 import { decodeTimer, nextTimerUs, putTimer, type Timer, timerKey, timersOf } from './records/timer.ts';
 
-/** Timers that one scan reads. */
 const timersPerScan = 64;
 
 export class JobTimesTable {
@@ -19,7 +18,7 @@ export class JobTimesTable {
   readonly #setAside: SetAside;
   /** The jobs that this turn has rescheduled. Reads show them from the next turn on. */
   readonly #rescheduled = new Map<string, number>();
-  /** No timer is earlier, in µs. Null: there is no timer. */
+  /** The time of the next timer, in µs, or an earlier one. Null: there is no timer. */
   nextUs: number | null;
   /** The earliest timer that this turn has set. */
   #setUs: number | null = null;
@@ -54,7 +53,7 @@ export class JobTimesTable {
     }
   }
 
-  /** The delayed job runs at another time. Its times follow. */
+  /** Gives the delayed job another time, and moves its timers. */
   reschedule(turn: Turn, open: OpenBlock, block: Block, index: number, runAtUs: number): void {
     const id = jobId(open.keyBytes, index);
     const jobs = { block: open.keyBytes, first: index, count: 1, isOwn: true };
@@ -68,7 +67,7 @@ export class JobTimesTable {
     this.#set(turn, jobs, block, timesOf(options, block.createdUs, runAtUs));
   }
 
-  /** All jobs of the block have ended: removes the timers that are left. */
+  /** Called when all jobs of the block have ended: removes the timers that are left. */
   end(batch: Batch, open: OpenBlock, block: Block): void {
     for (const [place, first] of block.starts.entries()) {
       const { options } = block.group(place);
@@ -95,7 +94,7 @@ export class JobTimesTable {
 
   #set(turn: Turn, jobs: Omit<Timer, 'atUs' | 'kind'>, { plugin }: Block, times: JobTimes): void {
     for (const [kind, atUs] of timersOf(plugin, times)) {
-      // It is due at once.
+      // The jobs are due at once.
       if (kind === 'run_at' && atUs <= turn.nowUs) continue;
       putTimer(turn.batch, { ...jobs, kind, atUs });
       this.nextUs = earlier(this.nextUs, atUs);
@@ -124,12 +123,12 @@ export class JobTimesTable {
     }
   }
 
-  /** The timer has been handled. */
+  /** Removes a timer that has been handled. */
   over(batch: Batch, timer: Timer): void {
     batch.remove('timers', timerKey(timer));
   }
 
-  /** All timers up to now have been handled. */
+  /** Called when all timers up to now have been handled. */
   handled(nowUs: number): void {
     this.nextUs = earlier(nextTimerUs(this.#reader, nowUs), this.#setUs);
   }

@@ -8,7 +8,7 @@ import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
 import type { Hold } from './records/hold.ts';
 import { Runners } from './runners.ts';
 
-/** What the dispatcher needs to know about a command. */
+/** A command, as the dispatcher sees it. */
 export type CommandLane = {
   readonly name: string;
   /** The plugin's name in its manifest, which several instances may share. */
@@ -32,11 +32,11 @@ export class Lane extends Backlog {
    */
   running = 0;
   inFlight = 0;
-  /** Whether the jobs of the lane run one at a time in a host of their own, because they have recently ended several hosts. */
+  /** Whether the jobs of the lane run one at a time in the host for isolated plugins, because they have recently ended several hosts. */
   isIsolated = false;
   /** The number of frames in hosts, by the plugin's manifest name at dispatch (a reload can change the name). */
   readonly #framesOf = new Map<string, number>();
-  /** The plugin instance. Null: it is not configured. */
+  /** Null: the plugin instance is not configured. */
   instance: PluginInstance | null = null;
   /** Why no job of the lane is dispatched. Null: jobs are dispatched. Set by `JobState`. */
   hold: Hold | null = null;
@@ -44,7 +44,7 @@ export class Lane extends Backlog {
   readonly heldByCommand = new Map<string, Backlog>();
   /** Jobs whose attempt is `lost`: they wait until their command is available again. */
   readonly lost: OpenAttempt[] = [];
-  /** The circuit breaker, which counts how attempts end. Null: none is configured. */
+  /** The circuit breaker. Null: none is configured. */
   breaker: Breaker | null = null;
   /** Since when the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
   probingSinceUs: number | null = null;
@@ -123,14 +123,13 @@ export class Lane extends Backlog {
     return backlog;
   }
 
-  /** The number of waiting jobs, including held ones. */
+  /** The number of jobs in the lane that wait to be dispatched, including held ones. */
   get queued(): number {
     let queued = this.waiting + this.lost.length;
     for (const backlog of this.heldByCommand.values()) queued += backlog.waiting;
     return queued;
   }
 
-  /** The number of held jobs. */
   get held(): number {
     if (this.hold === null && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
     let held = this.hold ? this.waiting : 0;
@@ -160,7 +159,7 @@ export class Lane extends Backlog {
     return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;
   }
 
-  /** Whether its next job has times, so that it may have to end instead. */
+  /** Whether the next job of the lane has times: it may have to end instead of starting. */
   get nextIsTimed(): boolean {
     return (this.attempts.peek()?.open ?? this.nextBlock)?.isTimed === true;
   }

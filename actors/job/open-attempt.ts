@@ -15,7 +15,7 @@ export function hasRecord({ attempt, custody }: RetryRecord): boolean {
   return attempt > 1 || custody === 'lost';
 }
 
-/** Removes the job from the list. */
+/** Removes the job from the list and returns it. */
 export function takeFrom(list: OpenAttempt[], open: OpenBlock, index: number): OpenAttempt | undefined {
   const place = list.findIndex(job => job.index === index && job.open === open);
   return place < 0 ? undefined : list.splice(place, 1)[0];

@@ -20,7 +20,7 @@ export class OutstandingFrames {
   readonly cancels = new Set<WaitingCancel>();
   #ids = 0;
 
-  /** Returns a new id, for the next frame. Ids are unique even across restarts of the actors. */
+  /** Ids are unique even across restarts of the actors. */
   nextId(): number {
     return ++this.#ids;
   }

@@ -1,13 +1,12 @@
 // Chooses how many jobs of a command a frame may have: as many as fit into a target time, given how long jobs have taken so far.
 
-/** The target time of a frame. */
 export const frameUsTarget = 2_000;
 /** The target time of a frame of programs. Less would fit only a few programs, and each frame costs a commit. */
 export const programsUsTarget = 20_000;
 export const frameTasksMax = 512;
 /** A frame has at most this many times the jobs of the one before, which limits the cost of a wrong estimate. */
 const growth = 8;
-/** The weight of the newest frame in the estimate. */
+/** The weight of the newest frame in a falling estimate. */
 const weight = 0.25;
 
 export class Pace {
@@ -15,12 +14,10 @@ export class Pace {
   #taskUs = Number.POSITIVE_INFINITY;
   #size = 1;
 
-  /** `targetUs`: the target time of a frame. */
   constructor(targetUs: number) {
     this.#targetUs = targetUs;
   }
 
-  /** The number of jobs for the next frame. */
   get size(): number {
     return this.#size;
   }
@@ -40,7 +37,7 @@ export class Pace {
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 
-  /** Called when a host has returned jobs of a frame because one of them was slow: the next frame is smaller. */
+  /** Called when a host has returned jobs of a frame, usually because a job was slow: the next frame is smaller. */
   tooLarge(): void {
     this.#size = Math.max(1, this.#size >> 2);
   }

@@ -55,7 +55,7 @@ function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: stri
   beginPause(state, turn, { ...target, reason, by: breakerName, sinceUs, untilUs, rejects: false });
 }
 
-/** Records for the stopwatch that a pause ends: from now on the jobs of the target can run, unless something else holds them. */
+/** Records for the stopwatch that a pause of jobs ends: from now on they can run, unless something else holds them. */
 function noteEnd({ reader, lanes }: JobState, turn: Turn, { kind, name, command }: PauseTarget): void {
   const write = (plugin: string) =>
     writeHoldEnd(reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });

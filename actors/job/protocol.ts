@@ -28,7 +28,7 @@ export interface IdempotencyStore {
   remember(key: IdempotencyKey, ids: Uint8Array, turn: Turn): void;
 }
 
-/** The event that a call or webhook delivery represents. */
+/** The event that a call, a webhook delivery or an occurrence of a schedule represents. */
 export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
 
 /** The data that a rerun takes from its original job, besides payload and event. */
@@ -39,7 +39,7 @@ export type RerunSource = {
   readonly dedupeKey: string | null;
 };
 
-/** Jobs of direct calls, or of a webhook, that differ only in their payloads. */
+/** Jobs of direct calls, of a webhook or of a schedule, that differ only in their payloads. */
 export type NewCalls = {
   readonly plugin: string;
   readonly command: string;
@@ -65,13 +65,13 @@ export type SubmitBatch = Omit<NewCalls, 'payloads' | 'watch' | 'source'> & {
   readonly payloads: StoredList;
 };
 
-/** A run that a call, a delivery or a rerun starts. */
+/** A run that a call, a delivery, a schedule or a rerun starts. */
 export type NewRun = {
   readonly pipeline: string;
   /** The packed payload, a map. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** The event of a webhook delivery, or the one that started the original run of a rerun. Absent: the run is called. */
+  /** The event of a delivery or of a schedule, or the one that started the original run of a rerun. Absent: a call starts the run. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;
@@ -152,12 +152,11 @@ export type NewJobs = {
   readonly failedAtCreation: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
 };
 
-/** How a run has ended. */
 export type EndedRun = {
   readonly id: JobId;
   readonly pipeline: string;
   readonly submittedBy: string;
-  /** How the run ended. `dead`: it never began, because its root had too many descendants. */
+  /** `dead`: the run never began, because its root had too many descendants. */
   readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
   readonly body: Body;
   /** When the run was created, in µs. */
@@ -168,12 +167,10 @@ export type EndedRun = {
 export interface JobCalls {
   /**
    * Why no new work is accepted at the moment; null: new work is accepted. Without a plugin: for a run, which may call any plugin.
-   * `waitingRuns`: how many runs were accepted and have not begun; each will have a job. `isDelayed`: the work is for a later time.
+   * `waitingRuns`: how many runs were accepted and have not begun; each will create a job. `isDelayed`: the work is for a later time.
    */
   refusal(plugin?: string, waitingRuns?: number, isDelayed?: boolean): Refusal | null;
-  /** The answers to calls with an Idempotency-Key. */
   readonly idempotency: IdempotencyStore;
-  /** The jobs and runs that callers wait for. */
   readonly awaited: AwaitedJobs;
   /** Creates jobs for a step. They are never refused, because their run was accepted. */
   createJobs(jobs: NewJobs, turn: Turn): void;
@@ -202,17 +199,16 @@ export interface PipelineCalls {
   resumed(): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;
-  /** Begins a delayed run, whose time has come. */
+  /** Begins a delayed run whose time has come. */
   beginDelayed(run: JobId): void;
   /** Ends a delayed run as cancelled, with this error. */
   endDelayed(run: JobId, error: string): void;
-  /** Whether the run is unfinished. */
   isOpen(run: JobId): boolean;
   /** The run that called this one. Null: no run did, or this run is not open. */
   callerOf(run: JobId): JobId | null;
   /** The origin of a run that the store may not contain yet. Null: the store contains it, it is a root, or it has ended. */
   begun(run: JobId): BegunRun | null;
-  /** Whether events in the tree with this root wait to start runs. */
+  /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
   /**
    * Called when the run, or one that contains it, was cancelled: nothing new starts in the run. False: nothing new would have started
@@ -221,7 +217,6 @@ export interface PipelineCalls {
   cancelRun(run: JobId): boolean;
 }
 
-/** Jobs of one group that have settled. */
 export type JobsSettled = {
   readonly plugin: string;
   readonly command: string;
@@ -259,7 +254,7 @@ export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; 
 /** The jobs that no host has. Null: the answer is unknown, because unsettled jobs are still being read after the start. */
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
 
-/** From the main thread: which jobs are waiting and running? Answered with a QueueReply. */
+/** From the main thread: what is the state of the queue? Answered with a QueueReply. */
 export type QueueQuery = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
 export type QueueReply = {
   readonly kind: 'queue';

@@ -1,5 +1,5 @@
 // The quarantine, where each suspect runs alone in a host of its own. If several jobs of a plugin have ended their hosts recently, the
-// plugin is isolated: all its jobs run here, and it can end no host that others use.
+// plugin is isolated: its jobs run one at a time in a host that only isolated plugins use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endStoppedWaiting, isStopped } from './cancelled-jobs.ts';

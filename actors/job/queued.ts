@@ -7,7 +7,7 @@ import { countsKey } from './records/counts.ts';
 import type { Hold } from './records/hold.ts';
 import { isHosted } from './records/job.ts';
 
-/** The queued jobs: those that have not settled and that no host has. `frames`: all frames that hosts have. */
+/** `frames`: all frames that hosts have. */
 export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly JobFrame[]): QueuedJobs[] {
   const running = new Map<string, number>();
   for (const { lane, command, unreportedCount: left } of frames) {

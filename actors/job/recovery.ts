@@ -29,7 +29,7 @@ export class Recovery {
     state.completions.nothingRuns();
   }
 
-  /** Takes the blocks that have jobs in adopted frames. Those of their jobs that are in no frame wait again, or are charged. */
+  /** Takes the blocks that have jobs in adopted frames, and recovers those of their jobs that are in no frame. */
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     const { blocks: marked } = this.#state.cancels;
@@ -87,7 +87,7 @@ export class Recovery {
   }
 }
 
-/** Ends waiting jobs that were cancelled before recovery reached them. */
+/** Ends jobs that were never dispatched, and that were cancelled before recovery reached them. */
 function endMarked(state: JobState, turn: Turn, open: OpenBlock): void {
   const marked = new Set<number>();
   for (let index = 0; index < open.count; index++) {

@@ -50,7 +50,6 @@ type SweepContext = {
   readonly commits: Commits;
   readonly runs: OpenRuns;
   readonly lost: LostJobs;
-  /** What the reruns of this turn need. */
   readonly needs: NeededBlocks;
 };
 
@@ -241,7 +240,7 @@ export class Retention {
     return false;
   }
 
-  /** Whether one of its runs has a detached cancel, which covers runs that events of its jobs will start. */
+  /** Whether a run of the block has a detached cancel: it may yet cover runs that events of the run's jobs start. */
   #isDetached(key: Uint8Array, { count }: Block): boolean {
     const { detached } = this.#state.cancels;
     for (let index = 0; detached.size > 0 && index < count; index++) if (detached.of(jobId(key, index))) return true;

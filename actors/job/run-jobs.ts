@@ -1,4 +1,5 @@
-// The jobs that stand for runs of pipelines. They are never dispatched, and are running from the beginning of the run to its end.
+// The jobs that stand for runs of pipelines. They are never dispatched. A delayed run is queued until its time comes; any other run is
+// running until it ends.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -23,13 +24,13 @@ type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[]; read
 export class RunJobs {
   readonly #state: JobState;
   readonly #new = new Map<KeyText, NewBlock>();
-  /** By pipeline, apart for delayed runs and for those with other times: the block that takes the next root run. */
+  /** By pipeline, and for runs with times also by whether they are delayed: the block that takes the next root run. */
   readonly #filling = new Map<string, BlockBuilder>();
   /** The blocks with open runs, if one of their runs has begun or ended since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last run has ended in this turn. The store still has them as open. */
   readonly #over = new Set<KeyText>();
-  /** New blocks with times. */
+  /** The blocks with times that this turn has created. */
   readonly #timed: OpenBlock[] = [];
 
   constructor(state: JobState) {
@@ -57,8 +58,8 @@ export class RunJobs {
   }
 
   /**
-   * The block for the next run. Root runs share blocks: they have no baggage, and only their payloads may be large. Any other run has a
-   * block of its own, younger than its parent's, because a tree is listed in the order of its blocks.
+   * The block for the next run. Root runs share blocks: usually only their payloads are large. Any other run has a block of its own,
+   * younger than that of its parent, because a tree is listed in the order of its blocks.
    */
   #builderFor(turn: Turn, pipeline: string, { root, options }: JobGroup, isDelayed: boolean): BlockBuilder {
     const name = areTimed(options) ? `${pipeline}\0${isDelayed}` : pipeline;
@@ -120,7 +121,7 @@ export class RunJobs {
     open.isTimed = builder.starts.some((_, place) => areTimed(builder.group(place).options));
     if (open.isTimed) {
       this.#state.times.begin(turn, key, builder);
-      // The store has it from the next turn on.
+      // The store has the block from the next turn on.
       open.block = builder;
       this.#timed.push(open);
     }
@@ -140,7 +141,7 @@ export class RunJobs {
     return open;
   }
 
-  /** After a turn has been written. */
+  /** Called at the end of a turn. */
   close(): void {
     for (const open of this.#timed.splice(0)) this.#state.release(open);
     this.#over.clear();

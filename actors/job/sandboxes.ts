@@ -38,7 +38,7 @@ export class Sandboxes {
     void this.#attempt(sandbox).then(found, (error: Error) => found(error.message));
   }
 
-  /** Why jobs of the instance cannot run. Null: they can. */
+  /** Why the sandbox keeps the jobs of the instance from running. Null: it does not. */
   readonly holdOf = (instance: string): string | null => {
     const sandbox = this.#config.plugins[instance]?.sandbox;
     if (!sandbox) return null;

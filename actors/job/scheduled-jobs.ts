@@ -10,7 +10,7 @@ import { findBlock } from './records/block.ts';
 
 export type AllJobCalls = JobCalls & ScheduledJobs;
 
-/** `onCancel`: jobs that were held may have ended. */
+/** `onCancel` is called after a cancel, which may have ended held jobs. */
 export function scheduledJobs(
   state: JobState,
   acceptor: JobAcceptor,

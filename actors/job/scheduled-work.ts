@@ -1,8 +1,8 @@
-// What jobs and runs that a schedule starts have in addition to those of calls.
+// What a schedule gives the jobs and runs that it starts, and a call does not.
 
 export type ScheduledWork = {
-  /** Packed map: the baggage. */
+  /** The baggage, a packed map. */
   readonly context?: Uint8Array;
-  /** It is accepted and waits, even if its target is paused and refuses new calls. */
+  /** The job or run is accepted and waits, even if its target is paused and refuses new calls. */
   readonly waitsUnderPause?: true;
 };

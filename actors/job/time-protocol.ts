@@ -6,7 +6,7 @@ import type { ReplyTo } from '../../runtime/turn.ts';
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
-/** A delayed job or run gets another time, one of the two. Answered with a RescheduleReply. */
+/** A delayed job or run gets another time, by `runAtUs` or by `delayMs`. Answered with a RescheduleReply. */
 export type RescheduleJob = {
   readonly kind: 'reschedule';
   readonly replyTo: ReplyTo;

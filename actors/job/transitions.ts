@@ -2,7 +2,7 @@
 //
 //   (none) ──▶ queued ──▶ running ──▶ succeeded | failed | timed_out | dead | cancelled
 //                 ▲          │
-//                 └──────────┘  retried, or lost with its worker or the service
+//                 └──────────┘  retried, returned unstarted, or lost with its worker or the service
 import type { Status } from './records/job.ts';
 
 const moves: { readonly [From in Status]: readonly Status[] } = {

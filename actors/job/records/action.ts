@@ -27,7 +27,6 @@ export const skipReasons = [
 export type SkipReason = (typeof skipReasons)[number];
 export type DeedOutcome = 'done' | 'failed' | SkipReason;
 
-/** The maximum number of open actions. */
 export const actionsOpenMax = 100;
 /** The maximum number of jobs that one step of an action handles. */
 export const stepJobsMax = 1_024;
@@ -64,7 +63,7 @@ export type Moment = {
   readonly atUs: number;
   /** A block key: the blocks that were created before the moment have smaller keys. */
   readonly block: Uint8Array;
-  /** The time that the commit of this turn has in the journal. */
+  /** The time that the commit of that turn has in the journal. */
   readonly commitUs: number;
 };
 
@@ -76,14 +75,14 @@ export type ActionPlan = {
   readonly from?: RerunFrom;
   readonly selection: Selection;
   readonly moment: Moment;
-  /** The time up to which the index was used: to find attempts by words, or jobs by tags. Null: it was not used. */
+  /** The time up to which attempts were searched for words, or jobs for tags. Null: the selection has neither. */
   readonly searchedUs: number | null;
   /** The maximum number of jobs that the action handles; null: no limit. */
   readonly limit: number | null;
   readonly perSecond: number | null;
   readonly reason: string | null;
   readonly by: string;
-  /** How many jobs matched at the moment for which the selection is evaluated. */
+  /** How many jobs matched at `moment`. */
   readonly matched: number;
 };
 

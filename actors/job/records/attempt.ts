@@ -1,4 +1,4 @@
-// The stored form of an ended attempt: a short head, then the parts of the response, unchanged as the host sent them.
+// The stored form of an ended attempt: a short head, then the body (runtime/host/wire/outcome.ts).
 //
 //   status (1) | flags (1) | started (8, µs) | completed (8, µs) | body, or its first byte where the body is stored apart
 //
@@ -25,7 +25,7 @@ export const headBytes = bodyAt + 1;
 const finalFlag = 1;
 const apartFlag = 2;
 
-/** An ended attempt. `status` is that of the attempt. `final`: the job ended with it; otherwise another attempt follows. */
+/** `final`: the job ended with this attempt; otherwise another attempt follows. */
 export type Attempt = {
   readonly status: TerminalStatus;
   readonly final: boolean;
@@ -104,7 +104,7 @@ export class StoredAttempt implements Attempt {
     return isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#kept;
   }
 
-  /** Whether the body is stored apart, partly deflated, or has a result in parts: it takes longer to read than the record. */
+  /** Whether the body is stored apart, partly deflated, or has a result in parts: reading it takes longer than reading the record. */
   get isLarge(): boolean {
     return isApart(this.#record) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
   }
@@ -120,7 +120,6 @@ export class StoredAttempt implements Attempt {
   }
 }
 
-/** The error message in the body. Null: there is none. */
 export function errorOf(body: Body): string | null {
   return textOf(body, 'error');
 }

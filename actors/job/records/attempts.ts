@@ -1,5 +1,5 @@
-// The table of attempts. If neighbouring jobs of a block end in the same commit with their first attempt, these attempts share a value, a
-// page.
+// The table of attempts. If neighbouring jobs of a block end in the same commit with their first attempt, these attempts can share a value,
+// a page.
 //
 //   key: id of the first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records
 //
@@ -96,10 +96,10 @@ function encodeApart(attempt: Attempt): Buffer {
   return value;
 }
 
-/** A page that was read. Attempts are decoded on demand. Throws a RangeError if the value is not a page. */
+/** A page that was read. Attempts are decoded on demand. Throws a RangeError if the value is too short to be a page. */
 export class AttemptPage {
   readonly key: Uint8Array;
-  /** The attempt number that all attempts of the page have: 1 if they are first attempts, 2 if they are second ones. */
+  /** The number that all attempts of the page have. */
   readonly number: number;
   /** The index, in the block, of the page's first job. */
   readonly first: number;
@@ -177,7 +177,6 @@ export function pageWith(reader: Reader, id: JobId, number: number): AttemptPage
   return page?.number === number && page.attempt(indexOf(id)) ? page : undefined;
 }
 
-/** The latest ended attempt of a job. */
 export function latestAttempt(reader: Reader, id: JobId): NumberedAttempt | undefined {
   // Most jobs end with their first attempt.
   const first = pageAt(reader, id)?.attempt(indexOf(id));

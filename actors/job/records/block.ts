@@ -19,7 +19,6 @@ export interface Block {
   readonly plugin: string;
   readonly command: string;
   readonly createdUs: number;
-  /** The number of jobs in the block. */
   readonly count: number;
   /** The packed payload of a job. */
   payload(index: number): Uint8Array;
@@ -196,7 +195,7 @@ export function decodeBlock(bytes: Uint8Array): Block {
 }
 
 type PackedRerun = readonly [of: JobId, from: RerunFrom, reason: string | null];
-/** What a group may have behind its other fields. */
+/** The last fields of a stored group, which may be absent. */
 type PackedExtras = readonly [rerun?: PackedRerun | null, options?: JobOptions];
 
 function packGroup(group: JobGroup) {
@@ -276,13 +275,12 @@ export function groupOf(
   return { group: block.group(low), offset: index - starts[low]!, left: groupEnd(block, low) - index };
 }
 
-/** The key of the newest stored block. */
 export function newestBlock(reader: Reader): BlockKey | undefined {
   for (const { key } of reader.scan('blocks', { reverse: true, limit: 1 })) return Buffer.from(key);
   return undefined;
 }
 
-/** The block of a job. Undefined: no job has this id. */
+/** Undefined: no stored job has this id. */
 export function findBlock(reader: Reader, id: JobId): Block | undefined {
   const bytes = reader.get('blocks', blockOf(id));
   if (!bytes) return undefined;

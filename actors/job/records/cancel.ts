@@ -12,9 +12,7 @@ export type Cancel = {
   readonly by: string;
   readonly atUs: number;
   readonly reason: string | null;
-  /**
-   * The number of accepted jobs of the run that never started, and of elements of its fan-outs that never became jobs. 0 for any other job.
-   */
+  /** Of a run: how many accepted jobs in it never started, and how many elements of its fan-outs never became jobs. Otherwise 0. */
   readonly notStarted: NotStarted;
 };
 export type NotStarted = { readonly jobs: number; readonly elements: number };
@@ -49,7 +47,6 @@ export function removeDetached(batch: Batch, run: JobId): void {
 
 type StoredCancels = Iterable<readonly [id: JobId, value: Uint8Array]>;
 
-/** The marks of unsettled jobs. */
 export function readMarks(reader: Reader): StoredCancels {
   return readKind(reader, marks);
 }
@@ -123,8 +120,7 @@ export function groupIn(reader: Reader, id: JobId): JobGroup | null {
 }
 
 /**
- * The run whose job started this one by an event. Null: there is none. Runs that a hook started do not count: a hook only
- * reports an end.
+ * The run whose job started `run` by an event. Null: there is none. Runs that a hook started do not count: a hook only reports an end.
  */
 export function starterOf(reader: Reader, run: Pick<JobGroup, 'parent' | 'hooked'>): JobId | null {
   const cause = run.parent && groupIn(reader, run.parent);
@@ -141,7 +137,6 @@ export function decodeCancel(bytes: Uint8Array): Cancel {
   return { by, atUs, reason, notStarted: { jobs, elements } };
 }
 
-/** The error of a cancelled job. */
 export function cancelText({ by, reason }: Cancel): string {
   return reason === null ? `cancelled by ${by}` : `cancelled by ${by}: ${reason}`;
 }

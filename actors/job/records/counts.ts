@@ -1,5 +1,5 @@
-// Counters of each plugin and command: accepted jobs, running jobs, jobs that ended with each status, and attempts that were followed
-// by another. Pruned jobs and attempts are subtracted.
+// Counters of each plugin and command: accepted, running and delayed jobs, jobs that ended with each status, and attempts that were
+// followed by another. Pruned jobs and attempts are subtracted.
 
 import { unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
@@ -56,7 +56,6 @@ export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retrie
   return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
 }
 
-/** The number of settled jobs. */
 export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
@@ -68,7 +67,7 @@ export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'ru
   return status === 'running' ? running : open - running;
 }
 
-/** The number of logs with this status, of final and other attempts. */
+/** The number of logs with this status: those of final attempts, and those of attempts that were followed by another. */
 export function logsOf(counts: CommandTotals, status: TerminalStatus): number {
   if (status === 'failed') return counts.failed + counts.retried_failed;
   return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];

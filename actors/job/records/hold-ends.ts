@@ -1,5 +1,5 @@
-// The table of hold ends: the times at which pauses and holds ended. If a job was accepted before such a time and started after it, the
-// hold had kept it from running until then.
+// The table of hold ends: the times at which pauses and holds ended. If a job to which the hold applied was accepted before such a time and
+// started after it, the hold had kept the job from running until then.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 
@@ -12,7 +12,7 @@ const timeBytes = 8;
 /** The end of a hold. `plugin` is empty for a pause of the whole service; `command` is empty for all commands. */
 export type HoldEnd = { readonly atUs: number; readonly plugin: string; readonly command: string };
 
-/** Records that a pause or hold of these jobs ends in this turn. */
+/** Records that a pause or hold of this plugin and command ends in this turn. */
 export function writeHoldEnd(reader: Reader, batch: Batch, { atUs, plugin, command }: HoldEnd): void {
   batch.put('hold_ends', Buffer.concat([usKey(atUs), Buffer.from(`${plugin}\0${command}`)]), new Uint8Array(0));
   const excess = reader.count('hold_ends') + 1 - holdEndsMax;

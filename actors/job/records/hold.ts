@@ -3,8 +3,8 @@
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
- * The reasons that stored holds have. `plugin`: the plugin or its command is missing or disabled, or its sandbox does not work. `vault`:
- * the plugin's secrets cannot be delivered.
+ * The reasons that stored holds have. `plugin`: the plugin or its command is missing or disabled, or its sandbox is not known to work.
+ * `vault`: the plugin's secrets cannot be delivered.
  */
 export const holdReasons = ['plugin', 'vault'] as const;
 export type HoldReason = (typeof holdReasons)[number];
@@ -24,7 +24,7 @@ export type Hold = {
 /** Returns why no job of a plugin instance may be dispatched. Null: jobs may be. */
 export type HoldOf = (instance: string) => string | null;
 
-/** The key of its record in `holds`. */
+/** The key of the hold's record in `holds`. */
 export function holdKey({ reason, plugin, command }: Pick<Hold, 'reason' | 'plugin' | 'command'>): string {
   return `${reason}\0${plugin}\0${command ?? ''}`;
 }

@@ -21,7 +21,6 @@ export type Status = (typeof statuses)[number];
 export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];
 
-/** The position of a job in a pipeline run. */
 export type RunPosition = {
   readonly run: JobId;
   /** The number of the step's node in the compiled definition. */
@@ -30,7 +29,7 @@ export type RunPosition = {
   readonly scope: number;
   /** The ordinals of the forks on the way to this step, which give the order of a join's results. */
   readonly path: readonly number[];
-  /** The ordinal of the group's first job: it is appended to `path`, and job k has `first + k`. Null: `path` is complete. */
+  /** The ordinal of the group's first job: it is appended to `path`, and job k of the group has `first + k`. Null: `path` is complete. */
   readonly first: number | null;
   /** The paths of the scopes around the job, outermost first, without the top scope. Absent: the job is in the top scope. */
   readonly within?: readonly (readonly number[])[];
@@ -52,11 +51,11 @@ export type JobGroup = {
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly run: RunPosition | null;
-  /** Whether the job is inside a run that a hook started; no hooks fire there. */
+  /** Whether the job is a run that a hook started, or is inside such a run; no hooks fire there. */
   readonly hooked: boolean;
-  /** If the jobs of the group are reruns: the job that they rerun, from where, and why. Otherwise null. */
+  /** Null: the jobs of the group are not reruns. */
   readonly rerun: Rerun | null;
-  /** What the call asked for besides the payload. */
+  /** The options of the call. Null: there are none. */
   readonly options: JobOptions | null;
 };
 
@@ -67,8 +66,8 @@ export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
- * How the jobs inside a run ended, including those of called runs. `unsettled`: how many jobs of an open run itself have not ended yet.
- * `reused`: reused jobs of an earlier run; absent if there are none.
+ * How the jobs inside a run ended, including those of called runs. `unsettled`: how many of an open run's own jobs, not those of called
+ * runs, have not ended. `reused`: how many jobs of earlier runs are reused; absent: none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly unsettled?: number;
@@ -91,7 +90,7 @@ export function tallyOf(settled: number, { failed, timed_out, dead, cancelled }:
   return reused === 0 ? tally : { ...tally, reused };
 }
 
-/** The sum of the counts, including reused jobs. */
+/** The number of ended jobs, including reused ones. */
 export function tallied(tally: Tally): number {
   return terminalStatuses.reduce((sum, status) => sum + tally[status], tally.reused ?? 0);
 }

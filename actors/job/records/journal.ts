@@ -1,5 +1,5 @@
-// The journal: for each commit, the attempts that ended in it, in order. It contains exactly the stored attempts, indexed by time of
-// completion: logs are listed and counted from these short entries alone.
+// The journal: for each commit, the attempts that ended in it, in order. It contains exactly the stored attempts, indexed by the time of
+// their commit: logs are listed and counted from these short entries alone.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
@@ -25,7 +25,7 @@ const delayedFlag = 16;
 /** Replaces the status of a pruned attempt. The entry stays, because the other entries must keep their positions. */
 export const prunedStatus = 0xff;
 
-/** Whether the job was cancelled before its first attempt. Such a log is listed only if cancelled jobs are asked for. */
+/** Whether the job was cancelled before its first attempt. The list of logs shows such a log only if cancelled jobs are asked for. */
 export function isNeverStarted(status: TerminalStatus, attempt: number): boolean {
   return status === 'cancelled' && attempt === 0;
 }
@@ -46,7 +46,6 @@ export class JournalEntry {
     this.#at = place * journalEntryBytes;
   }
 
-  /** Whether the entry matches the filter. The time range is not tested. */
   matches(filter: EntryFilter): boolean {
     return matchesEntry(filter, this.#bytes, this.#at);
   }
@@ -69,7 +68,6 @@ export class JournalEntry {
     return statuses[this.#bytes[this.#at + statusAt]!] as TerminalStatus;
   }
 
-  /** Whether the job ended with this attempt. */
   get final(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
   }
@@ -138,7 +136,6 @@ export function entryAt(atUs: number, place: number, value: Uint8Array): Journal
   return status === undefined || status === prunedStatus ? undefined : new JournalEntry(atUs, place, asBuffer(value));
 }
 
-/** The position of a log in the journal. */
 export type JournalPosition = { readonly atUs: number; readonly place: number };
 
 /** A filter of logs, with names replaced by their numbers. */

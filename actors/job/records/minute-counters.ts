@@ -1,4 +1,4 @@
-// How many jobs settled in each minute. A sum over a day reads 1,440 records, however many jobs there were.
+// How many jobs settled in each minute. A sum over a day reads at most 1,441 records, however many jobs there were.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -39,14 +39,13 @@ export class MinuteCounters {
     this.#dirty = true;
   }
 
-  /** Adds the counts of this turn to its commit. */
   close(batch: Batch): void {
     if (!this.#dirty) return;
     this.#dirty = false;
     batch.put('minutes', minuteKey(this.#minute), pack(this.#counts));
   }
 
-  /** Removes some records that are older than the window. */
+  /** Removes some records that are older than `keptUs`. */
   prune(nowUs: number, batch: Batch): void {
     const to = minuteKey(Math.floor((nowUs - keptUs) / minuteUs));
     for (const { key } of this.#reader.scan('minutes', { to, limit: prunedPerTurnMax })) {

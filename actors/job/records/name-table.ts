@@ -13,7 +13,6 @@ function nameKey(kind: NameKind, number: number): Buffer {
   return key;
 }
 
-/** Plugin and command, joined into one name. */
 function joined(plugin: string, command: string): string {
   return `${plugin}\0${command}`;
 }
@@ -35,7 +34,7 @@ export class NameTable {
     return this.#commands;
   }
 
-  /** Every submitter of an ended job, by number. */
+  /** Every submitter of a job that has ever had a log, by number. */
   get submitters(): readonly string[] {
     this.#refresh();
     return this.#submitters;
@@ -83,7 +82,6 @@ export class NameTableWriter {
     return this.#numberOf('submitter', text);
   }
 
-  /** Adds the new names to the commit. */
   close(batch: Batch): void {
     for (const [kind, number, text] of this.#fresh) batch.put('names', nameKey(kind, number), Buffer.from(text));
     this.#fresh.length = 0;

@@ -1,6 +1,4 @@
-// The open record of a block: which of its jobs are unsettled. It is small, and rewritten whenever these jobs are dispatched or settle.
-//
-// Only some fields in memory are stored; the others do not survive a crash.
+// The open record of a block: which of its jobs are unsettled, and what has become of them. It is small, and rewritten with each change.
 
 import { jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -16,7 +14,10 @@ export function keyText(key: Uint8Array): KeyText {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
 }
 
-/** The stored form. Jobs below `next` were dispatched at least once; `retrying` of them have a record in `retries`. */
+/**
+ * The stored form. Jobs from `next` on wait in order, unless they have settled. `retrying`: how many of the other jobs, which were
+ * dispatched, queued one by one, delayed or settled, have a record in `retries`.
+ */
 type StoredOpenRecord = [
   plugin: string,
   command: string,
@@ -25,7 +26,7 @@ type StoredOpenRecord = [
   retrying: number,
   /** The indexes of jobs whose first attempt was sent alone in its frame. */
   sentAlone: number[],
-  /** The indexes of jobs whose first attempt was dispatched and returned, and waits again. */
+  /** The indexes of jobs below `next` whose first attempt waits: it was returned by a host, or queued by itself. */
   returned: number[],
   /** When jobs of the block were last dispatched, in µs. */
   sentUs: number,
@@ -34,10 +35,10 @@ type StoredOpenRecord = [
   /** Absent unless the jobs have times. */
   timed?: StoredTimed,
 ];
-/** `delayed`: one bit per job whose time to run has not come; null: none. `rescheduled`: how many jobs of the block were. */
+/** `delayed`: one bit per job, set if its time to run has not come; null: no job is delayed. `rescheduled`: how many were rescheduled. */
 type StoredTimed = [delayed: Uint8Array | null, rescheduled: number];
 
-/** Whether none of the block's jobs was ever dispatched. Only the field `next` is decoded. */
+/** Whether `next` is 0: then no job of the block was ever dispatched. No other field is decoded. */
 export function isUntouched(record: Uint8Array): boolean {
   // Skips the list's head, plugin, command and count.
   const next = skipValue(record, skipValue(record, skipValue(record, 1)));
@@ -68,7 +69,6 @@ export class OpenBlock {
   /** The number of its jobs that hosts have. Not stored. */
   inFlight = 0;
   readonly key: KeyText;
-  /** The key as bytes. */
   readonly keyBytes: Uint8Array;
   readonly plugin: string;
   readonly command: string;
@@ -96,7 +96,7 @@ export class OpenBlock {
     this.unsettled--;
   }
 
-  /** All its jobs are new, and delayed. */
+  /** Makes all jobs of a new block delayed. */
   delayAll(): void {
     this.isTimed = true;
     this.#delayed = new Uint8Array((this.count + 7) >> 3);
@@ -108,7 +108,7 @@ export class OpenBlock {
     return this.#delayed !== null && (this.#delayed[index >> 3]! & (1 << (index & 7))) !== 0;
   }
 
-  /** The job is no longer delayed. False: it was not. */
+  /** Ends the delay of the job. False: it was not delayed. */
   wake(index: number): boolean {
     if (!this.isDelayed(index)) return false;
     this.#delayed![index >> 3]! &= ~(1 << (index & 7));
@@ -117,7 +117,7 @@ export class OpenBlock {
     return true;
   }
 
-  /** How many of its unsettled jobs were never dispatched. */
+  /** How many jobs from `next` on are unsettled. */
   get untouched(): number {
     if (this.#settled === null) return this.count - this.next;
     let left = 0;
@@ -139,12 +139,12 @@ export class OpenBlock {
     else if (custody === 'waiting' || custody === 'suspect') this.#returned = [...this.#returned, index];
   }
 
-  /** Whether the job waits for its first attempt, which no host has. */
+  /** Whether the job waits for the start of its first attempt. */
   isUnstarted(index: number): boolean {
     return !this.isSettled(index) && (index >= this.next || this.#returned.includes(index) || this.isDelayed(index));
   }
 
-  /** Whether some of its jobs were dispatched and returned, and wait again. */
+  /** Whether first attempts of jobs below `next` wait, other than delayed ones. */
   get hasReturned(): boolean {
     return this.#returned.length > 0;
   }
@@ -195,7 +195,7 @@ export class OpenBlock {
   }
 }
 
-/** The attempt of an unsettled job that runs or comes next. */
+/** The running or next attempt of an unsettled job. */
 export function attemptOf(reader: Reader, open: OpenBlock, index: number): RetryRecord {
   const bytes = open.retrying > 0 ? reader.get('retries', jobId(open.keyBytes, index)) : undefined;
   return bytes ? decodeRetry(bytes) : open.firstAttempt(index);

@@ -1,7 +1,7 @@
-// What a call may ask for besides its payload: when its jobs run, how long they may wait and take. The options lie in the group of a job
-// (records/block.ts), each only if it was given; a job without options has none stored.
+// The options of a call: when its jobs run, how long they may wait and take, and their tags. They lie in the group of a job
+// (records/block.ts), each only if it was given.
 //
-// A new option is a new optional field of `JobOptions`, and an entry in `optionFields` of http/options.ts.
+// A new option is a new optional field of `JobOptions`, and an entry in `fields` of http/options.ts.
 import { isDeepStrictEqual } from 'node:util';
 import { noTags, type Tags } from './tags.ts';
 
@@ -10,7 +10,7 @@ export type JobOptions = {
   readonly runAtUs?: number;
   /** How long the job may wait for its start, from `runAtUs`, or else from its acceptance. */
   readonly expiresMs?: number;
-  /** How long all attempts of the job may take together, from `runAtUs`, or else from its acceptance. */
+  /** How long after `runAtUs`, or else after its acceptance, the job must have ended. */
   readonly deadlineMs?: number;
   /** All jobs of a tree have the tags of its root. */
   readonly tags?: Tags;
@@ -19,7 +19,7 @@ export type JobOptions = {
 /** Options as they travel to the ledger, which turns a delay into a time. */
 export type CallOptions = JobOptions & { readonly delayMs?: number };
 
-/** The options of a job that is accepted now. Null: it has none. A time that has passed stays, since other options count from it. */
+/** The options of a job that is accepted now. Null: it has none. A time that has passed is kept. */
 export function acceptedOptions(asked: CallOptions | undefined, nowUs: number): JobOptions | null {
   if (asked === undefined) return null;
   const { delayMs, tags, ...times } = asked;
@@ -36,7 +36,7 @@ export function isLater(options: JobOptions | null, nowUs: number): boolean {
   return (options?.runAtUs ?? 0) > nowUs;
 }
 
-/** The options of a rerun: those of the old job, without its time, and above them those of the call. */
+/** The options of a rerun: those of the call and, where it gives none, those of the old job, except its time. */
 export function rerunOptions(old: JobOptions | null, asked: CallOptions | undefined): CallOptions | undefined {
   if (old === null) return asked;
   const { runAtUs: _, ...kept } = old;
@@ -49,19 +49,18 @@ export function taggedWith(tags: Tags | undefined): JobOptions | null {
   return tags === undefined ? null : { tags };
 }
 
-/** Whether two jobs can have the same group. */
 export function areSameOptions(a: object | null | undefined, b: object | null | undefined): boolean {
   return a === b || (a != null && b != null && isDeepStrictEqual(a, b));
 }
 
-/** When the job was to run at first, may start at the latest, and must have ended; each null: never asked. In µs. */
+/** When the job may first run, must have started, and must have ended, in µs. Null: the call asked for no such time. */
 export type JobTimes = {
   readonly runAtUs: number | null;
   readonly expiresUs: number | null;
   readonly deadlineUs: number | null;
 };
 
-/** Whether the options ask for something at a certain time. */
+/** Whether any of the options is about time. */
 export function areTimed(options: JobOptions | null): options is JobOptions {
   return (
     options !== null &&

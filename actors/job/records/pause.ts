@@ -25,7 +25,7 @@ export type Pause = PauseTarget & {
   readonly rejects: boolean;
 };
 
-/** The key of its record in `pauses`. */
+/** The key of the pause's record in `pauses`. */
 export function pauseKey({ kind, name, command }: PauseTarget): string {
   return `${kind}\0${name}\0${command ?? ''}`;
 }

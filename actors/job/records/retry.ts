@@ -8,7 +8,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
  * - `waiting`: it waits in its lane, or for the time of a retry.
  * - `suspect`: it waits and will run alone, because it may have ended its host.
  * - `sent`: a host has it, in a frame with others. If the host is lost, nobody knows whether it had started.
- * - `sentAlone`: a host has it, alone in its frame. If the host is lost, it had started.
+ * - `sentAlone`: a host has it, alone in its frame. If the host is lost, it counts as started.
  * - `lost`: it was alone in its frame when the service ended. It waits until the configuration has its command again: the command says
  *   whether it may run again.
  */

@@ -4,9 +4,9 @@ import type { BlockKey } from '../../../runtime/ids.ts';
 import { canonicalText } from '../../../runtime/json-value.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 
-/** The most tags of a job. */
+/** The maximum number of tags of a job. */
 export const tagsMax = 8;
-/** The most characters of a tag's text. */
+/** The maximum number of characters of a tag's text. */
 export const tagCharactersMax = 128;
 /** The form of a tag's key. */
 export const tagKeyPattern = '^[a-z0-9_]{1,32}$';

@@ -3,7 +3,8 @@
 //
 // An entry concerns adjacent jobs of a block. It says only when to look, and the jobs themselves say what to do: whether they are still
 // delayed (records/open.ts), and what their times are (records/options.ts, records/rescheduled.ts). So a cancel or a start leaves the
-// entries of a job alone. An entry is removed at its time, or earlier with the open record of its block.
+// entries of a job alone. An entry is removed at its time, or earlier: with the open record of its block, or when a further reschedule
+// replaces it.
 //
 //   time (8, µs) | kind (1) | block key (12) | first job (4) -> how many jobs
 import { blockKeyBytes } from '../../../runtime/ids.ts';
@@ -62,7 +63,7 @@ export function decodeTimer(key: Uint8Array, value: Uint8Array): Timer {
   };
 }
 
-/** The times of jobs of a plugin as entries. The pipeline actor looks at the deadlines of runs. */
+/** The times of a plugin's jobs as entries. Deadlines of runs have none. */
 export function timersOf(
   plugin: string,
   { runAtUs, expiresUs, deadlineUs }: JobTimes,

@@ -42,7 +42,7 @@ export type JobPage = {
   readonly atLeast: boolean;
   /** The end of the searched time range; only for a search. Null: no attempt had ended yet. */
   readonly searchedUs?: number | null;
-  /** Only for a filter by tags: jobs with tags that the index lacks, and that the page may therefore miss. */
+  /** Only for a filter by tags: the number of jobs with tags that the index lacks, and that the page may therefore miss. */
   readonly unindexed?: number;
 };
 
@@ -51,7 +51,7 @@ export type JobPage = {
  */
 export const countedMax = 10_000;
 
-/** The row of a job, with its current state. A view reads some parts only when they are needed. */
+/** Reads the parts of the view that a row has. */
 export function rowOf(id: JobId, view: JobView): JobRow {
   const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, options } = view;
   return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, options };

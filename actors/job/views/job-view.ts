@@ -26,7 +26,7 @@ import { type Reruns, readReruns } from '../records/reruns.ts';
 import { storedTimes } from '../records/rescheduled.ts';
 import { isInFlight } from '../records/retry.ts';
 
-/** A job in the form that the API shows, with times in µs since the epoch. */
+/** Times are in µs since the epoch. */
 export type JobView = {
   readonly jobId: string;
   readonly parentJobId: string | null;
@@ -40,9 +40,9 @@ export type JobView = {
   readonly createdUs: number;
   readonly startedUs: number | null;
   readonly completedUs: number | null;
-  /** Whether the job, or a run that contains it, was cancelled and its code is being stopped. */
+  /** Whether the job still runs although it, or a run that contains it, was cancelled. */
   readonly cancelling: boolean;
-  /** Who cancelled the job. Read on demand; null: it was not cancelled. */
+  /** The cancel of the job, or of a run with which it was cancelled. Read on demand; null: there is none. */
   readonly cancel: Cancel | null;
   /** The body of the final attempt. Null: the job has not ended. */
   readonly body: Body | null;
@@ -51,25 +51,23 @@ export type JobView = {
   readonly lastError: string | null;
   /** How the jobs inside a run ended. Null: the job is not a run, or they were not counted. Read on demand. */
   readonly counts: Tally | null;
-  /** The job's input. Read on demand. */
+  /** Read on demand. */
   readonly input: JobInput;
   /** The job of which this one is a rerun. Null: it is no rerun. */
   readonly rerun: Rerun | null;
-  /** The job's reruns. Read on demand. */
+  /** Read on demand. */
   readonly reruns: Reruns;
-  /** What the call asked for besides the payload. */
+  /** The options of the call. Null: there are none. */
   readonly options: JobOptions | null;
   /** Read on demand; null: the job has no times. */
   readonly times: JobTimes | null;
 };
 
-/** The input of a job, and its position in a run. */
 export type JobInput = {
   /** The payload as it is stored, possibly in parts. */
   readonly stored: Uint8Array;
   /** The packed payload. A value in parts is assembled on demand. It is a packed null if some of its parts were pruned. */
   readonly payload: Uint8Array;
-  /** The length of the payload. */
   readonly payloadBytes: number;
   /** The baggage, a packed map. */
   readonly context: Uint8Array;
@@ -79,7 +77,7 @@ export type JobInput = {
   readonly pipeline: string | null;
   readonly runId: string | null;
   readonly stepId: string | null;
-  /** Its position among the elements of its fork. Null: it is not an element of a fork. */
+  /** The job's position among the elements of its fork. Null: it is not an element of a fork. */
   readonly index: number | null;
 };
 
@@ -140,7 +138,7 @@ export class BlockJobs {
     return storedTimes(this.reader, this.#key, this.block, index);
   }
 
-  /** Since when a host has had the job. Null: no host has it, or its record is unusable. */
+  /** When a host got the job or, for a run, when it began. Null: the job is not running, or its record is unusable. */
   runningSince(index: number): number | null {
     if (this.#open === null) this.#open = readable(() => openOf(this.reader, this.#key));
     const open = this.#open;
@@ -166,7 +164,6 @@ class StoredJob implements JobView {
   readonly #jobs: BlockJobs;
   readonly #index: number;
   readonly #last: NumberedAttempt | undefined;
-  /** Since when a host has had the job. Null: no host has it. */
   readonly #runningUs: number | null;
   readonly #openCancel: Cancel | null;
   readonly #takenOver: TakenOver | null;
@@ -275,7 +272,7 @@ class StoredJob implements JobView {
     return this.#runningUs ?? (this.#last ? startOf(this.#last) : null);
   }
 
-  /** The attempt with which it ended. */
+  /** The attempt with which the job ended. */
   get #final(): StoredAttempt | undefined {
     return this.#last?.attempt.final ? this.#last.attempt : undefined;
   }
@@ -297,7 +294,7 @@ class StoredJob implements JobView {
   }
 }
 
-/** When the attempt started. Null: it never did. */
+/** When the attempt started; its end if no start was observed. Null: the job was cancelled or late before its first attempt. */
 export function startOf({ number, attempt }: NumberedAttempt): number | null {
   const isLate = number === 0 && attempt.status === 'timed_out';
   return isLate || isNeverStarted(attempt.status, number) ? null : attempt.startedUs;

@@ -15,7 +15,7 @@ export function findJob(reader: Reader, id: JobId, blocks = new BlockCache(reade
   return locateJob(reader, id, blocks)?.job;
 }
 
-/** What a job is and what caused it, without its status: only one record is read. */
+/** The plugin, the command and the parent of a job: only one record is read. */
 export function findOrigin(
   reader: Reader,
   id: JobId,
@@ -73,7 +73,7 @@ function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | 
 
 /**
  * The job and all its descendants, parents before children, read on demand. Undefined: there is no such job. Each null is a point at which
- * the walk can pause, because it may skip most of the tree if the job is not a root.
+ * the walk can pause.
  */
 export function findTree(
   reader: Reader,

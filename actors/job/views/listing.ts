@@ -1,4 +1,5 @@
-// The list of jobs, newest first (docs/contract.md#job-list). Indexes provide the pages and counters the totals: no list reads all jobs.
+// The list of jobs, newest first (docs/contract.md#job-list). Indexes provide the pages and counters the totals; tree-listing.ts lists the
+// jobs of one tree.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
@@ -125,7 +126,7 @@ class PageBuilder {
     }
   }
 
-  /** Takes jobs that succeeded, by their attempts, newest first. Waiting jobs, which have none, cost nothing. */
+  /** Takes jobs that succeeded, by their attempts, newest first. Jobs without attempts cost nothing. */
   *succeeded(): Sliced<void> {
     for (let to = attemptKey(this.#before, 0); ; ) {
       let seen = 0;

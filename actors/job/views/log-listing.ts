@@ -36,7 +36,7 @@ export type LogFilter = {
 /** The positions of matching logs, newest first, at most the requested number, and the number of all matches. */
 export type JournalPositions = { readonly places: readonly JournalPosition[]; readonly total: number };
 
-/** A log record, with times in µs since the epoch. */
+/** Times are in µs since the epoch. */
 export type LogView = JournalPosition & {
   readonly jobId: string;
   readonly attempt: number;

@@ -1,5 +1,5 @@
-// The jobs that match a selection at its moment, in the order of their ids. Later changes do not count: a job that was accepted or that
-// failed after the moment does not match. So an interrupted walk finds the same jobs when it continues.
+// The jobs that match a selection at its moment, in the order of their ids. Jobs that were accepted and attempts that ended after the
+// moment do not count. So an interrupted walk finds the same jobs when it continues.
 import { type BlockKey, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';

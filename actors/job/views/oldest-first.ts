@@ -1,4 +1,4 @@
-// The spans of jobs in which a selection can match, oldest first, found by the index that narrows them down most.
+// The spans of jobs in which a selection can match, oldest first, found by an index that suits the selection.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';

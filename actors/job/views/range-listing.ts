@@ -1,4 +1,4 @@
-// One page of the list of jobs, and the total, made from ranges of jobs that the table of trees or the index of tags has named.
+// One page of the list of jobs, and the total, made from ranges of jobs: those of a tree, or those with certain tags.
 import { type BlockKey, blockKeyBytes, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';

@@ -27,7 +27,7 @@ export function rerunRequest(
   };
 }
 
-/** The event of a delivery, or an emitted one, that started the run. Null: the run was called, and its event is the call. */
+/** The event of a delivery or a schedule, or an emitted one, that started the run. Null: a call started the run. */
 export function deliveredEvent({ event }: RerunRequest): EntryEvent | null {
   return event && (event.type !== callEvent.type || event.source !== callEvent.source) ? event : null;
 }

@@ -1,4 +1,4 @@
-// Invariants between the open runs and their counters.
+// Invariants of open runs: they have records, and are counted.
 
 import { formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';

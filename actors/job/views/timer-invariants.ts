@@ -10,7 +10,7 @@ import { decodeTimer, timerKey, timersOf } from '../records/timer.ts';
 import type { Invariant } from './invariant.ts';
 import { openOf } from './job-view.ts';
 
-/** Delayed jobs are counted again if there are at most so many open blocks. */
+/** The counters of delayed jobs are checked only if there are at most this many open blocks. */
 const openMax = 1_024;
 
 export function timerInvariants(reader: Reader): readonly Invariant[] {
@@ -21,7 +21,7 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
     { name: 'delayed_jobs_are_counted', table: 'counters', wrong: delayedAreCounted },
   ];
 
-  /** A delayed job has timers for all its times: none of them has come. */
+  /** A delayed job must have timers for all its times, because none of these has come. */
   function delayedHaveTimers(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
     if (!open.isTimed) return null;

@@ -1,4 +1,4 @@
-// The list of a tree's jobs, newest first. It is read from the table of trees, where jobs of other trees cost nothing.
+// The list of a tree's jobs: its own, newest first, then those that its runs reused from other trees. No further jobs are read.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
