@@ -31,7 +31,7 @@ export class AcceptedRuns {
     }
   }
 
-  /** Accepts a run for each payload. Delayed runs are only stored. */
+  /** Delayed runs are only stored. */
   accept(
     version: Version,
     submittedBy: string,
@@ -103,7 +103,7 @@ export class AcceptedRuns {
   }
 }
 
-/** The fields that are the same for all runs that no job has caused. */
+/** The fields that all runs of batches have in common. */
 const rootGroup = {
   parent: null,
   root: null,

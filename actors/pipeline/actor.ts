@@ -35,7 +35,7 @@ export type PipelineActorOptions = RunTableOptions & {
   readonly wake: () => void;
   /** Called at the end of each turn with the number of unfinished runs and of settled jobs inside them. */
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
-  /** Finds a committed job, for the error that names a stopped loop. Default: reads the store. */
+  /** Finds a committed job or run, for errors that name the chain of jobs that led to one. Default: reads the store. */
   readonly ancestor?: FindAncestor;
   /** The body of a job's latest attempt. Default: reads the store. */
   readonly bodyOf?: (job: JobId) => Body;
@@ -50,7 +50,6 @@ export type PipelineActor = Actor &
     reconfigure(config: Config, turn: Turn): void;
     /** Begins accepted runs, takes deferred events and expands fan-outs, as many as fit into the turn. */
     advance(): void;
-    /** Writes the changes of the turn. */
     close(turn: Turn): void;
   };
 
@@ -145,7 +144,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
 
   /** Makes the main thread receive a JobSettled when the run ends. */
   function awaitRun(id: JobId, turn: Turn): void {
-    // A run that an earlier call with the same key has started may have settled.
+    // The run of an earlier call with the same key may have settled.
     if (runOf(id)) jobs.awaited.add(id);
     else jobs.awaited.addKnown(id, turn);
   }

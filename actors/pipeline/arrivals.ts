@@ -22,7 +22,6 @@ export class Arrivals {
     };
   }
 
-  /** Begins a turn. */
   renew(batch: Batch, turnNumber: number): void {
     this.#batch = batch;
     this.#turnNumber = turnNumber;
@@ -78,7 +77,7 @@ export class Arrivals {
   /** The bytes of a value, assembled if it is in parts. */
   readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.parts, value);
 
-  /** The first part of a value in parts that is not empty. */
+  /** The first non-empty part of a value in parts. */
   readonly headOf = (parted: Uint8Array): Uint8Array => {
     for (const part of partsOf(this.parts, parted)) if (part.length > 0) return part;
     return packedNull;

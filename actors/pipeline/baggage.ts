@@ -61,8 +61,8 @@ export function addContext(merged: MergedValues, context: JsonObject, path: read
 }
 
 /**
- * The context after a join: the context at the fork, plus values that tokens added. If several tokens set the same key, the first one
- * wins.
+ * The context after a join: the context at the fork, plus values that tokens added. If several tokens set the same key, the first one in
+ * the order of paths wins.
  */
 export function mergeContext(fork: JsonObject, merged: MergedValues): JsonObject {
   const context: MutableObject = structuredClone(fork) as MutableObject;

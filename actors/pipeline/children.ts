@@ -30,7 +30,7 @@ export class Children {
     };
   }
 
-  /** Creates one child per payload. `problem`: why `with` failed; the children then end at once. */
+  /** Creates one child per payload, up to the limit of descendants. `problem`: why `with` failed; the children then end at once. */
   make(
     run: Run,
     step: WorkStep,
@@ -89,7 +89,7 @@ export class Children {
     return `stopped: ${limit}; ${causeText(name, cause, this.#ancestor)}`;
   }
 
-  /** The job or run that the error names as the cause. One that began and ended in this turn is in no table: the run takes its place. */
+  /** The job or run that the error names as the cause: `run`, if the cause began and ended in this turn, and so is in no table. */
   #causeOf(run: Run, { cause }: StepPosition): JobId {
     return cause !== null && this.#ancestor(cause) ? cause : run.id;
   }

@@ -19,7 +19,7 @@ export type Node =
   | { readonly kind: 'scope'; readonly sequence: number; readonly first: number }
   /** A barrier: the tokens of a scope end here, and one token continues when the scope has none left. */
   | { readonly kind: 'join'; readonly collect: Join['collect']; readonly stepId: string; readonly next: number }
-  /** The tokens of the run end here, and their results become its result. */
+  /** The tokens of the run end here, and their results become the run's result. */
   | { readonly kind: 'end' };
 
 /** The nodes of the joins of a sequence, in order. */
@@ -30,9 +30,9 @@ export type CompiledPipeline = {
   readonly nodes: readonly Node[];
   /** All sequences with joins, and the top sequence, which is the first element. */
   readonly sequences: readonly Sequence[];
-  /** Where runs begin. */
+  /** The node that tests the pipeline's own condition; `first` if there is none. */
   readonly start: number;
-  /** Behind the pipeline's own condition. */
+  /** The first node behind the pipeline's own condition. */
   readonly first: number;
   /** Whether the definition has a fork without a join behind it. The result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;

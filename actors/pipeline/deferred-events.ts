@@ -1,8 +1,8 @@
-// Events and hooks that wait to start runs in a later turn, because their runs would delay this one: a job emitted very many events, the
-// payload is large, or the turn has no time left. The events of any job wait while too many runs are open.
+// Events and hooks that wait to start runs in a later turn, because their runs would delay this one: for example, a job emitted very many
+// events, the payload is large, or the turn has no time left. The events of any job wait while too many runs are open or others wait.
 //
 // The trees are served in rotation. Within a tree the newest events go first: the consequences of one event end before the next event
-// begins, and few wait at a time. Until a job's events have begun, only its id is in memory.
+// begins, and few wait at a time. Until a job's events have begun, only its id (or the key of its hook) is in memory.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -34,9 +34,9 @@ const heldBytesMax = 64 * 2 ** 20;
 
 /** The origin of events, and the packed list of them; or that of a hook, and the payload of the hook. */
 type Events = { readonly origin: Origin; readonly list: Uint8Array; readonly count: number };
-/** The next event, or the hook. `event` null: the value there is not an event. `end`: the offset behind it. */
+/** The next event, or the hook. `event` null: a hook, or a value that is not an event. `end`: the offset behind it. */
 type Next = { readonly event: Emitted | null; readonly payload: Packed; readonly end: number };
-/** A list of events, some of which may have been taken. `events` null: the list must be read again. `looks`: into the next event. */
+/** A list of events, some of which may have been taken. `events` null: the list must be read. `looks`: into the next event. */
 type Begun = Required<Cursor> & { readonly key: Uint8Array; events: Events | null; looks: Looks | null };
 
 export class DeferredEvents {
@@ -44,11 +44,11 @@ export class DeferredEvents {
   readonly #triggers: Triggers;
   readonly #bodyOf: (job: JobId) => Body;
   /**
-   * By root: what waits in the tree, as ids of jobs (text) and as lists that have begun. No entry is empty, and the first one is served
-   * next.
+   * By root: what waits in the tree, as ids of jobs (text) and as hooks and lists that have begun. No entry is empty, and the first one is
+   * served next.
    */
   readonly #lines = new Map<string, (string | Begun)[]>();
-  /** Jobs whose events this turn has deferred. Their records can be read from the next turn on. */
+  /** What this turn has deferred. The records can be read from the next turn on. */
   #arriving: Origin[] = [];
   /** The lists whose events are in memory. */
   readonly #held = new Set<Begun>();
@@ -72,7 +72,7 @@ export class DeferredEvents {
     }
   }
 
-  /** Defers the events of this job, or the hooks of its end, to later turns. */
+  /** Defers the events of a job, or the hooks of the end of a job or run, to later turns. */
   add(origin: Origin): void {
     this.#table.descendants.open(rootOf(origin));
     this.#table.batch.put('emissions', originKey(origin), pack(origin));
@@ -84,7 +84,7 @@ export class DeferredEvents {
     return this.#table.isCrowded || this.#lines.size > 0 || this.#arriving.length > 0;
   }
 
-  /** Whether events of the tree with this root wait. */
+  /** Whether events or hooks of the tree with this root wait. */
   areBelow(root: JobId): boolean {
     const name = idText(root);
     return this.#lines.has(name) || this.#arriving.some(origin => idText(rootOf(origin)) === name);

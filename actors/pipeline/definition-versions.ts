@@ -4,7 +4,7 @@
 // a definition removes its entry. The selfcheck compares the entries with the runs (`open_runs_are_counted`).
 //
 // A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has it, it is removed once all
-// runs that may have used it are pruned (`prune`). Only definitions in use are in memory.
+// runs that may have used it are pruned, or if there are too many such definitions (`prune`). Only definitions in use are in memory.
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
@@ -21,7 +21,6 @@ export type Version = {
   readonly hash: Uint8Array;
   readonly compiled: CompiledPipeline;
   readonly packed: Uint8Array;
-  /** The counts of the open runs of this version. */
   readonly open: RunCounts;
   stored: boolean;
 };
@@ -172,7 +171,7 @@ export class DefinitionVersions {
   }
 }
 
-/** When the oldest stored block was accepted. */
+/** When the oldest stored block was accepted, by its key. */
 function oldestBlockUs(reader: Reader): number {
   for (const key of reader.keys('blocks', { limit: 1 })) return blockKeyMs(key) * 1000;
   return Infinity;

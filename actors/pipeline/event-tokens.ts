@@ -34,7 +34,7 @@ export function enterEvent(
   return true;
 }
 
-/** Whether the step has already had an event with this key. If so, a record says that this one is dropped. */
+/** Whether the step has already had an event with this key. If so, records that this event is dropped. */
 function drops(table: RunTable, run: Run, node: number, dedupeKey: string, job: JobId, place: number): boolean {
   const { name, compiled } = run.version;
   const step = stepNode(compiled, node)?.step;

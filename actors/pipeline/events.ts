@@ -2,7 +2,6 @@
 import { contentsOf, isText, listCount, mapCount, type Span, skipValue, textAt } from '../../runtime/splice.ts';
 import { asPayload } from './token.ts';
 
-/** The keys of an event's fields. */
 const typeKey = Buffer.from('type');
 const payloadKey = Buffer.from('payload');
 const dedupeKey = Buffer.from('dedupe_key');

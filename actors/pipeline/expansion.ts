@@ -47,7 +47,7 @@ const eventsPerStepMax = 64;
  */
 const listBytesMax = 64 * 2 ** 20;
 
-/** Reads the results and payloads that fan-outs do not store themselves. */
+/** Reads the results, events and payloads that fan-outs do not store themselves. */
 export type StoredValues = {
   readonly bodyOf: (job: JobId) => Body;
   readonly payloadOf: (run: JobId) => Uint8Array;
@@ -88,7 +88,6 @@ export class Expansion {
     return this.#table.expandable.size > 0 || this.#later.length > 0;
   }
 
-  /** Adds a new fan-out to the run. */
   add(run: Run, fan: FanOut): void {
     run.fans.set(fan.id, fan);
     this.#table.listBytes += fan.plan!.list.length;
@@ -121,12 +120,12 @@ export class Expansion {
     this.#paused.clear();
   }
 
-  /** Continues the fan-outs of the run if there is room again. Called when jobs of the run have settled. */
+  /** Lets the fan-outs and parked tokens of the run continue if there is room for more jobs. */
   resume(run: Run): void {
     if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
   }
 
-  /** Expands the next run. False: nothing can be done, or nothing more in this turn. */
+  /** Continues the next run that has fan-outs or parked tokens. False: nothing can be done, or nothing more in this turn. */
   step(): boolean {
     const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
@@ -154,7 +153,7 @@ export class Expansion {
     else this.#table.expandable.add(run.name);
   }
 
-  /** Whether the fan-out must wait for the next turn: until a result is committed, or until there is room in memory for its look. */
+  /** Whether the fan-out must wait for the next turn: until a large value is committed, or there may be room in memory for its look. */
   #mustWait(fan: FanOut | undefined): boolean {
     return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.looking.size >= looksMax);
   }
@@ -368,7 +367,7 @@ function nextFan({ fans }: Run): FanOut | undefined {
   return crowded ?? fans.values().next().value;
 }
 
-/** Whether this is a parked token behind a large result that this turn writes. What follows from the result is written in the next turn. */
+/** Whether this turn parked a token behind a large value here. The turn may write the value; the next turn writes what follows from it. */
 function waitsForCommit(fan: FanOut | undefined): boolean {
   return fan?.plan != null && 'isBehindJob' in fan.plan && !fan.stored;
 }

@@ -11,7 +11,7 @@ import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
 import type { Packed, StepPosition } from './token.ts';
 
-/** What all elements of a fan-out have in common. Stored in the table `lists`. */
+/** The list of a fan-out, and what the jobs of all its elements have in common. Stored in the table `lists`. */
 export type FanPlan = Omit<StepPosition, 'first'> & {
   /** The packed list of the elements. */
   readonly list: Uint8Array;
@@ -62,7 +62,6 @@ export function beginFanOut(id: number, count: number, plan: FanPlan | ParkedPla
   return { id, count, index: 0, at: contentsOf(plan.list), plan, stored: false };
 }
 
-/** Whether the fan-out is a parked token. */
 export function isParked({ at }: FanOut): boolean {
   return at === 0;
 }

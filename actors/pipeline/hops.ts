@@ -10,7 +10,6 @@ export type Ancestor = { readonly name: string; readonly parent: JobId | null };
 /** The maximum number of ancestors that are followed: a loop may contain runs besides jobs. */
 const ancestorsMax = 4 * hopsMax;
 
-/** Finds the name and the cause of a job. */
 export type FindAncestor = (id: JobId) => Ancestor | undefined;
 
 /** The error of the job that exceeds the limit. `name`: its name; `cause`: the job that caused it. */

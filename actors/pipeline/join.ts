@@ -1,4 +1,4 @@
-// Joins, and the ends of runs, where tokens meet. The last token that arrives starts the next step.
+// Joins, and the ends of runs, where tokens meet. The last token that arrives starts the next step or ends the run.
 
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
@@ -146,6 +146,6 @@ function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
   }
   const { arrived } = scope;
   const isList = run.version.compiled.endsForked || arrived > 1;
-  // If no token arrived, the only one has ended on the way, because its event was a duplicate.
+  // If no token arrived, all have ended on the way, because their events were duplicates.
   return succeededWith(!isList && arrived === 0 ? packedNull : gathered(table, run, scope, isList));
 }

@@ -1,5 +1,5 @@
-// An element of a fan-out that is too large to be decoded. Its job is made over several turns: the end of the element is found and `with`
-// is rendered step by step, and a large payload is written in parts.
+// An element of a fan-out that is too large for one step. Its job is made over several turns: the end of the element is found and `with` is
+// rendered step by step, and a large payload is written in parts.
 import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 import { asSections, type Section, sectionsWithin } from '../../runtime/parted.ts';
 import { endWithin, mapHead, skipInSteps } from '../../runtime/splice.ts';
@@ -12,7 +12,10 @@ import { lookName, looksMax, type RunTable } from './run-table.ts';
 import { hasPacked } from './template.ts';
 import { dataOf, Packed } from './token.ts';
 
-/** Larger elements become jobs over several turns. Those that `with` and baggage do not refer to are only copied, up to `partedBytesMin`. */
+/**
+ * Larger elements become jobs over several turns; all elements do if `with` contains a large value. Elements that `with` and baggage do not
+ * refer to are only copied, up to `partedBytesMin`.
+ */
 export function elementBytesMax({ each }: FanPlan, { sight, partedBytesMin }: RunTable): number {
   if (each === null) return partedBytesMin;
   return each.with.some(([, template]) => hasPacked(template)) ? 0 : sight.stepBytes;
@@ -71,7 +74,7 @@ function ownOf(fan: FanOut, plan: FanPlan, looks: Looks, sight: Sight): NonNulla
   return { payload: new Packed(elementOf(plan, item, fan.index), sight), end };
 }
 
-/** The context with the baggage of the element `{item, index}`. Null: there would be too much. */
+/** The context with the baggage of the element `{item, index}`. Null: its values alone exceed the limit. */
 export function contextOf({ context, each }: FanPlan, own: Packed): Packed | null {
   const before = new Packed(context);
   if (each === null || each.baggage.length === 0) return before;

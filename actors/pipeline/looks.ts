@@ -5,7 +5,7 @@ import type { Sliced } from '../../runtime/slices.ts';
 /** Thrown when the turn has no time left. The look continues when the same result is requested again. */
 export class LookGoesOn extends Error {}
 
-/** What looks depend on. */
+/** The stored parts and the limits that looks depend on. */
 export type Sight = {
   readonly parts: PartReader;
   /** Whether the turn has no time left. */
@@ -15,7 +15,6 @@ export type Sight = {
   readonly stepBytes: number;
 };
 
-/** Packed data up to this size is decoded whole. */
 export const wholeBytesMax = 4096;
 /** The size of a step. It takes a few milliseconds if the data consists of one-byte numbers, which is the worst case. */
 export const stepBytesMax = 64 * 2 ** 10;

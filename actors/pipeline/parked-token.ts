@@ -1,5 +1,4 @@
-// Parked tokens continue in a later turn, because the current turn has no time left or writes too much. They are stored as fan-outs of
-// one.
+// Parked tokens continue in a later turn, for instance because the current one has no time left. They are stored as fan-outs of one.
 import { unpinned } from '../../runtime/bytes.ts';
 import type { ParkedPlan } from './fanout.ts';
 import type { Scope } from './run.ts';
@@ -17,7 +16,7 @@ export function parkedAt(node: number, { id: scope }: Scope, token: Token): Park
   return { ...plan, isBehindJob: true, ...(storedAs !== 'result' && { storedAs }) };
 }
 
-/** The plan of a token behind a job that emitted very many events: the token divides into one token per event. */
+/** The plan of a token behind a job with a flood of events (job-events.ts): the token divides into one token per event. */
 export function parkedBeforeEvents(node: number, scope: Scope, token: Token, events: Uint8Array): ParkedPlan {
   const result = unpinned(token.result);
   return { ...parkedAt(node, scope, token), isBehindJob: true, list: unpinned(events), result, hasEvents: true };

@@ -63,7 +63,7 @@ function* writtenInParts(table: RunTable, run: Run, id: number, sections: readon
   return encodeParted(named);
 }
 
-/** The sections as one value. */
+/** The sections as one value, which is in parts if any of them refers to stored bytes. */
 export function joined(sections: readonly Section[]): Uint8Array {
   const isOwn = sections.every(section => section instanceof Uint8Array);
   return isOwn ? Buffer.concat(sections as Uint8Array[]) : encodeParted(sections);

@@ -4,9 +4,9 @@ import type { StoredList } from '../../runtime/packed-list.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { EntryEvent, NewRun } from '../job/protocol.ts';
 
-/** The type of the entry event if a pipeline without `on` is called. */
+/** The type of the entry event if an API call starts a pipeline without `on`. */
 export const callEventType = 'api.trigger';
-/** The entry event of a called run. */
+/** The entry event of a run that an API call starts. */
 export const callEvent = { type: callEventType, source: 'api' } as const satisfies EntryEvent;
 /** The type of the event that a join passes on. */
 export const joinEventType = 'pipeline.join';

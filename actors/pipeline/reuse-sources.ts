@@ -1,4 +1,4 @@
-// Keeps what a rerun needs of the original run: it is not pruned while the rerun is open.
+// Keeps what a rerun needs of the original run from being pruned while the rerun is open.
 import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -43,7 +43,7 @@ export class ReuseSources {
     for (const root of rootsWithIndex(reader)) if (!reader.get('runs', root)) this.#over.push(root);
   }
 
-  /** Called when a rerun begins: keeps the trees that it needs. */
+  /** Called when a rerun is accepted: keeps the trees that it needs. */
   begin(batch: Batch, root: JobId, of: JobId): void {
     const needed = neededRoots(this.#reader, of);
     for (const each of needed) writeNeed(batch, each, root);

@@ -51,7 +51,7 @@ export class Reuse {
     return found && this.#jobOf(found);
   }
 
-  /** The job at this place of the original run if it succeeded, else null. */
+  /** The job at this place of the original run if it can be reused, else null. */
   findSucceeded(run: Run, at: At): EarlierJob | null {
     const job = this.#find(run, at);
     return job && canReuse(run, at, job.attempt) ? job : null;

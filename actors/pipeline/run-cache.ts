@@ -40,7 +40,6 @@ export class Runs {
     this.#options = options;
   }
 
-  /** How many runs are in memory. */
   get loaded(): number {
     return this.#loaded.size;
   }
@@ -57,7 +56,6 @@ export class Runs {
     return run;
   }
 
-  /** Adds a run that begins. */
   add(run: Run): void {
     run.usedIn = this.#turn;
     this.#loaded.set(run.name, run);
@@ -118,7 +116,6 @@ export class Runs {
     return run;
   }
 
-  /** Decodes the run and its scopes. */
   #decode(id: JobId, value: Uint8Array): Run {
     const { reader, versions, descendants } = this.#options;
     const { hash, run: stored, fans, top } = decodeRun(value);

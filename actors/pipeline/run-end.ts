@@ -1,4 +1,4 @@
-// The end of a run: its job settles, waiting callers are informed, and a run that had called it continues.
+// The end of a run: its job settles, and what waits for it goes on: callers, hooks, and the run that called it.
 
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { packedNull } from '../../runtime/packing.ts';

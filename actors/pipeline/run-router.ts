@@ -1,5 +1,4 @@
-// Decides where tokens go when jobs settle, node by node. The decision depends only on the definition, on how the jobs ended, and on the
-// run.
+// Decides where tokens go when jobs settle, node by node.
 
 import type { Condition } from '../../config/pipeline/definition.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
@@ -113,7 +112,7 @@ export class RunRouter {
     });
   }
 
-  /** Moves a token from node to node until it becomes a job, divides, or arrives at a join. */
+  /** Moves the token on, or parks it if it must wait. */
   #enter(run: Run, at: Scope, number: number, entering: Token, waitedAs: number | null): void {
     const place = { node: number, scope: at, token: entering, id: waitedAs };
     this.#table.touch(run, at);
@@ -134,12 +133,15 @@ export class RunRouter {
     return token.isReused && (!run.reuse!.isIndexed || this.#table.turn.isSpent || this.#table.isFull);
   }
 
-  /** Whether the token's payload is large and this turn writes it: then the next turn writes the values made from it. */
+  /** Whether the token's payload is large and this turn may write it: then the next turn writes the values made from it. */
   #isWritten({ storedAs, payload: { stored } }: Token): boolean {
     return storedAs !== null && !isParted(stored) && stored.length > this.#table.partedBytesMin;
   }
 
-  /** Moves the token on from `place`, which is updated at each node: a look that needs another turn continues there. */
+  /**
+   * Moves the token from node to node until it becomes jobs, divides, is parked, or arrives at a join. `place` is updated at each node: a
+   * look that needs another turn continues there.
+   */
   #goFrom(run: Run, place: Place, hasWaited: boolean): void {
     const table = this.#table;
     const { nodes } = run.version.compiled;
@@ -187,7 +189,6 @@ export class RunRouter {
     }
   }
 
-  /** The configuration of the plugin that the step at the node uses. */
   #configAt(node: Node): Json {
     if (node.kind !== 'work' || node.step.kind !== 'uses') return null;
     return this.#table.config.plugins[node.step.instance]?.config ?? null;
@@ -201,7 +202,6 @@ export class RunRouter {
     });
   }
 
-  /** Handles the end of a job of the run. */
   #jobEnded(run: Run, node: WorkNode, job: SettledJob, events: JobEvents, message: JobsSettled): void {
     if (run.failure !== null) return;
     const { group, plugin, command } = message;
@@ -295,7 +295,7 @@ export class RunRouter {
     arriveAtJoin(this.#table, run, scope, arrival);
   }
 
-  /** Handles the end of a called run: the token continues after the step that called it. */
+  /** Handles the end of a called run in the run that called it. */
   #returned(run: Run, { outer, run: called, end }: Extract<Move, { readonly kind: 'returned' }>): void {
     const table = this.#table;
     const { id, name, depth } = called;
@@ -346,7 +346,6 @@ type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {
   readonly error: string;
 };
 
-/** The condition at a node: a step's, or the pipeline's own. */
 function conditionAt(node: Node): Condition | null {
   if (node.kind === 'start') return node.condition;
   return 'step' in node ? node.step.if : null;

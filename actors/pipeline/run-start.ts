@@ -1,4 +1,4 @@
-// The start of a run: by a call, an event, a hook, or a step of another run.
+// The start of a run: by a call, an event, a hook, a schedule, or a step of another run.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
@@ -24,8 +24,8 @@ export type RunStart = {
   readonly depth: number;
   readonly event: EventEnvelope;
   /**
-   * Whether a delivery starts the run: then the first steps get its event unchanged. Otherwise the type of their event is the pipeline's
-   * `on`, if it has one.
+   * Whether the first steps get `event` unchanged, as they do for deliveries, schedules and reruns of both. Otherwise the type of their
+   * event is the pipeline's `on`, if it has one.
    */
   readonly isDelivery?: true;
   readonly context: Uint8Array;
@@ -35,7 +35,7 @@ export type RunStart = {
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
   readonly options: JobOptions | null;
-  /** For a called run: the place of the calling step, and the names of the pipeline and step that the run's job shows. */
+  /** For a run that a step calls: the place of that step, and the names of the pipeline and step that the run's job shows. */
   readonly called: {
     readonly outer: CallSite;
     readonly within?: RunPosition['within'];
@@ -106,7 +106,7 @@ export function enterRun(
   table.moves.push({ kind: 'enter', run, scope, node: start.isWanted ? compiled.first : compiled.start, token });
 }
 
-/** Copies the bytes, because the object lives as long as the run. */
+/** Copies the baggage, because the object lives as long as the run. */
 function keptOuter({ run, node, scope, path, context }: CallSite): CallSite {
   return { run, node, scope, path, context: unpinned(context) };
 }
@@ -124,7 +124,6 @@ export function refuseRun(
   return id;
 }
 
-/** Ends a run that has not begun. */
 export function settleUnbegun(
   table: RunTable,
   name: string,

@@ -33,19 +33,18 @@ import { type FinishedRun, idText, pathsAround, type Run, type RunEnd, type Scop
 import { Runs } from './run-cache.ts';
 import type { StepPosition, Token } from './token.ts';
 
-/** The maximum size of new jobs per turn (payloads and copies of baggage). The next turn continues. */
+/** When a turn has created this many bytes (`bytesInTurn`), other work waits for the next turn. */
 export const bytesPerTurnMax = 8 * 2 ** 20;
 /** The maximum number of looks (looks.ts) that keep partial results in memory; the same again of large elements. */
 export const looksMax = 4;
 /** Arrivals above this size move from the record of their scope to a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
-/** Above this total size of the records of open runs, calls are refused and events wait. */
+/** Above this total size of the records of open runs, new runs are refused and events wait. */
 export const openRunsBytesMax = 8 * 2 ** 30;
 
 /** Work that is left in this turn. */
 export type Move =
-  /** A token enters a node. */
   | {
       readonly kind: 'enter';
       readonly run: Run;
@@ -98,7 +97,7 @@ export class RunTable {
   readonly moves: Move[] = [];
   /** Failed runs whose last jobs have settled in this turn. */
   readonly ending: Run[] = [];
-  /** The names of runs with fan-outs to expand. */
+  /** The names of runs with fan-outs to expand or parked tokens that can continue. */
   readonly expandable = new Set<string>();
   config: Config;
   turn!: Turn;
@@ -224,7 +223,7 @@ export class RunTable {
     if (run.jobs === 0 && run.failure !== null) this.ending.push(run);
   }
 
-  /** Whether the turn has created enough bytes of new jobs: other work waits for the next turn. */
+  /** Whether the turn has created enough bytes: other work waits for the next turn. */
   get isFull(): boolean {
     return this.bytesInTurn >= bytesPerTurnMax;
   }
@@ -368,12 +367,11 @@ export class RunTable {
   }
 }
 
-/** The position with the paths of its scopes. */
 export function withScopes(run: Run, position: RunPosition): RunPosition {
   return position.scope === 0 ? position : { ...position, within: pathsAround(run, position.scope) };
 }
 
-/** The key of a parked token's look. */
+/** The key of the parked token or fan-out with this number in `looking` and `making`. */
 export function lookName(run: Run, id: number): string {
   return `${run.name}${id}`;
 }

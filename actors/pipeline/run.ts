@@ -22,7 +22,7 @@ export type Scope = StoredScope & {
   lastEqualContext: Uint8Array | null;
 };
 
-/** What is counted of the tree below a root. */
+/** The counts of the tree below a root. */
 export type TreeCounts = {
   readonly root: JobId;
   /** The number of descendants; -1: they have not been counted since the tree was read. */
@@ -69,7 +69,7 @@ export function runOf(
   parent: JobId | null,
   bytes: number,
 ): Run {
-  // Listed, since V8 makes slow objects of literals that spread another.
+  // The fields are listed, because V8 makes slow objects of literals that spread another object.
   return {
     createdUs: stored.createdUs,
     submittedBy: stored.submittedBy,

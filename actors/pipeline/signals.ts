@@ -1,5 +1,5 @@
-// What jobs and runs tell pipelines that wait for them: events, and hooks when they end. Pipelines start now or, if that takes too long,
-// in later turns.
+// What jobs and runs tell waiting pipelines: events, and hooks when they end. The pipelines start now or, if the events or hooks must wait
+// (deferred-events.ts), in later turns.
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';

@@ -33,9 +33,7 @@ export class StepStarter {
     this.#expansion = expansion;
   }
 
-  /**
-   * Starts the step for the token. Throws LookGoesOn before the step has any effect. `held`: the number under which the token is parked.
-   */
+  /** Starts the step for the token. May throw LookGoesOn, before it creates a job or fan-out. `held`: the number of the token. */
   enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token, held: Held): void {
     const context = contextAt(step, token);
     const fault = context === null ? baggageFault(step.id) : contextFault(step.id, context.bytes);

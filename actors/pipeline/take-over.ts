@@ -28,14 +28,14 @@ export class TakeOver {
     this.#goOn = goOn;
   }
 
-  /** Lets a token pass the step if the original run has a job there that succeeded. False: it has none. */
+  /** Lets a token pass the step if the original run has a job there that can be reused. False: it has none. */
   single(run: Run, scope: Scope, node: number, { path, context, depth }: Token): boolean {
     const job = this.reuse.findSucceeded(run, { scope: scope.id, node, path });
     if (job) this.#take(run, scope, job, { node, path, context: context.bytes, depth: depth + 1 });
     return job !== null;
   }
 
-  /** Reuses the jobs of the next elements, until the turn's time is up; moves the cursor. */
+  /** Reuses the jobs of the next elements, as many as fit into the turn; moves the cursor. */
   elements(run: Run, scope: Scope, fan: FanOut, plan: FanPlan, jobs: readonly EarlierJob[]): void {
     const { node, depth } = plan;
     for (const [place, job] of jobs.entries()) {

@@ -169,7 +169,6 @@ export function isLateTemplate(template: EntryTemplate, isLate: IsLate): boolean
   }
 }
 
-/** Whether a template contains a value that stays packed. */
 export function hasPacked(template: EntryTemplate): boolean {
   switch (template.kind) {
     case 'packed':

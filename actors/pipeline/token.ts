@@ -38,7 +38,7 @@ export type Token = {
   readonly isReused: boolean;
 };
 
-/** As what the store has a payload: as the result of the cause, or the payload of the run; as a part of the cause's events; or not at all. */
+/** As what the store has a payload: as the payload of the run, as the result or an event's payload of the cause, or not at all. */
 export type StoredAs = 'result' | Span | null;
 
 /** The position of new jobs in their run. */
@@ -57,7 +57,6 @@ export type StepPosition = {
 
 // `movedTo` and `carrying` list all fields: an object copied by spread has a hidden class of its own, which slows down every access.
 
-/** The token with another path. */
 export function movedTo(
   { payload, context, event, depth, cause, result, storedAs, isReused }: Token,
   path: readonly number[],
@@ -65,7 +64,6 @@ export function movedTo(
   return { path, payload, context, event, depth, cause, result, storedAs, isReused };
 }
 
-/** Returns the token with other baggage. */
 export function carrying(
   { path, payload, event, depth, cause, result, storedAs, isReused }: Token,
   context: Packed,

@@ -32,7 +32,7 @@ export type Trigger = {
 /** What starting a run costs besides its payload, and what a condition with a pattern costs, as bytes that could be written meanwhile. */
 const startBytes = 16 * 2 ** 10;
 const patternBytes = 256 * 2 ** 10;
-/** Starts that cost more take place in later turns, one after the other. */
+/** If the starts for a hook or for all events of a job cost more in total, they take place in later turns. */
 export const startedBytesMax = 512 * 2 ** 10;
 const none: readonly Version[] = [];
 
@@ -64,7 +64,6 @@ export class Triggers {
     return this.#onEvent.size > 0;
   }
 
-  /** Whether a pipeline waits for any of these events. */
   areAwaited(events: readonly Emitted[]): boolean {
     return events.some(({ type }) => this.#onEvent.has(type));
   }
@@ -113,12 +112,11 @@ export class Triggers {
     return { type, dedupeKey: null, payload, emitter, waiting: this.#onHook.get(type) ?? none };
   }
 
-  /** Starts all pipelines that wait for the trigger. */
   fire(trigger: Trigger): void {
     for (const version of trigger.waiting) this.start(trigger, version);
   }
 
-  /** Starts the pipeline if its condition holds. False: it started none. Throws LookGoesOn before it has any effect. */
+  /** Starts the pipeline if it accepts the trigger. False: no run was created. Throws LookGoesOn before it has any effect. */
   start({ type, dedupeKey, payload, emitter }: Trigger, version: Version): boolean {
     const table = this.#table;
     const { job: parent, plugin: source, submittedBy, depth, context, hooked, tags } = emitter;
@@ -161,7 +159,6 @@ export class Triggers {
   }
 }
 
-/** What it costs to start all of these. */
 function costOf(waiting: readonly Version[] = none, payloadBytes: number): number {
   let cost = 0;
   for (const { compiled } of waiting) {

@@ -2,7 +2,7 @@
 import type { BlockKey } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 
-/** A block of accepted runs. `hash`: the hash of the definition that was in force. */
+/** `hash`: the hash of the definition that was in force when the runs were accepted. */
 export type AcceptedBlock = { readonly key: BlockKey; readonly count: number; readonly hash: Uint8Array };
 type PackedBlock = readonly [count: number, hash: Uint8Array];
 

@@ -11,7 +11,6 @@ const bytesMin = 256;
 /** The size of the two length fields. */
 const lengthsBytes = 8;
 
-/** A growing list of arrivals. */
 export class ArrivalLog {
   #bytes: Buffer;
   #length: number;

@@ -31,7 +31,7 @@ export type Cursor = { index: number; at: number; fired?: string[] };
 
 export const originKeyBytes = jobIdBytes + 1;
 
-/** The root of the tree in which these events wait to start runs; null: the record has another purpose. */
+/** The root of the tree in which these events or hooks wait to start runs; null: the record has another purpose. */
 export function rootOfWaiting(key: Uint8Array, value: Uint8Array): JobId | null {
   if (key.length > originKeyBytes || key[jobIdBytes] === 1) return null;
   return rootOf(unpack<Origin>(Buffer.from(value)));

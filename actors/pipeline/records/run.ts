@@ -219,8 +219,8 @@ export function arrivalKey(run: JobId, scope: number, position: number, sequence
 }
 
 /**
- * The key of a part of a new payload (`RunTable.writeParts`). It has the form of an arrival's key, with a scope number that no run uses.
- * `id`: the number of the token.
+ * The key of a part of a new payload (`writtenInParts` in payload-with.ts). It has the form of an arrival's key, with a scope number that
+ * no run uses. `id`: the number of the token or fan-out.
  */
 export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
   return arrivalKey(run, 2 ** 31 + id, 0, sequence);
@@ -232,7 +232,7 @@ export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; reado
   return { isRoot: root === null, jobs: jobs + settled };
 }
 
-/** What is counted of a stored run: its definition, the root of its tree, and its settled jobs. */
+/** For counts: the hash of a stored run's definition, the root of its tree, and the number of settled jobs inside it. */
 export function readCountsOf(id: JobId, value: Uint8Array) {
   const { hash, run } = decodeRun(value);
   return { hash, root: run.root ?? id, settled: run.settled };
