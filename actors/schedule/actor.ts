@@ -29,7 +29,7 @@ export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
   readonly config: Config;
   readonly jobs: FiringPorts['jobs'] & { readonly idempotency: IdempotencyStore };
   readonly setAside?: SetAside;
-  /** Since when the service has been up, in ms: occurrences before it were missed. */
+  /** When the service started, in ms: earlier occurrences were missed. */
   readonly startedMs: number;
   /** Requests the message `alarm` at this time; a later request replaces an earlier one. */
   readonly alarm: (atMs: number | null) => void;
@@ -178,7 +178,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     const entry = record.history[place];
     if (entry?.kind === 'fired') schedule.change({ history: record.history.with(place, { ...entry, status }) });
     if (isLast) schedule.change({ isRunning: false });
-    // What was started by hand counts for nothing.
+    // A job that was started by hand does not count.
     const counts = isLast || (entry?.kind === 'fired' && entry.dueMs !== null);
     if (counts) schedule.change({ failures: failuresAfter(record.failures, status) });
     const { pauseAfterFailures: max = 0 } = definition ?? {};
@@ -225,7 +225,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     schedule.change({ pause: null, failures: 0 });
     schedule.liveMs = msOf(turn);
     touched.add(schedule);
-    // Also for the occurrences that were missed meanwhile.
+    // This turn also handles the occurrences that were missed during the pause.
     due.set(schedule, msOf(turn));
     return { kind: 'schedule', pause: paused };
   }

@@ -1,5 +1,5 @@
-// Fires occurrences of a stretch of the past that have not fired, as a step of an action. It changes neither what of the schedule is
-// past nor its last job.
+// A step of a backfill, which is an action: fires those occurrences of a stretch of the past that have not fired. The schedule's last
+// occurrence and its last job stay as they are.
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -10,14 +10,14 @@ import type { OpenSchedule } from './open-schedule.ts';
 import type { BackfillReport } from './protocol.ts';
 import { type FiredRange, firedRanges, hasFired } from './records/fired.ts';
 
-/** Occurrences that one turn handles. */
+/** The maximum number of occurrences that one turn handles. */
 export const backfilledPerTurnMax = 256;
 
 export type BackfillStep = {
   readonly reader: Reader;
   readonly firer: Firer;
   readonly turn: Turn;
-  /** Undefined: the configuration no longer has it, so the backfill ends. */
+  /** Undefined: the configuration no longer has the schedule, so the backfill ends. */
   readonly schedule: OpenSchedule | undefined;
   readonly plan: BackfillPlan;
   readonly cursor: Uint8Array | null;
@@ -27,7 +27,7 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
   if (!schedule) return { cursor, done: 0, fired: 0, isOver: true, waits: null };
   const { id, record } = schedule;
   const { recurrence, originMs } = record;
-  // What comes later is decided by the schedule itself.
+  // The schedule itself decides about later occurrences.
   const untilMs = Math.min(plan.toMs, record.lastDueMs);
   const ranges = [...firedRanges(reader, id, untilMs + 1)];
   let lastMs = cursor === null ? plan.fromMs - 1 : dueOf(cursor);

@@ -1,5 +1,5 @@
-// The times at which schedules are due, soonest first: a binary heap. A schedule that is pushed again leaves its old entry behind, which
-// is skipped when its time comes.
+// The times at which schedules are due, soonest first: a binary heap. A schedule that gets another time leaves its old entry behind, which
+// is dropped when it comes first.
 
 /** What can be due. `nextMs` is the time of its valid entry. */
 export type Due = { nextMs: number };
@@ -15,7 +15,7 @@ export class DueHeap<T extends Due> {
     return this.#heap[0]?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Sets when it is due. Infinity: never. */
+  /** `atMs` Infinity: never. */
   set(due: T, atMs: number): void {
     if (due.nextMs === atMs) return;
     due.nextMs = atMs;
@@ -32,7 +32,7 @@ export class DueHeap<T extends Due> {
     heap[at] = entry;
   }
 
-  /** Removes and returns one whose time has come. */
+  /** Removes and returns the one with the earliest time, if that has come. */
   pop(nowMs: number): T | undefined {
     if (this.nextMs > nowMs) return undefined;
     const { due } = this.#removeFirst();

@@ -1,4 +1,4 @@
-// Fires one occurrence: decides by `if_running` whether it starts a job, and notes in the same turn that it has fired.
+// Fires one occurrence: decides by `if_running` whether a job starts, waits or is left out, and notes in the same turn what was decided.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -16,7 +16,7 @@ export type FiringPorts = {
   readonly reader: Reader;
   readonly jobs: ScheduledJobs & Pick<JobCalls, 'pauseOf'>;
   readonly pipeline: Pick<PipelineCalls, 'startRun' | 'isOpen'>;
-  /** The job of a firing: the schedule wants to know of its end. */
+  /** Called when the schedule has created a job, whose end it must learn. */
   readonly follow: (schedule: OpenSchedule, job: JobId, turn: Turn) => void;
   readonly observe: (
     type: 'schedule.fired' | 'schedule.skipped',
@@ -81,7 +81,7 @@ export class Firer {
     return null;
   }
 
-  /** Starts a job by hand, which the schedule does not count. */
+  /** Starts a job that a caller asks for. The schedule does not count it. */
   startByHand(turn: Turn, schedule: OpenSchedule, idempotency: IdempotencyKey | undefined): SubmitReply {
     const reply = this.submit(turn, schedule, null, 0, false, idempotency);
     if (reply.kind === 'refused') return reply;

@@ -6,7 +6,7 @@ import type { Due } from './due-heap.ts';
 import type { Passed } from './plan.ts';
 import { type Firing, historyMax, type PassReason, type ScheduleRecord } from './records/schedule.ts';
 
-/** Occurrences that were to fire and were refused. They are tried again until the next one fires. */
+/** Occurrences that were to fire and were refused. They are tried again until the next one is due. */
 export type RefusedRuns = {
   readonly runs: readonly number[];
   readonly missed: number;
@@ -24,7 +24,7 @@ export class OpenSchedule implements Due {
   /** Since when the service has been up and the schedule has been on. */
   liveMs = 0;
   refused: RefusedRuns | null = null;
-  /** Its records in `fired`. */
+  /** The number of its records in `fired`. */
   ranges = 0;
   #payload: Uint8Array | null = null;
 

@@ -3,11 +3,11 @@ import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf, newestDue, nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { ScheduleRecord } from './records/schedule.ts';
 
-/** An occurrence that fires later than this was missed. */
+/** An occurrence that is late by more than this was missed. */
 export const onTimeMsMax = 5_000;
 /** Missed occurrences are counted up to this number. */
 export const missedMax = 1_000;
-/** With `catch_up: run_all`, this many of the newest missed occurrences fire. */
+/** With `catch_up: run_all`, at most this many of the newest missed occurrences fire. */
 export const runAllMax = 100;
 
 /** Consecutive occurrences that do not fire. `count` is at most `missedMax`. */
@@ -67,7 +67,7 @@ function madeUp(
 }
 
 type Pending = {
-  /** The newest of them, in order. */
+  /** The newest pending occurrences, in order, at most `missedMax`. */
   readonly dues: readonly number[];
   readonly firstMs: number;
   readonly count: number;
@@ -90,7 +90,10 @@ function pendingOf(input: PlanInput): Pending {
   return { dues, firstMs: dues[0] ?? 0, count: dues.length };
 }
 
-/** The newest occurrences up to this one, at most `missedMax`; of those after `afterMs`, if they are that many. */
+/**
+ * The newest occurrences after `afterMs` and up to `newestMs`, at most `missedMax`: those in a window, at first of `spanMs`, that is halved
+ * until it has few enough.
+ */
 function latest({ record }: PlanInput, afterMs: number, newestMs: number, spanMs: number): readonly number[] {
   const { recurrence, originMs } = record;
   for (let windowMs = spanMs; ; windowMs /= 2) {

@@ -48,7 +48,7 @@ export type ScheduleMessage =
 export type BackfillReport = {
   readonly cursor: Uint8Array | null;
   readonly done: number;
-  /** Occurrences that had fired before. */
+  /** How many occurrences were left out, because they had fired before or are to fire from the queue. */
   readonly fired: number;
   readonly isOver: boolean;
   readonly waits: Refusal | null;

@@ -29,7 +29,7 @@ export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, O
 export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: readonly number[] };
 
 /**
- * Applies a configuration. Occurrences before it are past for schedules that are new, that were off, or that have other times now.
+ * Applies a configuration. Occurrences before `nowMs` are past for schedules that are new, that were off, or that have other times now.
  * `liveMs`: since when schedules that were on before have been able to fire.
  */
 export function reconcile(
@@ -102,7 +102,7 @@ function switchOff(schedule: OpenSchedule, nowMs: number): readonly number[] {
   return queue;
 }
 
-/** Schedules that left the configuration before this time. */
+/** The schedules that the configuration lacks, and that have been off since before this time. */
 export function removedFor(schedules: ReadonlyMap<string, OpenSchedule>, beforeMs: number): OpenSchedule[] {
   return [...schedules.values()].filter(({ definition, record }) => {
     return definition === null && record.offMs !== null && record.offMs < beforeMs;

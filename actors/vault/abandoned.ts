@@ -1,8 +1,8 @@
 // The record of an abandoned vault. If a crash interrupts the abandonment, the next start of the service, or the next `headgate vault`
 // command, completes it from this record.
 //
-// meta, `vault_abandoned`: an Abandonment as JSON. The commit that writes it also removes the keyring: with it the vault is gone. The other
-// steps follow; they are repeated while `isSettled` is false. `vault init` moves the record into the first record of the new trail.
+// meta, `vault_abandoned`: an Abandonment as JSON. The commit that writes it also removes the keyring, without which the vault is gone. The
+// other steps follow; they are repeated while `isSettled` is false. `vault init` moves the record into the first record of the new trail.
 import { existsSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { syncDirectory } from '../../runtime/durable-file.ts';
@@ -12,9 +12,9 @@ import { nextKeyFile } from './unlock-key.ts';
 
 export type Abandonment = {
   readonly atUs: number;
-  /** The state directory to which the records are moved, still sealed; null: there were none. */
+  /** The directory, with a store of its own, to which the records are moved, still sealed; null: there were none. */
   readonly records: string | null;
-  /** The key file, before and after it is renamed; null: there was none. */
+  /** The path of the key file, before and after it is renamed; null: there was none. */
   readonly keyFile: { readonly from: string; readonly to: string } | null;
   readonly isSettled: boolean;
 };

@@ -31,9 +31,9 @@ export type VaultActorOptions = Omit<AuditPruningOptions, 'audit'> & {
 
 export type VaultActor = Actor &
   VaultDelivery & {
-    /** The state as of the last commit. */
+    /** The status at the end of the last turn. */
     readonly state: VaultStatus;
-    /** Called after a reload: tries again to open a vault that did not open. */
+    /** Called after a reload: opens the vault if none is open. */
     reconfigure(): void;
     /** Writes the table of contents and the keyring if the turn has changed them. Sends the main thread the digest of a new admin token. */
     close(turn: Turn): void;
@@ -42,7 +42,7 @@ export type VaultActor = Actor &
 const secretBytes = 32;
 const sealed = 'the vault does not open: no job is dispatched until it does';
 
-/** What an instance receives from the vault, computed once after each change of the vault. */
+/** The delivery to an instance, computed once after each change of the vault. */
 type InstanceSecrets = { readonly delivery: Delivery; readonly names: readonly string[] };
 
 export function startVaultActor(options: VaultActorOptions): VaultActor {

@@ -78,7 +78,7 @@ export class AuditPruning {
     this.#options = options;
   }
 
-  /** Starts a pruning if the oldest record is old enough and no pruning runs. */
+  /** Starts a pruning by retention, if one is due and none runs. */
   retain(vault: Vault, { beforeUs }: PruneAudit, turn: Turn): void {
     if (this.#job !== null || this.#isTrailBroken || turn.nowUs < this.#retentionWaitsUntilUs) return;
     if ((oldestAuditUs(this.#options.reader) ?? 0) >= beforeUs - retentionSlackUs) return;

@@ -1,4 +1,4 @@
-// The unlock key: 32 bytes in a file that only its owner can read, or in the environment. It is never in the store.
+// The unlock key: 32 bytes in a file that only its owner should be able to read, or in the environment. It is never in the store.
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';

@@ -1,4 +1,4 @@
-// An open vault in memory: its contents, and the writes that keep the store equal to them. Each change is one commit.
+// An open vault in memory: its contents, and the writes that keep the store equal to them.
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import {
@@ -132,12 +132,11 @@ export class Vault {
     return vault;
   }
 
-  /** Adds a record that was read from the store. */
+  /** Adds a record to the contents in memory. */
   take(table: RecordTable, record: VaultRecord): void {
     (this.#recordsOf(table) as Map<string, VaultRecord>).set(record.name, record);
   }
 
-  /** Whether there are records that do not open. */
   get isDamaged(): boolean {
     return this.damaged.vault_principals.size + this.damaged.vault_secrets.size > 0;
   }

@@ -1,5 +1,5 @@
 // The table of occurrences that have fired, which a backfill leaves out. Occurrences that fired one after another share a record. A
-// schedule has at most `rangesMax` records; beyond that the oldest is removed, and what came before it counts as fired.
+// schedule has at most `rangesMax` records; beyond that the oldest is removed, and all occurrences up to its end count as fired.
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

@@ -1,14 +1,14 @@
-// The table of schedules: what is known of each, apart from its configuration. The record is written in the commit that fires an
-// occurrence. It is removed 30 days after the schedule has left the configuration.
+// The table of schedules: what is known of each, apart from its configuration. The commit that fires an occurrence also writes the record.
+// The record is removed if the configuration lacks the schedule, and has not had it switched on for 30 days.
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { TerminalStatus } from '../../job/records/job.ts';
 
-/** The firings that are listed for a schedule. */
+/** The maximum number of entries in the history of a schedule. */
 export const historyMax = 20;
-/** Occurrences of a schedule with `if_running: queue` that wait for the end of the job before. */
+/** The maximum number of occurrences of a schedule that wait, with `if_running: queue`, for the end of the job before. */
 export const queueMax = 100;
 
 /** Why an occurrence did not fire. */
@@ -17,7 +17,7 @@ export type PassReason = (typeof passReasons)[number];
 
 /** An entry of the history. */
 export type Firing =
-  /** `dueMs` null: it was started by hand. `status` null: the job has not ended. `missed`: occurrences before it that were passed over. */
+  /** `dueMs` null: it was started by hand. `status` null: the job has not ended. `missed`: how many occurrences before it were missed. */
   | {
       readonly kind: 'fired';
       readonly dueMs: number | null;
@@ -50,7 +50,7 @@ export type ScheduleRecord = {
   /** The job of the last occurrence that fired. Null: there is none. */
   readonly last: JobId | null;
   readonly isRunning: boolean;
-  /** Failed firings in a row. */
+  /** How many firings have failed in a row. */
   readonly failures: number;
   readonly pause: SchedulePause | null;
   /** Occurrences that wait for the end of the last job. */

@@ -1,4 +1,4 @@
-// Invariants of schedules: what has fired belongs to a schedule that is known, in order, and lies in the past of that schedule.
+// Invariants of schedules: fired occurrences are past, belong to a known schedule and have fired once; waiting ones are in order.
 import { recurrenceText } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Invariant } from '../../job/views/invariant.ts';

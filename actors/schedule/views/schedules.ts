@@ -8,14 +8,14 @@ import { readSchedule, type SchedulePause, type ScheduleRecord, scheduleIdOf } f
 export const scheduleStates = ['active', 'paused', 'disabled', 'finished', 'removed'] as const;
 export type ScheduleState = (typeof scheduleStates)[number];
 
-/** The occurrences that are shown. */
+/** The maximum number of next occurrences that are shown. */
 export const nextShown = 5;
 
 export type ScheduleView = {
   readonly id: string;
   readonly state: ScheduleState;
   readonly definition: ScheduleDefinition | null;
-  /** Null: the ledger has not loaded the schedule yet, or it has never been on. */
+  /** Null: the ledger has not loaded the schedule yet. */
   readonly record: ScheduleRecord | null;
   /** The next occurrences; none while it cannot fire. */
   readonly next: readonly number[];

@@ -1,12 +1,12 @@
-// The barrier: seals every record of the vault with AES-256-GCM. A sealed record opens only under its own name and version.
+// The barrier: seals the keyring, the table of contents, the principals and the secrets with AES-256-GCM. A sealed record opens only under
+// its own name and version.
 //
 //   salt (16) | nonce (12) | tag (16) | ciphertext
 //
-// Each sealed record has its own key, derived from the data key and the salt: no pair of key and nonce is used twice, however often a
+// Each sealed record has its own key, derived from the given key and the salt: no pair of key and nonce is used twice, however often a
 // record is sealed again.
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 
-/** Returns that many random bytes. */
 export type Random = (bytes: number) => Uint8Array;
 
 /** What a sealed record is bound to: the associated data of its encryption. A vault uses each version number once. */

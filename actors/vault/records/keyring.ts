@@ -11,7 +11,7 @@ export type AuditEnd = { readonly seq: number; readonly code: Uint8Array };
 export type AuditKey = { readonly from: number; readonly key: Uint8Array };
 
 export type Keyring = {
-  /** The key that seals every other record of the vault. */
+  /** The key that seals the other sealed records: the table of contents, principals and secrets. */
   readonly dataKey: Uint8Array;
   /** The keys of the audit trail's codes, oldest first; the last one is in use. */
   readonly auditKeys: readonly AuditKey[];
