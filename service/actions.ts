@@ -1,6 +1,5 @@
 // Actions: the calls that the HTTP servers make, and a loop for each open action. In the loop, the reads thread finds the next jobs, and
-// the ledger thread cancels or reruns them and moves the action's cursor. After an error or a restart the loop continues from the
-// committed cursor.
+// the ledger thread acts on them and moves the action's cursor. After an error or a restart the loop continues from the committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActionStepReply, MomentReply, RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';

@@ -1,4 +1,4 @@
-// What the administrative routes can do: reload, show the queue and the summary, and run the doctor and the selfcheck.
+// The functions of the administrative routes: reload, the queue and the summary, the doctor and the selfcheck.
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { Status } from '../actors/job/records/job.ts';
 import { newestCommitUs } from '../actors/job/records/journal.ts';

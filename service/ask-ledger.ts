@@ -1,4 +1,4 @@
-// Asks the job actor on the ledger thread questions. A cancel can be asked in the same way, because it can be repeated like a question.
+// Questions to the job actor on the ledger thread. A cancel is asked in the same way, because it can be repeated like a question.
 import type {
   CancelReply,
   HeldReply,

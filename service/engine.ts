@@ -66,7 +66,6 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     ...parts,
     /** Lets a job that waits for the time of its next attempt, or a delayed job or run, run at once. */
     runNow: (id: JobId) => link.ask<RunNowReply | RefusedWork>('job', { kind: 'run_now', id }),
-    /** Gives a delayed job or run another time. */
     reschedule: (id: JobId, to: { readonly runAtUs: number } | { readonly delayMs: number }) =>
       link.ask<RescheduleReply | RefusedWork>('job', { kind: 'reschedule', id, ...to }),
     actions,
@@ -74,7 +73,6 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     schedules: openSchedules({ link, reader, config: parts.config }),
     /** The number of jobs that wait to run: queued jobs that are not held, and jobs that wait for their next attempt. */
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
-    /** The open event streams. */
     events: new EventStreams({ hub, nowMs: Date.now, generation: parts.config }),
     /** Resolves when the job is on disk, or refused. If it is accepted, `onJobEnd` is called once, after the promise has resolved. */
     submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
@@ -119,7 +117,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       return (await Promise.race([askLedger(link, { kind: 'ask_waits', id }), late]))?.waits ?? null;
     },
     /**
-     * A run and its descendants, parents before children, at most `limit` jobs. Undefined if there is no such job, or if the tree is too
+     * A job and its descendants, parents before children, at most `limit` jobs. Undefined if there is no such job, or if the tree is too
      * large for this thread.
      */
     smallTree(id: JobId, limit: number): readonly JobView[] | undefined {

@@ -5,7 +5,6 @@ import type { Link } from '../runtime/link.ts';
 import { sandboxFault } from '../runtime/processes/sandbox.ts';
 import { askLedger } from './ask-ledger.ts';
 
-/** The names of the commands of each plugin. */
 function commandsOf({ plugins }: Config): NonNullable<HeldQuery['next']> {
   const commands = Object.values(plugins).map(({ name, manifest }) => [name, manifest.commands.map(one => one.name)]);
   return Object.fromEntries(commands);
@@ -16,7 +15,7 @@ export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
   return (await askLedger(link, { kind: 'ask_held' }))?.held ?? null;
 }
 
-/** The queued jobs that are not held now, but would be under this configuration; null if the ledger does not respond. */
+/** The queued jobs that are not held now, except by a pause, but would be under this configuration; null if the ledger does not respond. */
 export async function heldUnder(link: Link, config: Config): Promise<readonly QueuedJobs[] | null> {
   const { plugins } = config;
   const faults = await Promise.all(

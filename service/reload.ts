@@ -12,7 +12,7 @@ import type { ListenerCertificate } from './doctor/certificates.ts';
 import { heldNow, heldText, heldUnder } from './held-jobs.ts';
 import { withLocalToken } from './local-token.ts';
 
-/** What the service uses of the HTTP servers. */
+/** The part of the HTTP servers that the service uses. */
 export interface Listeners {
   /** The HTTP server in use, for the doctor. */
   readonly detail: string;

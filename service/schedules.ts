@@ -56,7 +56,7 @@ export function openSchedules({ link, reader, config }: ScheduleParts) {
     /** The schedules as of the last commits. */
     views: (definitions: readonly ScheduleDefinition[], nowMs: number): Promise<readonly ScheduleView[]> =>
       slices.share().run(views(definitions, nowMs)),
-    /** Those that were removed and whose history is still kept. */
+    /** The removed schedules whose history is still kept. */
     removed(): readonly ScheduleView[] {
       reader.refresh();
       return removedSchedules(reader, new Set(config().schedules.map(({ id }) => id)));

@@ -40,7 +40,6 @@ export type ServiceOptions = {
   readonly umask?: number | undefined;
   /** Where the configuration on disk is. The reads thread reads it for the doctor. */
   readonly source: Omit<LoadOptions, 'env'>;
-  /** The HTTP servers of this service. */
   readonly listeners: Listeners;
 };
 
@@ -92,7 +91,6 @@ export class Service {
     return this.#reload.reload({ refuseHeld: false });
   }
 
-  /** Asks which jobs are held now, logs them, and returns them. */
   logHeld(): Promise<readonly HeldJobs[]> {
     return this.#reload.logHeld();
   }

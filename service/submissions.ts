@@ -29,7 +29,7 @@ export type Submission = {
   readonly asker?: PendingAsk;
 };
 
-/** The jobs of one request, which are accepted in one commit. */
+/** The jobs of one request. As many as there is room for are accepted, in one commit. */
 export type BatchSubmission = {
   /** The command or the pipeline that all these jobs run. */
   readonly target: Pick<Submission, 'plugin' | 'command' | 'event'> | Pick<RunSubmission, 'pipeline'>;
@@ -45,7 +45,7 @@ export type RunSubmission = {
   readonly pipeline: string;
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** The event of a webhook delivery; absent for an API call. */
+  /** The event that starts the run; absent: an API call starts it. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;

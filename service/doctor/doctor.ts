@@ -36,7 +36,6 @@ const nodeMin = [20, 11] as const;
 /** The detail of a check lists at most this many problems. */
 const linesMax = 5;
 
-/** The result of one check of the doctor. */
 export type Check = { readonly name: string; readonly passed: boolean; readonly detail: string };
 
 export type DoctorOptions = {
@@ -50,7 +49,7 @@ export type DoctorOptions = {
   readonly upMs: number;
   /** The time of the start, by the wall clock. */
   readonly startedAtMs: number;
-  /** The time of the newest commit in which an attempt ended; null if there is none. */
+  /** The time of the newest commit in which an attempt or a job ended; null if there is none. */
   readonly committedUs: number | null;
   readonly nodeVersion: string;
   /** The certificates of the listeners with TLS. */
@@ -64,7 +63,6 @@ export type DoctorOptions = {
   /** The HTTP server in use, and the reason if it is not uWebSockets.js. */
   readonly server: string;
   readonly index: IndexCondition;
-  /** Examines the vault on disk. */
   readonly vault: () => VaultExamination;
 };
 
@@ -203,7 +201,7 @@ function checkIndex(index: IndexCondition): CheckResult {
   return passed(`open, rebuilt from the ledger: ${reason}; the previous one is in ${setAside}`);
 }
 
-/** Fails, and says for which plugins, if some on disk have problems or warnings, or if an entrypoint or sandbox in force cannot be used. */
+/** Fails, naming the plugins, if those on disk have problems or warnings, or if an entrypoint or sandbox in force cannot be used. */
 async function checkPlugins(
   problems: readonly string[],
   warnings: readonly string[],

@@ -7,7 +7,7 @@ const others = 0o077;
 const othersMayEnter = 0o011;
 const othersMayWrite = 0o022;
 
-/** The paths of such files in the directory, sorted. The directory itself is included if others can replace files in it. */
+/** The paths of the files that others can read or write, sorted. The directory itself is included if others can replace files in it. */
 export function exposedFiles(directory: string): string[] {
   const { mode } = statSync(directory);
   const own = (mode & othersMayWrite) !== 0 ? [directory] : [];

@@ -61,7 +61,6 @@ export class FrameWriter {
     this.#number = number;
   }
 
-  /** The next chunk after this id. */
   after(id: number): FrameChunk {
     const key = `${this.#number} ${id}`;
     const known = this.#kept.get(key);
@@ -108,7 +107,6 @@ export class FrameWriters {
     this.#hub = hub;
   }
 
-  /** The size of all cached chunks together, in characters. */
   get keptChars(): number {
     return this.#kept.chars;
   }
@@ -132,7 +130,7 @@ function gapFrame({ id, lost, reason }: Gap): string {
   return frame(id, 'gap', JSON.stringify({ at, lost, reason }));
 }
 
-/** The fields that say where a job comes from and, for a run that has ended, its counts. Empty if the job is no longer stored. */
+/** The fields with the origin and the tags of a job and, for a run that has ended, its counts. Empty if the job is no longer stored. */
 function originText(origins: GroupOrigins | null, place: number): string {
   const origin = origins?.at(place);
   if (!origin) return '';

@@ -95,12 +95,10 @@ function tagsPart({ options }: Pick<JobView, 'options'>): string {
   return options?.tags === undefined ? '' : `,"tags":${options.tags}`;
 }
 
-/** The counts of a run. */
 function countsPart(counts: Tally | null): string {
   return counts === null ? '' : `,"counts":${JSON.stringify(counts)}`;
 }
 
-/** When the job was to run, start and end. */
 function timesPart(times: JobTimes | null): string {
   if (times === null) return '';
   const { runAtUs, expiresUs, deadlineUs } = times;

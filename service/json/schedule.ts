@@ -88,7 +88,7 @@ export function schedulerJob(view: ScheduleView, definition: ScheduleDefinition)
   };
 }
 
-/** In ms, as plugins get them. */
+/** RFC 3339 with milliseconds, as plugins get these times. */
 function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }

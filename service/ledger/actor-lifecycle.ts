@@ -26,7 +26,6 @@ const exitIo = 74;
 /** `crashesMax` failures within `windowMs` end the service. Failed effects count, and failed turns for which there is no remedy. */
 const failuresMax: CircuitBreakerLimits = { crashesMax: 4, windowMs: 10_000, openMs: 0 };
 
-/** One generation of the actors. */
 export type ActorGeneration = {
   /** The generations are counted from 1. */
   readonly number: number;

@@ -71,7 +71,7 @@ export class ActiveReads {
     return this.#guarded(id, () => this.#next(id, underWay));
   }
 
-  /** Cancels a read whose caller has disconnected. */
+  /** Ends a read, and frees what it holds. */
   drop(id: number): void {
     this.#givenUp.delete(id);
     const underWay = this.#underWay.get(id);

@@ -1,7 +1,7 @@
 // Inspects the configuration on disk for the doctor: it is read and checked as at a start, but on the reads thread.
 import type { LoadOptions, LoadResult } from '../../config/load.ts';
 
-/** What was found when the configuration was read. */
+/** The findings of reading the configuration. */
 export type Inspection = {
   readonly problems: readonly string[];
   readonly warnings: readonly string[];

@@ -52,7 +52,7 @@ export class ReadsClient implements Reads {
   }
 
   async answer(read: Read, call: Disconnectable): Promise<ReadAnswer> {
-    // A read of kind `run` is the answer to a call that waited for its run. It is never refused, because the work is done.
+    // A read of kind `run` is the answer to a call that waited for its run. The limit does not apply to it, because the work is done.
     if (this.#underWay >= readsMax && read.kind !== 'run') {
       return refused('too_many_reads', `${readsMax} reads are in progress, which is the limit`);
     }

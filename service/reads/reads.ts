@@ -23,14 +23,13 @@ export type LogPage = {
   readonly logs: Iterable<LogView>;
   readonly total: number;
   readonly next: JournalPosition | null;
-  /** The number of logs that a search has skipped, because they are not indexed yet and are too many to be read. */
+  /** The number of logs that a search has skipped, because they are not indexed yet, and are too many or too large to be read. */
   readonly unsearched: number;
 };
 
 /** How much of a log is shown (`logParts` in json/job.ts). */
 export type LogDetail = 'bare' | 'plain' | 'result';
 
-/** What is wanted of the stopwatch. */
 export type StopwatchWanted = {
   readonly plugin: string;
   readonly window: Window;
@@ -49,7 +48,6 @@ export type JobsWanted = {
   readonly before: JobId | null;
 };
 
-/** A read as a message. */
 export type Read =
   | { readonly kind: 'job'; readonly id: JobId; readonly detail: JobDetail; readonly waits: Waits | null }
   | { readonly kind: 'tree'; readonly id: JobId; readonly withResult: boolean }
@@ -60,7 +58,7 @@ export type Read =
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
   | ({ readonly kind: 'stopwatch' } & StopwatchWanted);
 
-/** Thrown while the reads thread is not up, because it has died and is being restarted. */
+/** Thrown if the reads thread is starting, or ends before it has answered. */
 export class ReadsDown extends Error {}
 export const readsDownDetail = 'the reads thread has died and is restarting';
 

@@ -1,5 +1,5 @@
-// Finds the jobs that an action takes: they are counted before it begins, and then found page by page. The index names the jobs with the
-// tags of its filter, and, if few logs have its words, those with the words; otherwise the jobs themselves are read.
+// Finds the jobs that an action takes: they are counted before it begins, and then found page by page. If its filter has words that few
+// logs have, the search index names the jobs; if it has tags and no words, the index of tags does. Otherwise the jobs themselves are read.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import { textsOf } from '../../actors/index/records/texts.ts';
@@ -17,7 +17,7 @@ import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/st
 import { candidatesMax } from './error-list.ts';
 
 export type CountWanted = { readonly kind: 'count_matches'; readonly selection: Selection; readonly moment: Moment };
-/** `searchedUs`: the time up to which the index was used, for words or tags; null if the filter has neither. */
+/** `searchedUs`: the time up to which logs were searched for words, or jobs for tags; null if the filter has neither. */
 export type Counted = MatchCount & { readonly searchedUs: number | null };
 
 export type PageWanted = {
