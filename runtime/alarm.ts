@@ -1,4 +1,4 @@
-// A timer that several callers can set. It rings once, at the earliest of the set times; after that it can be set again.
+// A timer that several callers can set. It rings once, at the earliest time set since it last rang.
 import { timerMsMax } from './clock.ts';
 
 export class Alarm {

@@ -3,7 +3,9 @@
 /** Above this length, a native copy is faster than a loop. */
 const longBytes = 32;
 
-/** Copies the bytes from offset `from` up to, not including, `to`. The copy begins at offset `at` of `into`. Returns its end. */
+/**
+ * Copies the bytes from offset `from` up to, not including, `to`. The copy begins at offset `at` of `into`. Returns the offset of its end.
+ */
 export function copyBytes(into: Uint8Array, at: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
   const length = to - from;
   if (length > longBytes) into.set(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to), at);

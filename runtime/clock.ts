@@ -32,7 +32,10 @@ function measureZeroMs(): number {
   return zero;
 }
 
-/** Converts a time of this thread's `performance.now` to steady time, in µs. Its origin is the same in all processes of the machine. */
+/**
+ * Converts a time of this thread's `performance.now` to steady time, in µs. Steady time has the same origin in all processes of the
+ * machine.
+ */
 export function steadyUs(performanceMs: number = performance.now()): number {
   return (zeroMs + performanceMs) * 1000;
 }

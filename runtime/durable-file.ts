@@ -33,7 +33,8 @@ export function createFile(path: string, bytes: Uint8Array, mode: number): boole
 function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: string) => void): void {
   const directory = dirname(path);
   const start = `.${basename(path)}.new-`;
-  // Removes what a crash left behind. If two processes write the file at once, one may remove the other's new file; that write fails.
+  // Removes what a crash left behind. If two processes write the file at once, one may remove the other's new file, and the other's write
+  // then fails.
   for (const name of readdirSync(directory)) if (name.startsWith(start)) rmSync(join(directory, name), { force: true });
   const aside = join(directory, start + randomBytes(6).toString('hex'));
   try {
@@ -58,7 +59,6 @@ export function makeDirectory(path: string, mode: number): void {
   for (let made = resolve(path); made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
 }
 
-/** Flushes the entries of the directory to disk. */
 export function syncDirectory(path: string): void {
   const entries = openSync(path, 'r');
   try {

@@ -1,4 +1,4 @@
-// Parses JSON without changing integers: those that a double cannot represent exactly become text.
+// Parses JSON without changing integers: those beyond ±(2^53 − 1) become text.
 
 /** A double represents every integer with fewer digits than this exactly. */
 export const bigIntegerDigitsMin = 16;
@@ -19,7 +19,7 @@ export function parseExactly(text: string): { readonly value: unknown; readonly 
   return { value: texted === 0 ? value : JSON.parse(quoted), texted };
 }
 
-/** Puts the integers that a double cannot represent exactly in quotes. The text must be valid JSON. */
+/** Puts the integers beyond ±(2^53 − 1) in quotes. The text must be valid JSON. */
 function quoteBigIntegers(text: string): { readonly quoted: string; readonly texted: number } {
   const pieces: string[] = [];
   let from = 0;

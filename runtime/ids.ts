@@ -7,7 +7,6 @@ import { copyBytes } from './bytes.ts';
 
 /** The first 12 bytes of the ids of all jobs in a block. */
 export type BlockKey = Uint8Array & { readonly __brand?: 'BlockKey' };
-/** The 16 bytes of a job id. */
 export type JobId = Uint8Array & { readonly __brand?: 'JobId' };
 
 export const blockKeyBytes = 12;
@@ -38,7 +37,7 @@ export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockK
   };
 }
 
-/** The time in the key, in ms since the epoch: when the key was created, by a clock that never goes back. */
+/** The time in the key, in ms since the epoch: about when the key was created. */
 export function blockKeyMs(key: BlockKey): number {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).readUIntBE(0, 6);
 }
@@ -49,7 +48,6 @@ export function jobId(block: BlockKey, index: number): JobId {
   return id;
 }
 
-/** Writes the 16 bytes of a job id into `into`, from offset `at`. */
 export function writeJobId(into: Uint8Array, at: number, block: BlockKey, index: number): void {
   copyBytes(into, at, block);
   into[at + 12] = index >>> 24;
@@ -62,7 +60,6 @@ export function blockOf(id: JobId): BlockKey {
   return id.subarray(0, blockKeyBytes);
 }
 
-/** Whether the job belongs to this block. */
 export function isOfBlock(id: JobId, block: BlockKey): boolean {
   for (let i = 0; i < blockKeyBytes; i++) if (id[i] !== block[i]) return false;
   return true;

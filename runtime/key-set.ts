@@ -11,7 +11,7 @@ const guessesMax = 1000;
 
 export class KeySet {
   readonly #map: Uint8Array;
-  /** The offset of the key that is guessed to be looked up next: callers look up the keys of another map, usually in the same order. */
+  /** The offset of the key that is probably looked up next: callers look up the keys of another map, usually in the same order. */
   #next: number;
   #guessesLeft = guessesMax;
   /** The hash table. A slot has the offset of a key and the upper bits of its hash, or 0. Null until the first wrong guess. */

@@ -22,7 +22,6 @@ export class ThreadGone extends Error {
   readonly code = 'thread_gone';
 }
 
-/** The caller that waits for an answer. */
 export type PendingAsk = {
   /** Whether the caller has left and no longer waits for the answer. */
   readonly isGone: boolean;

@@ -3,11 +3,9 @@ import type { Clock } from './clock.ts';
 import type { Batch, Store } from './store/store.ts';
 import type { ReplyTo, Turn, TurnHandler } from './turn.ts';
 
-/** A queued message, and the name of the actor that receives it. */
 export type Delivered = { readonly actor: string; readonly message: unknown };
 
 export type Loop = {
-  /** Queues a message and requests a turn. */
   deliver(actor: string, message: unknown): void;
   /** Puts these messages before all waiting ones. Each of them is handled in a turn of its own. */
   replay(messages: readonly Delivered[]): void;

@@ -3,7 +3,6 @@
 /** `all` has the values one after the other. `ends` has the offset where each value ends, in four bytes, little-endian. */
 export type StoredList = { readonly ends: Uint8Array; readonly all: Uint8Array };
 
-/** Reads the values of a stored list. */
 export class PackedList {
   readonly count: number;
   readonly #ends: DataView;
@@ -26,7 +25,6 @@ export class PackedList {
   }
 }
 
-/** Builds a list by appending values. */
 export class ListBuilder {
   #all: Buffer;
   readonly #ends: number[] = [];

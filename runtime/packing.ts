@@ -30,5 +30,4 @@ export function unpackMessages<T>(bytes: Uint8Array): T[] {
 
 /** The empty map, packed. */
 export const packedEmpty: Uint8Array = Uint8Array.of(0x80);
-/** Null, packed. */
 export const packedNull: Uint8Array = Uint8Array.of(0xc0);

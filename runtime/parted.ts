@@ -14,7 +14,6 @@ export type Section = Uint8Array | Stretches;
 export type Stretches = { readonly base: Uint8Array; readonly at: readonly number[] };
 type PackedSection = Uint8Array | [base: Uint8Array, ...at: number[]];
 
-/** Reads stored values by key. */
 export type PartReader = {
   get(key: Uint8Array): Uint8Array | undefined;
   has(key: Uint8Array): boolean;

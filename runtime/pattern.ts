@@ -12,7 +12,6 @@ export const matchStepsMax = 5e5;
 /** The maximum number of steps that all patterns of a schema may take together to check one value. */
 export const checkStepsMax = 1e8;
 
-/** A compiled pattern. */
 export type Pattern = {
   /** The maximum number of steps that matching this text takes. */
   steps(text: string): number;

@@ -47,13 +47,15 @@ export class ThreadKind {
   }
 }
 
-/** Called by the code of a thread that a `ThreadKind` has started. Resolves with the data that `start` was given; ends a discarded thread. */
+/**
+ * Called by the code of a thread that a `ThreadKind` has started. Resolves with the data that `start` was given; ends a discarded thread.
+ */
 export function givenData<T>(): Promise<T> {
   printWarnings();
   return new Promise(resolve => parentPort!.once('message', data => (data === null ? process.exit() : resolve(data))));
 }
 
-/** Lowers the priority of the calling thread. Does nothing outside Linux, where it would apply to the whole process. */
+/** Lowers the priority of the calling thread. Outside Linux it does nothing, because the priority would be that of the whole process. */
 export function yieldToOthers(niceness: number): void {
   try {
     if (process.platform === 'linux') setPriority(niceness);

@@ -19,7 +19,6 @@ export const Type = {
   Boolean: kind('boolean'),
   Null: kind('null'),
 
-  /** Any value at all. */
   Unknown: (options: Schema = {}): Schema => ({ ...options }),
 
   Literal: (value: string | number | boolean, options: Schema = {}): Schema => ({

@@ -22,7 +22,7 @@ export function skipValue(bytes: Uint8Array, at: number): number {
   return skip(bytes, at, bytes.length);
 }
 
-/** The end of the value that begins at `at`; -1 if the end lies beyond `limit`. No value that begins beyond `limit` is read for that. */
+/** The end of the value that begins at `at`; -1 if the end lies beyond `limit`. Reads nothing that begins beyond `limit`. */
 export function endWithin(bytes: Uint8Array, at: number, limit: number): number {
   const end = skip(bytes, at, Math.min(limit, bytes.length));
   return end > limit ? -1 : end;
@@ -191,12 +191,10 @@ export function textHead(length: number): Uint8Array {
   return Uint8Array.of(0xdb, length >>> 24, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
 }
 
-/** The head of a list with `count` elements. */
 export function listHead(count: number): Uint8Array {
   return head(count, 0x90, 0xdc);
 }
 
-/** The head of a map with `count` entries. */
 export function mapHead(count: number): Uint8Array {
   return head(count, 0x80, 0xde);
 }

@@ -10,7 +10,6 @@ export type Running = {
   stop(): Promise<void>;
 };
 
-/** A part of the service, as the table lists it. */
 export type Child = {
   readonly name: string;
   start(): Promise<Running>;
@@ -23,7 +22,6 @@ export type Child = {
 export type Supervisor = {
   /** Resolves when all parts are up, or when one has died and all are stopped. If one cannot start, stops the others and rejects. */
   start(): Promise<void>;
-  /** Stops all parts, in reverse order. */
   stop(): Promise<void>;
 };
 

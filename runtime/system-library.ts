@@ -5,7 +5,10 @@ type Koffi = typeof import('koffi');
 
 let loaded: { readonly koffi: Koffi; readonly system: ReturnType<Koffi['load']> } | null = null;
 
-/** Returns a function that calls the C function with this prototype, and throws if that returns a negative number: it has failed then. */
+/**
+ * Returns a function that calls the C function with this prototype. It throws if the C function returns a negative number, which means that
+ * it failed.
+ */
 export function systemCall(prototype: string): (...values: readonly number[]) => number {
   const { koffi, system } = load();
   const call = system.func(prototype);

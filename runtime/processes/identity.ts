@@ -18,7 +18,10 @@ export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
   return (boot === null || boot === bootId()) && (namespace === null || namespace === pidNamespace());
 }
 
-/** Whether exactly this process still runs; a zombie does not. False for a process of another boot or pid namespace. */
+/**
+ * Whether exactly this process still runs; a zombie does not. False for a process of another boot or pid namespace. Without start ticks:
+ * whether any process has its pid.
+ */
 export function isAlive(known: ProcessIdentity): boolean {
   if (!isHere(known)) return false;
   if (known.startTicks !== null) {
@@ -63,7 +66,7 @@ function isLiving([state]: readonly string[]): boolean {
   return state !== 'Z' && state !== 'X';
 }
 
-/** The fields of `/proc/PID/stat` from the third on: state, parent, group. Null if there is no such process, and outside Linux. */
+/** The fields of `/proc/PID/stat` from the third on: state, parent, group. Null if /proc shows no such process. */
 export function statOf(pid: number): readonly string[] | null {
   if (!isProcOurs()) return null;
   try {

@@ -21,7 +21,10 @@ const slackTicks = 100;
 /** The ids of the hosts in this thread that have not ended: each of them watches its own processes. */
 const living = new Set<string>();
 
-/** The pid files of one host: for its own process and for its programs. Each of them leads a process group. The directory is one service's. */
+/**
+ * The pid files of one host: for its own process and for its programs. Each of them leads a process group. Each service has a directory of
+ * its own.
+ */
 export class PidFiles {
   /** The id of the host. It distinguishes the host from one of the same name that is ending, or that belonged to an earlier service. */
   readonly id = randomUUID();

@@ -89,7 +89,7 @@ function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processe
   ];
 }
 
-/** The beginning of a bwrap command: it unshares all namespaces, drops all capabilities, and mounts only system files, read-only. */
+/** The beginning of a bwrap command: it unshares all namespaces, drops all capabilities, and shows only the system's files, read-only. */
 function bwrap(): string[] {
   return [
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],

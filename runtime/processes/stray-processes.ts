@@ -67,13 +67,13 @@ export class StrayProcesses {
     return origin;
   }
 
-  /** Called when the program with this origin has ended. Kills the processes that it left behind, usually within half a second. */
+  /** Called when the program with this origin has ended. Kills the processes that it left behind, usually after half a second. */
   end(origin: string): void {
     this.#living.delete(origin);
     this.#look.set(Math.max(performance.now() + idleLookMs, this.#restUntilMs));
   }
 
-  /** Resolves when no process is left that an ended program has started. Called before a job is attempted again. */
+  /** Resolves when no process is left that an ended program has started, or when the search has given up. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);

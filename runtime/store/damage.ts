@@ -115,7 +115,8 @@ class DataFile {
 
     const inFile = Math.floor(this.#bytes / pageBytes);
     const used = pageNumber(newest, lastPageAt) + 1;
-    // A file that ends before its last page may be sound: its last pages may be free and never have been written. So all is checked.
+    // A file that ends before its last page may be sound: its last pages may be free and never have been written. So all used pages are
+    // checked.
     this.#isWhole = inFile < used;
     this.#pages = Math.min(inFile, used);
     this.#checkTree(treeAt(newest, databasesAt), this.#isWhole);

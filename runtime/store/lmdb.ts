@@ -252,7 +252,6 @@ function indexPath(path: string): string {
   return join(path, 'search');
 }
 
-/** The data file of the index. */
 export function indexFile(path: string): string {
   return join(indexPath(path), 'data.mdb');
 }

@@ -4,8 +4,8 @@
 export const tables = [
   'meta', // name -> a single fact: the state format, the owner, the progress of pruning, an abandoned vault
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
-  'open', // block key (12) -> which jobs of the block are unsettled; removed with the last of them
-  'retries', // job id (16) -> the next or running attempt of a job that was retried or is a suspect (records/retry.ts)
+  'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled one
+  'retries', // job id (16) -> the attempt that an unsettled job is at, except most first attempts (records/retry.ts)
   'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or have their deadline then (records/timer.ts)
   'rescheduled', // job id (16) -> the time at which the job runs, in place of the one with which it was accepted; pruned with the job
   'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
@@ -30,10 +30,10 @@ export const tables = [
   // Large results stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
   'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join
   'lists', // run id (16) + fork (4) -> a fan-out that is still being expanded, or a parked token
-  'emissions', // job id (16) + kind (1) -> the origin of events that have yet to start runs; + 0 -> the cursor (records/deferred-event.ts)
+  'emissions', // job id (16) + kind (1) -> origin of events or a hook that will start runs; + 0 -> the cursor (records/deferred-event.ts)
   'descendants', // root job id (16) -> the number of its descendants; for large trees with open runs or emissions
   'open_trees', // root job id (16) -> the number of open runs and emissions in its tree, if more than one (actors/pipeline/descendants.ts)
-  'definitions', // hash -> a pipeline definition that stored runs use (actors/pipeline/definition-versions.ts)
+  'definitions', // hash -> a pipeline definition that stored runs may have used (actors/pipeline/definition-versions.ts)
   'unused_definitions', // hash of a definition that neither the configuration nor an open run uses -> since when
   'reused', // root job id (16) + block key (12) -> which jobs of the block were reused by runs of the root's tree; absent if none was
   'reuse_index', // root job id (16) -> the roots whose trees it needs; + fork (16) + ordinal (4) -> jobs that runs of its tree can reuse
@@ -57,7 +57,7 @@ export type Table = (typeof tables)[number];
 /** The tables of the index, a separate environment that can be rebuilt from the ledger at any time. */
 export const indexTables = [
   'positions', // consumer of the journal -> the commit up to which it has handled the journal's entries
-  'logs', // page (4) -> the jobs of the page's logs, and their places in the journal; only of logs with searchable text
+  'logs', // page (4) -> the jobs of the page's logs, and their places in the journal; only of logs that may have text to search
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk were pruned
   'tags', // hash of a tag (16) + block key (12) -> which jobs of the block have the tag

@@ -55,7 +55,7 @@ export class HostProcess {
     this.gone = this.#live(key, take, hide);
   }
 
-  /** Starts a process. Rejects if the system cannot start it. `hide` masks secrets in the host's last output. */
+  /** Rejects if the system cannot start the process. `hide` masks secrets in the host's last output. */
   static async start(
     options: HostOptions,
     marks: PidFiles,
@@ -85,8 +85,8 @@ export class HostProcess {
   }
 
   /**
-   * Writes the message at once: the host can begin while the ledger thread is still sending other messages. If the host dies before it
-   * has read the whole message, `onUnread` is called, at the latest before `gone` resolves.
+   * Writes the message at once, unless a long one is still being written: the host can begin while the ledger thread is still sending other
+   * messages. If the pipe closes before the whole message is in it, `onUnread` is called, at the latest before `gone` resolves.
    */
   send(message: Message, onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;

@@ -16,14 +16,14 @@ const backoffMsMin = 100;
 const backoffMsMax = 5_000;
 /** A process that ran for longer than this, or came up and got frames, has not failed at its start: the next one starts without delay. */
 const steadyMs = 10_000;
-/** A host that does not confirm a cancel within this time is killed: once a cancel is answered, no code of the task may start. */
+/** A host that does not confirm a cancel within this time is killed, so that no code of the task can start. */
 export const confirmMsMax = 5_000;
 /** A stopping host that has not ended this long after its grace period is killed. */
 const stopMarginMs = 3_000;
 
 /**
- * `generation` counts the different configurations. `numbers` has the position of each plugin instance in the list of plugins. `message`
- * tells the process of the configuration. `asked` is used to recognize a repeated call of `configure`.
+ * `generation` counts the different configurations. `numbers` has the position of each plugin instance in the list of plugins. `message` is
+ * sent to each process. `asked` is used to recognize a repeated call of `configure`.
  */
 type Configuration = {
   readonly generation: number;
@@ -242,7 +242,7 @@ export class Host implements PluginHost {
 
 const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 
-/** Decodes the body of a message `log`. Throws if the bytes are not a log line. */
+/** Throws if the bytes are not a log line. */
 function readLog(body: Buffer): {
   readonly level: (typeof logLevels)[number];
   readonly message: string;

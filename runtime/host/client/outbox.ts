@@ -14,7 +14,7 @@ export class Outbox {
   /** The remaining pieces of the message that is being written. */
   #pieces: Iterator<Uint8Array> | null = null;
   #isBroken = false;
-  /** Called if a long message cannot be read to its end. The host may have received a part of it, so nothing more is written. */
+  /** Called if making a piece of a long message throws. The host may have received a part of the message, so nothing more is written. */
   onFault: (error: unknown) => void = () => {};
 
   constructor(pipe: Socket) {
@@ -23,8 +23,8 @@ export class Outbox {
   }
 
   /**
-   * Writes the message at once, unless a long one is still being written. `onUnread` is called if the pipe closes before the host has
-   * received the whole message.
+   * Writes the message at once, unless a long one is still being written. `onUnread` is called if the pipe closes before the whole message
+   * is in it.
    */
   send(message: Message, onUnread: () => void): void {
     if (this.#waiting.push({ message, onUnread, isUnread: false }) === 1) this.#goOn();

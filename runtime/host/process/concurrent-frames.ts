@@ -23,7 +23,7 @@ export class ConcurrentFrames {
   readonly #onStuck: () => void;
   /** The threads that take frames, by plugin, command and runner. */
   readonly #taking = new Map<string, RunnerThread>();
-  /** All threads, including those that take no more frames but still have running tasks. */
+  /** All threads, including those that take no more frames. */
   readonly #threads = new Set<RunnerThread>();
   readonly #clock = new Alarm(() => this.#tick());
   #isClosing = false;

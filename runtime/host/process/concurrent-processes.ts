@@ -36,7 +36,7 @@ export class ConcurrentProcesses {
     this.#sender = sender;
   }
 
-  /** Whether no process runs or is being started. */
+  /** Whether no process runs, and none is being started. */
   get idle(): boolean {
     return this.#preparing.size === 0 && this.#programs.count === 0;
   }
@@ -56,7 +56,7 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Returns the tasks whose requests have not been sent. Each process ends when its requests have been answered. */
+  /** Reports as returned the tasks whose requests have not been sent. Each process ends when its requests have been answered. */
   returnUnstarted(): void {
     this.retire([]);
   }
@@ -71,7 +71,6 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Kills all processes. */
   kill(): void {
     this.#programs.killAll();
   }

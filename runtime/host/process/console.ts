@@ -7,7 +7,7 @@ import type { HostSender } from './host-sender.ts';
 export const linesPerSecondMax = 200;
 const lineCharsMax = 4_096;
 
-/** Redirects stdout and stderr of the host, to which its threads write. Secrets are masked before a line is cut. */
+/** Turns into log lines what the host and its threads write to stdout and stderr. Secrets are masked before a line is cut. */
 export function captureConsole(sender: HostSender, learned: LearnedMask): void {
   const budget = new Budget(sender);
   for (const name of ['stdout', 'stderr'] as const) {

@@ -8,7 +8,7 @@ import type { FrameRun } from './frame-run.ts';
 import type { Asker, PluginProcess, ProcessAnswer, ProcessEnd } from './plugin-process.ts';
 import type { Programs } from './program.ts';
 
-/** The maximum number of unanswered requests of a pipelined plugin. When half of them have been answered, further ones are sent. */
+/** The maximum number of unanswered requests of a pipelined process. When half of them have been answered, further ones are sent. */
 const windowTasks = 32;
 
 export class Conversation implements Asker<number> {
@@ -37,8 +37,8 @@ export class Conversation implements Asker<number> {
   }
 
   /**
-   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the frame has no more tasks, the process
-   * has answered all its requests and may get no more, or it has ended.
+   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the process has ended, or has answered all
+   * its requests and gets no more: the frame has no more tasks, or `room` is used up.
    */
   async hold(process: PluginProcess<number>, room: number): Promise<void> {
     this.#process = process;
@@ -79,7 +79,7 @@ export class Conversation implements Asker<number> {
     else if (ended.length > 0) void this.#endAttempt(ended);
   }
 
-  /** Fails one task: the cancelled one, or else the oldest unanswered one, on which the process was working. The others have not begun. */
+  /** Fails one task: the cancelled one, or else the oldest unanswered one, on which the process was working. The others are returned. */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);
     const process = this.#process!;
@@ -91,7 +91,7 @@ export class Conversation implements Asker<number> {
     await this.#endAttempt([[first, settled]]);
   }
 
-  /** Before it reports a failure, waits until nothing of this attempt is running: the next attempt may start at once. */
+  /** Before it reports a failure, waits until no process of the attempt is left: the next attempt may start at once. */
   async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[]): Promise<void> {
     if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();
     this.#report(ended);

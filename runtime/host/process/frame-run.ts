@@ -57,7 +57,7 @@ export class FrameRun {
     if (schema) this.#check = await checks.of(schema);
   }
 
-  /** Called when a task has ended. Restarts the time after which the tasks that have not begun are returned. */
+  /** Restarts the time after which the tasks that have not begun are returned. */
   moved(): void {
     this.#slow?.refresh();
   }
@@ -79,7 +79,7 @@ export class FrameRun {
 
   /** Begins the task that `hasNext` found. */
   next(): { readonly task: number; readonly request: AnyRequest } {
-    // The time limit starts with the first task. Otherwise a frame whose process starts slowly would be returned and sent again for ever.
+    // This time starts with the first task. Otherwise a frame whose process starts slowly would be returned and sent again for ever.
     this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowAttemptMs : slowMs);
     const task = this.#next++;
     const deadlineAt = new Date(Date.now() + this.frame.head.deadlineMs).toISOString();
@@ -91,7 +91,7 @@ export class FrameRun {
     this.#ended.push(outcomeOf(task, settled, startedUs, runUs));
   }
 
-  /** Returns the tasks that have not begun, and those in `unread`: the process did not begin them although it was sent their requests. */
+  /** Reports as returned the tasks that have not begun, and those in `unread`, whose requests the process was sent but has not answered. */
   takeBack(unread: readonly number[] = []): void {
     this.send();
     const { frameId } = this.frame.head;

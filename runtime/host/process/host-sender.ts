@@ -29,14 +29,13 @@ export class HostSender {
     this.#write(...outcomesMessage(frameId, outcomes));
   }
 
-  /** Encodes outcomes and sends them in one message. */
   outcomes(frameId: number, outcomes: readonly Outcome[]): void {
     this.written(frameId, encodeOutcomes(outcomes));
   }
 
   /**
-   * Returns the tasks from `first` up to, not including, `end`. `alone`: the tasks had begun when their runner was lost, and each must run
-   * alone the next time. Otherwise they never started.
+   * Reports the tasks from `first` up to, not including, `end` as returned. `alone`: the tasks had begun when their runner was lost, and
+   * each must run alone the next time. Otherwise they never started.
    */
   returned(frameId: number, first: number, end: number, alone = false): void {
     if (first < end) this.#write(returnedMessage(frameId, first, end, alone));

@@ -34,8 +34,8 @@ function descriptors(): string[] {
 }
 
 /**
- * Whether the host inherited this descriptor. At its start, Node sets the flag on low descriptors, also on inherited ones. But what Node
- * itself has opened by now are no regular files.
+ * Whether the host inherited this descriptor. At its start, Node sets the flag on low descriptors, also on inherited ones. But the files
+ * that Node itself has opened by now are not regular files.
  */
 function isInherited(descriptor: number): boolean {
   try {

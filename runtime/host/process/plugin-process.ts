@@ -20,14 +20,14 @@ const toldKillDelayMs = 1_000;
 /** With this exit status a process says that its failure is permanent. */
 const permanentStatus = 78;
 
-/** How a process ended. A request that it was working on fails with this reason and verdict. */
+/** How a process ended. `reason` says why the request that it was working on fails. */
 export type ProcessEnd = {
   readonly reason: string;
   readonly verdict: Verdict | 'cancelled';
   readonly permanent: boolean;
   /**
-   * False if the process was stopped because of a deadline or a cancel, or if it ended with all requests answered and with exit status 0
-   * or closed stdin. True in all other cases.
+   * False if the process was stopped because of a deadline or a cancel, or if it ended with all requests answered, and either with exit
+   * status 0 or after its stdin was closed. True in all other cases.
    */
   readonly isCrash: boolean;
 };
@@ -37,13 +37,13 @@ export type ProcessAnswer<Asked> = {
   readonly said: unknown;
   /** The number of integers in the answer that became text (exact-json.ts). */
   readonly texted: number;
-  /** Whether the process ended with the exit status of a permanent failure. */
+  /** Whether the process was for a single attempt and ended with the exit status of a permanent failure. */
   readonly permanent: boolean;
 };
 
-/** Sends requests and receives their answers. A process has one asker at a time. */
+/** Sends requests and receives their answers. A process has at most one asker at a time. */
 export interface Asker<Asked> {
-  /** Receives answers that arrived together, in order. The list is empty if the process broke the protocol and is being killed. */
+  /** Receives answers that arrived together, in order. The list may be empty if the process broke the protocol and is being killed. */
   onAnswers(answers: readonly ProcessAnswer<Asked>[]): void;
   /** Called when the process has ended. The requests that are still in `asked` remain unanswered. */
   onEnd(end: ProcessEnd): void;
@@ -145,7 +145,10 @@ export class PluginProcess<Asked> {
     return undefined;
   }
 
-  /** Cancels a request. A process that supports cancels is told, and has `killDelayMs` to answer the request; any other is stopped. */
+  /**
+   * Cancels a request. A process that supports cancels is told, and is stopped if it does not answer within `killDelayMs`; any other is
+   * stopped at once.
+   */
   cancel(id: number, reason: string): void {
     if (this.#failure !== null || this.#hasEnded) return;
     if (!this.#plugin.persistent?.hearsCancel) {

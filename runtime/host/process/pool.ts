@@ -88,7 +88,6 @@ export class ThreadPool {
     return best;
   }
 
-  /** Tells a thread that a task is cancelled. */
   cancel(threadId: number, task: CancelTask): void {
     this.#threads.get(threadId)?.worker.postMessage(task);
   }

@@ -39,7 +39,9 @@ export class ProcessFrames {
     if (!run.hasBegun) run.wait();
   }
 
-  /** Returns the tasks that have not begun. Ends the persistent processes that are idle; the others end when they become idle. */
+  /**
+   * Reports as returned the tasks that have not begun. Ends the persistent processes that are idle; the others end when they become idle.
+   */
   returnUnstarted(): void {
     this.retire([]);
     for (const run of this.#runs) {
@@ -69,7 +71,6 @@ export class ProcessFrames {
     }
   }
 
-  /** Kills all processes. */
   kill(): void {
     this.#programs.killAll();
   }

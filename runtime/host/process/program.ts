@@ -13,7 +13,7 @@ import { verifyEntrypoint } from '../wire/digests.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { describe } from '../wire/response.ts';
 
-/** The time from SIGTERM, or from the closing of stdin, to SIGKILL. */
+/** By default, the time from SIGTERM, or from the closing of stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
 /** How long after the exit of a process its output is still read. Some may be left in the pipe, or a child may hold the pipe open. */
 const drainMs = 100;
@@ -23,7 +23,6 @@ export type ProgramEnd =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: NodeJS.Signals | null }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** All programs of this host. */
 export class Programs {
   readonly #marks: ProgramPids;
   readonly #escapees: StrayProcesses;
@@ -200,7 +199,6 @@ function startFault(error: NodeJS.ErrnoException, path: string): string {
   return existsSync(path) ? 'the interpreter in its first line, or its directory, does not exist' : 'no such file';
 }
 
-/** How the program ended, as part of a message. */
 export function endText({ code, signal }: Extract<ProgramEnd, { kind: 'exit' }>): string {
   return signal === null ? `exit status ${code}` : `killed by ${signal}`;
 }

@@ -70,7 +70,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
 
   /**
    * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process that supports cancels is told; any other
-   * process is stopped, and its other tasks are returned, to run alone.
+   * process is stopped, and its other requested tasks are returned, to run alone.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const isWanted = (other: Waiting) => other.open.frame.head.frameId === frameId && other.task === task;
@@ -122,12 +122,12 @@ export class RunnerProcess implements Asker<RunningRequest> {
     // The tasks may run again as soon as they are reported, so nothing that they started may be left.
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
-    // If several tasks are left, it is unknown which of them ended the process, so each must run alone.
+    // Any of the other tasks may have ended the process, so each must run alone.
     for (const run of this.#runs) run.giveBack(this.#sender, true);
     this.#runs.clear();
   }
 
-  /** From now on the process takes no more frames. Returns the tasks whose requests have not been sent. */
+  /** From now on the process takes no more frames. The tasks whose requests have not been sent are returned. */
   #close(): void {
     this.#isSpent = true;
     this.#onSpent();
@@ -183,7 +183,6 @@ export class RunnerProcess implements Asker<RunningRequest> {
     else this.#process.release();
   }
 
-  /** Returns the tasks whose requests have not been sent. */
   #giveBack(): void {
     for (const waiting of this.#waiting.splice(0)) this.#return(waiting);
   }

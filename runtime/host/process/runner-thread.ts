@@ -46,7 +46,7 @@ export class RunnerThread {
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
   #beats = 0;
-  /** When the thread's event loop was last seen to run. */
+  /** The latest time at which the thread's event loop was seen to run, or the thread was idle, or began or ended loading code. */
   #turnedMs = performance.now();
   #wasLoading = false;
   /**
@@ -90,7 +90,7 @@ export class RunnerThread {
     this.#thread.worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
   }
 
-  /** Stops the thread if it blocks. */
+  /** Stops the thread if it blocks, or if it loads code for too long. */
   look(nowMs: number): void {
     const { beats, isLoading } = this.#status;
     const [oldest] = this.#runs.values();
@@ -178,7 +178,7 @@ export class RunnerThread {
     if (!this.isBusy) this.sinceMs = performance.now();
   }
 
-  /** Charges the task that is known to have ended the thread. Returns the others; those that had begun run alone the next time. */
+  /** Charges the task that is known to have ended the thread. The others are returned; those that had begun run alone the next time. */
   #gone(code: number): void {
     if (!this.#isEnding) this.#thread.reason ??= exitReason(code);
     const reason = this.#thread.reason === null ? null : this.#learned.text(this.#thread.reason);
@@ -195,7 +195,7 @@ export class RunnerThread {
     this.#events.onGone(reason);
   }
 
-  /** The task that ended the thread; null if it is unknown. If only one task had begun, it is that task. */
+  /** The task that ended the thread; null if it is unknown. If only one unfinished task had begun, it is that task. */
   #culprit() {
     if (this.#cancelled !== null) return this.#cancelled;
     const known = this.#status.culprit;

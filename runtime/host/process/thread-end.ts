@@ -33,7 +33,7 @@ export class WatchedThread {
     });
   }
 
-  /** Resolves when the thread can be stopped safely. */
+  /** Resolves when the thread can be stopped safely, or after `linkMsMax`. */
   async settled(): Promise<void> {
     await Promise.race([this.#loaded, this.exited, sleep(linkMsMax, null, { ref: false })]);
   }

@@ -16,7 +16,10 @@ import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
 const slowMs = 5;
 /** A frame that has waited this long is returned if a slow task runs on every thread. */
 const patienceMs = 20;
-/** How long a thread may load a plugin's code before the frame's tasks are returned, and (`loadMsMax`) before the thread is replaced. */
+/**
+ * How long a thread may load a plugin's code before the frame's tasks are returned, and (`loadMsMax`) before the thread is replaced, unless
+ * the deadline is longer.
+ */
 const slowLoadMs = 250;
 const loadMsMax = 10_000;
 /** If a plugin has ended a thread, the plugin's next frame waits at most this long for another thread to start. */
@@ -101,15 +104,15 @@ export class WorkerFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Returns all tasks that no thread has begun. */
+  /** Reports as returned all tasks that no thread has begun. */
   returnUnstarted(): void {
     for (const run of this.#runs) this.#takeBack(run);
     this.#dropWaiting();
   }
 
   /**
-   * Returns the frame's tasks that no thread has begun. If the cancelled task itself is running, its signal fires; if it has not ended
-   * after `cancelMsMax`, its thread is replaced.
+   * Reports as returned the frame's tasks that no thread has begun. If the cancelled task itself is running, its signal fires; if it has
+   * not ended after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);

@@ -7,7 +7,6 @@ import type { HostedPlugin } from '../wire/plugin-host.ts';
 import type { AnyRequest } from '../wire/request.ts';
 import { describe } from '../wire/response.ts';
 
-/** The plugin's function for a command. */
 export type AnyHandler = (request: AnyRequest, helpers: Helpers) => unknown;
 export type Code = { readonly [command: string]: unknown };
 
@@ -15,7 +14,7 @@ export type Code = { readonly [command: string]: unknown };
 export class CodeError extends Error {
   readonly retry: boolean;
 
-  /** `isThere`: whether the file exists. A missing file may just be being replaced, so the next attempt may find it. */
+  /** `isThere`: whether the file exists. A missing file may be about to be replaced, so the next attempt may find it. */
   constructor(entrypoint: string, isThere: boolean, cause: unknown) {
     super(`${entrypoint} cannot be loaded: ${describe(cause)}`, { cause });
     this.retry = !isThere || !isFinal(cause);
@@ -25,7 +24,10 @@ export class CodeError extends Error {
 /** Matches Node's error codes for a file or import that it cannot load. Errors that a module's code throws have other codes. */
 const loaderCode = /^(ERR_(MODULE|UNKNOWN|UNSUPPORTED|PACKAGE|INVALID|IMPORT|REQUIRE)_|MODULE_NOT_FOUND$)/;
 
-/** Whether the next attempt would fail in the same way: a syntax error, or an import or name that does not exist. */
+/**
+ * Whether the next attempt would fail in the same way: a syntax error, an import or name that does not exist, or an error with `retry:
+ * false`.
+ */
 function isFinal(error: unknown): boolean {
   const { code, retry } = (error ?? {}) as { readonly code?: unknown; readonly retry?: unknown };
   if (retry === false || (typeof code === 'string' && loaderCode.test(code))) return true;

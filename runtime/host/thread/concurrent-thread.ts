@@ -45,7 +45,7 @@ export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer }
 export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
 /** Reports encoded outcomes, by frame. */
 export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
-/** Returns tasks that have not begun. `isSpent`: the thread takes no more tasks. */
+/** Reports tasks as returned: they have not begun. `isSpent`: the thread takes no more tasks. */
 export type TasksReturned = {
   readonly returned: readonly (readonly [frameId: number, task: number])[];
   readonly isSpent: boolean;
@@ -72,7 +72,7 @@ let preparing: Promise<Prepared> | null = null;
 let waiting: Waiting[] = [];
 /** The tasks whose handlers have returned a promise that has not settled. */
 const running = new Set<Job>();
-/** The tasks that were cancelled while the plugin's code was being loaded. */
+/** The cancelled tasks that the thread did not know: their frame was waiting for the plugin's code, or they had ended. */
 const dropped = new Set<string>();
 let underWay = 0;
 /** The number of tasks whose handlers have ignored the signal, and still have not settled. */
@@ -87,7 +87,7 @@ process.on('exit', confess);
 port.on('message', (given: GiveFrame | CancelTask) => ('cancel' in given ? cancel(given) : void take(given)));
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
-/** Called when the thread is dying: notes the task whose code ends it, and sends the outcomes so far. */
+/** Called at an uncaught error and at the thread's exit: notes the task whose code ends the thread, and sends the outcomes so far. */
 function confess(): void {
   const place = current.getStore();
   if (place !== undefined) status.blame(place.ticket, place.task);
@@ -226,7 +226,6 @@ function timedOut({ open, kit }: Job): TaskResult {
   );
 }
 
-/** Called at the deadline of a task. */
 function expire(job: Job): void {
   endEarly(
     job,

@@ -1,4 +1,4 @@
-// The deadline of the async handler that a thread of the pool awaits. One timer serves all handlers, and is set again only when it fires.
+// The deadline of the async handler that a thread of the pool awaits. One timer serves all handlers.
 
 import { Alarm } from '../../alarm.ts';
 import type { HandlerKit } from './handler-kit.ts';

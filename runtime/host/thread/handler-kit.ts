@@ -23,7 +23,7 @@ export class HandlerKit implements Helpers {
     return (level, message) => {
       if (this.#closed) return;
       this.#logs ??= [];
-      // One line beyond the limit is kept. It shows `capLogs` (wire/response.ts) that lines were cut.
+      // One line beyond the limit is kept: by it, `capLogs` (wire/response.ts) sees that lines were cut.
       if (this.#logs.length <= logLinesMax) this.#logs.push(readLog({ level, message: String(message) }, 'log'));
     };
   }
@@ -51,12 +51,10 @@ export class HandlerKit implements Helpers {
     };
   }
 
-  /** Called at the deadline: fires the signal. */
   expire(): void {
     this.#end(new DOMException('The deadline of the attempt has passed.', 'TimeoutError'));
   }
 
-  /** Called when the job is cancelled: fires the signal. */
   cancel(reason: string): void {
     this.#end(new DOMException(reason, 'AbortError'));
   }

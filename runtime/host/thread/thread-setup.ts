@@ -10,7 +10,6 @@ import { guardKill } from './kill-guard.ts';
 import { verifyModules } from './sealed-modules.ts';
 import { loadTypeScript } from './typescript.ts';
 
-/** The data that every plugin thread gets at its start. */
 export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 
 /** The handler of a command and the check of its payloads. If there is no handler, `refused` is the result of each task. */

@@ -101,7 +101,7 @@ function publish(
   const outcome = outcomeOfRun(task, settled, startedMs, endedMs);
   if (!slot.publish(outcome)) {
     const written = encodeOutcomes([outcome]);
-    // Its memory is transferred to the main thread instead of copied, because it may be large.
+    // The memory of the outcome is transferred to the main thread instead of copied, because it may be large.
     port.postMessage({ frameId, written } satisfies LateOutcome, [written.buffer as ArrayBuffer]);
   }
   slot.countAnswered();

@@ -6,7 +6,7 @@ import { endWithin, listCount, mapCount } from '../../splice.ts';
 import { type Body, parts } from './outcome.ts';
 
 /**
- * Packed values up to this size are checked completely, at about 10 ns per byte. Of a larger one only the length and the first byte are
+ * Packed values up to this size are checked completely, at about 10 ns per byte. Of a larger one only the length and the first bytes are
  * checked, and of a deflated one only the length. If such a value is invalid, reading it fails, which affects only its own job or run.
  */
 export const checkedBytesMax = 2 ** 20;

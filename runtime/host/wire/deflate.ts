@@ -11,7 +11,7 @@ const level = 1;
 /** The size of the pieces in which zlib makes its output, which it then joins. */
 const chunkSize = 64 * 2 ** 10;
 
-/** The deflated value, or null if deflating saves too little. */
+/** The deflated value; null if the value is too short or too long, or shrinks too little. */
 export function deflate(value: Uint8Array): Uint8Array | null {
   if (value.length < deflatedBytesMin || value.length > deflatedBytesMax) return null;
   if (deflateRawSync(value.subarray(0, sampleBytes), { level }).length > sampleBytes / 2) return null;

@@ -114,9 +114,8 @@ export function frameHead(bytes: Buffer): FrameHead {
   };
 }
 
-/** The fields that neighbouring tasks of a frame have in common. */
 export type FrameGroup = Omit<TaskGroup, 'count'> & {
-  /** The position of the first task after those tasks. */
+  /** The position of the first task after this group. */
   readonly end: number;
 };
 
@@ -172,7 +171,6 @@ export class FrameReader {
     return { ...this.#unpackedSecrets };
   }
 
-  /** The job's id as text. */
   jobId(task: number): string {
     const at = this.#idsAt + task * jobIdBytes;
     return formatId(this.#bytes.subarray(at, at + jobIdBytes));

@@ -6,7 +6,7 @@ export const keyFd = 0;
 /** The descriptor of the pipe between the host and the ledger thread. */
 export const pipeFd = 3;
 
-/** What the process gets as its first argument, as JSON. */
+/** The first argument of the process, as JSON. */
 export type HostSetup = {
   readonly name: string;
   readonly threads: number;

@@ -17,7 +17,6 @@ export class Mask {
   /** The length of the longest spelling, in bytes. */
   readonly bytesMax: number;
 
-  /** `secrets`: the name and value of each secret. */
   constructor(secrets: Iterable<readonly [name: string, value: string]>) {
     const marks = new Map<string, string>();
     const numbers = new Map<string, string>();
@@ -169,7 +168,6 @@ export class LearnedMask {
   readonly #seen = new Set<string>();
   #mask: Mask | null = null;
 
-  /** Adds the packed secrets of a frame. */
   learn(packed: Uint8Array): void {
     const text = Buffer.from(packed.buffer, packed.byteOffset, packed.length).toString('latin1');
     if (this.#seen.has(text)) return;
@@ -182,7 +180,7 @@ export class LearnedMask {
     if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
     this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);
-    // If these are the only secrets, as for a process for one attempt, the mask of their frame is used.
+    // If no other secrets are known, as in a process for one attempt, the cached mask of the frame is used.
     this.#mask = this.#seen.size === 1 && this.#values.size === secrets.length ? Mask.of(packed) : null;
   }
 

@@ -116,7 +116,7 @@ export function taskMessage(kind: 'cancel' | 'cancelling', frameId: number, task
   return message;
 }
 
-/** Decodes the body of such a message. Throws if the bytes do not identify a task. */
+/** Decodes the body of a message `cancel` or `cancelling`. Throws if the bytes do not identify a task. */
 export function readTask(body: Buffer): { frameId: number; task: number; reason: string } {
   return { frameId: body.readDoubleLE(0), task: body.readUInt32LE(8), reason: body.subarray(12).toString() };
 }

@@ -63,7 +63,7 @@ export function encodeBody(given: Parts): Body {
   return encodeValues(valuesOf(given), 0);
 }
 
-/** Like `encodeBody`, but deflates large parts if that makes them smaller. Used by hosts. `bytes`: the total length of the parts. */
+/** Like `encodeBody`, but deflates large parts if that makes them smaller. `bytes`: the total length of the parts. */
 export function encodeDeflated(given: Parts, bytes: number): Body {
   if (bytes < deflatedBytesMin) return encodeBody(given);
   const fitting = { ...given };

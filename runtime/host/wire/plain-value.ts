@@ -1,5 +1,5 @@
-// Converts values of plugin code into plain values: null, booleans, finite numbers, well-formed texts, and lists and objects of these. Any
-// other value is converted as `JSON.stringify` would do it, or refused.
+// Converts values of plugin code into plain values: null, booleans, finite numbers, well-formed texts, and lists and objects of these. A
+// BigInt becomes text; any other value is converted as `JSON.stringify` would do it, or refused.
 import { pack } from '../../packing.ts';
 
 /** The maximum depth of a value. A deeper one would overflow the stack of its readers. */

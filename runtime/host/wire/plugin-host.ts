@@ -103,13 +103,11 @@ export type Verdict = (typeof verdicts)[number];
 
 /** How a task of a frame ended. `permanent`: the task has failed and must not be retried, for example because of `retry: false`. */
 export type Outcome = {
-  /** The position of the task in the frame. */
   readonly task: number;
   readonly verdict: Verdict;
   readonly permanent: boolean;
   /** When the task began. In a host this is a steady time, on the ledger thread it is in µs since the epoch. */
   readonly startedUs: number;
-  /** How long the task ran. */
   readonly runUs: number;
   readonly body: Body;
 };
@@ -127,14 +125,14 @@ export type HostListener = {
   onCancelling(frameId: number, task: number): void;
   /** Reports that the host's process has ended, and with it all tasks that it had and did not report. A new process is being started. */
   onLost(reason: string): void;
-  /** Reports that a thread was replaced, because it blocked, crashed or ran out of memory. Needs no reaction. */
+  /** Reports that a plugin thread was replaced. Needs no reaction. */
   onThreadReplaced(reason: string): void;
 };
 
 export type HostOptions = {
   /** The name of the host in logs and in the process title. */
   readonly name: string;
-  /** The number of threads that run frames, and of frames of programs that run at once. */
+  /** The number of plugin threads, and of frames of programs that run at once. */
   readonly threads: number;
   /** The runtimes of the host's plugins. A host without `worker` has no plugin threads, and needs a third of the memory. */
   readonly runtimes: readonly Runtime[];
@@ -153,13 +151,17 @@ export type HostOptions = {
 
 /** A plugin host: a process that runs plugin code. If it dies, another process is started in its place. */
 export interface PluginHost {
-  /** Sets the plugins for frames that are submitted from now on. With a new `generation`, the code of plugins is loaded again. */
+  /**
+   * Sets the plugins for frames that are submitted from now on. If `generation` or `plugins` have changed, the code of all plugins is
+   * loaded again.
+   */
   configure(generation: number, plugins: readonly HostedPlugin[]): void;
   /** Submits a frame. Returns at once: the frame is sent as soon as there is a process. */
   submit(frame: TaskFrame): void;
   /**
-   * Cancels a task. A task that has not begun is returned, with those behind it in the frame. The code of a running task is told, and is
-   * stopped if it does not react. A host that does not confirm the cancel within `confirmMsMax` (client/host.ts) is killed.
+   * Cancels a task. If it has not begun, it is returned; in a frame without a runner, all other tasks that have not begun are returned,
+   * too. The code of a running task is told, and is stopped if it does not react. A host that does not confirm the cancel within
+   * `confirmMsMax` (client/host.ts) is killed.
    */
   cancel(frameId: number, task: number, reason: string): void;
   /** Ends the host. Tasks that still run after `graceMs` are killed without an outcome. Resolves when no process is left. */

@@ -91,7 +91,6 @@ function masked<T>(said: T, mask: Mask | null): T {
   }) as T;
 }
 
-/** Masks an event, a log line or a span. */
 function maskedItem(item: UnknownFields, mask: Mask): UnknownFields {
   return mapFields(item, (value, name) => (name === 'dur_ns' ? value : mask.value(value)));
 }

@@ -62,7 +62,7 @@ export class ThreadStatus {
     this.#words[words.insideTask] = 0;
   }
 
-  /** Called by the thread: this task is about to end the thread. Only the first call counts. */
+  /** Called by the thread: this task is about to end the thread. Only the first call since the last `beat` counts. */
   blame(ticket: number, task: number): void {
     if (this.#words[words.blamedTask] !== 0) return;
     this.#words[words.blamedFrame] = ticket;
