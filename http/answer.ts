@@ -12,9 +12,9 @@ export type Answer =
   | { readonly kind: 'unchanged'; readonly headers: Headers }
   | {
       readonly kind: 'stream';
-      /** The HTTP status. Default: 200. */
+      /** Default: 200. */
       readonly status?: number;
-      /** The media type. Default: JSON. */
+      /** Default: JSON. */
       readonly contentType?: string;
       readonly headers?: Headers;
       /** Begins to write the body to `sink`. Not called for HEAD. */

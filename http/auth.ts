@@ -9,7 +9,7 @@ export type Caller = {
   /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** The SHA-256 of the caller's API token, which identifies tokens without a name. */
+  /** The SHA-256 of the caller's API token. */
   readonly tokenDigest: string;
   /** When the API token expires; null: never. */
   readonly expiresAtMs: number | null;
@@ -35,7 +35,7 @@ const implied: { readonly [scope: string]: ApiScope } = {
   'system:rw': 'system:ro',
 };
 
-/** The caller with this Authorization header; undefined if the API token is missing, unknown or expired. */
+/** The caller with this Authorization header; undefined if the token is missing, unknown or expired, or is the admin token of the vault. */
 export type Authenticate = (config: Config, authorization: string | undefined) => Caller | undefined;
 
 type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };

@@ -32,7 +32,6 @@ export type BatchCheck = {
 
 export type PayloadBatch = {
   readonly kind: 'batch';
-  /** The packed payloads. */
   readonly payloads: StoredList;
   /** The members beside `payloads`, unchecked; none for NDJSON. */
   readonly members: { readonly [name: string]: unknown };
@@ -44,7 +43,6 @@ export type PayloadBatch = {
 const batchMsMax = 1;
 const slices = new Slices(() => undefined, batchMsMax);
 
-/** Does work for a batch in slices. */
 export function inSlices<T>(work: Sliced<T>): Promise<T> {
   return slices.share().run(work);
 }
@@ -174,7 +172,6 @@ class Reading {
     }
   }
 
-  /** Parses, checks and packs a payload. */
   #take(start: number, end: number): void {
     if (this.#index === batchPayloadsMax) {
       throw new BatchFault(

@@ -15,7 +15,7 @@ export class BodyRoom {
   /** The bodies that hold memory, oldest first. */
   readonly #bodies = new Set<RequestBody>();
 
-  /** Reserves memory for a body. If the total is too large, older bodies are refused. */
+  /** Reserves memory for a body. If the total is too large, the oldest other bodies are refused. */
   take(body: RequestBody, bytes: number): void {
     this.#bodies.add(body);
     this.#heldBytes += bytes;
@@ -58,14 +58,13 @@ export class RequestBody {
     return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
   }
 
-  /** Frees the memory of the body. */
   release(): void {
     this.#room.give(this, this.#buffer?.length ?? 0);
     this.#buffer = null;
     this.#length = 0;
   }
 
-  /** Frees the memory of this body for a newer one. */
+  /** Frees the memory of this body for another one. */
   giveWay(): void {
     this.release();
     this.#onGivenWay();

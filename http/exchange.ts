@@ -1,4 +1,4 @@
-// One request and its answer, for every route, listener and HTTP server. No other code writes a response.
+// Handles one request, for every route, listener and HTTP server: admission, body, answer.
 
 import type { Config } from '../config/config.ts';
 import { ThreadGone } from '../runtime/link.ts';
@@ -35,7 +35,7 @@ export type Shared = {
 
 type Reply = Answer | Promise<Answer> | undefined;
 
-/** One request and its answer. Every method that a server or stream calls catches exceptions: an uncaught one would end the process. */
+/** Everything that the HTTP server calls catches exceptions: an uncaught one would end the process. */
 export class Exchange implements HttpCall, AnswerSink {
   readonly #shared: Shared;
   readonly #res: ResponseTarget;

@@ -16,10 +16,10 @@ export type JsonReading =
   /** `pointer` leads to a value that is valid JSON and refused all the same. */
   | { readonly kind: 'refused'; readonly message: string; readonly pointer?: string };
 
-/** How to treat integers that a double cannot hold exactly: refuse the document, or read them as strings. */
+/** How to treat integers beyond ±(2^53 − 1): refuse the document, or read them as strings. */
 export type BigIntegers = 'refuse' | 'text';
 
-/** Reads a document: its value, or why it is refused, with the offset in bytes. Never throws. */
+/** Reads a document: its value, or why it is refused. Never throws. */
 export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse'): JsonReading {
   if (!isUtf8(bytes)) return { kind: 'refused', message: 'the body is not valid UTF-8' };
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();

@@ -88,7 +88,7 @@ export function isProblem(value: unknown): value is HttpProblem {
   return typeof value === 'object' && value !== null && (value as { readonly kind?: unknown }).kind === 'problem';
 }
 
-/** Refuses a body that does not fit its schema. */
+/** The refusal of a body or payload with these errors. */
 export function mismatchProblem(code: ProblemCode, errors: readonly ProblemItem[]): HttpProblem {
   const detail = errors.map(({ pointer, message }) => `${pointer === '' ? 'the body' : pointer} ${message}`).join('; ');
   return problem(code, detail, errors.length > 1 ? { errors } : undefined);

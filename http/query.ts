@@ -26,7 +26,6 @@ export const flag: Parameter<boolean> = {
   read: text => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
-/** A parameter that is a string with a maximum length. */
 export function text(charactersMax: number): Parameter<string> {
   return {
     schema: { type: 'string', maxLength: charactersMax },
@@ -35,7 +34,6 @@ export function text(charactersMax: number): Parameter<string> {
   };
 }
 
-/** A parameter that is a whole number within bounds, in decimal digits. */
 export function integer(minimum: number, maximum: number, fallback: number): Parameter<number> {
   return {
     schema: { type: 'integer', minimum, maximum, default: fallback },

@@ -48,7 +48,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    * handler awaits; for a `batch` route, the bytes, which are valid until `releaseBody`.
    */
   readonly body: unknown;
-  /** The caller; null on open and signed routes. */
+  /** The caller; null on open routes. On signed routes it has neither name nor scopes. */
   readonly caller: Caller | null;
   /** What `find` of the route returned. */
   readonly found: F;
@@ -82,7 +82,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly notes?: string;
   readonly access: RouteAccess;
   readonly query: Q;
-  /** The schema of a JSON body. Callers may omit the body, except on the vault's routes. */
+  /** The schema of a JSON body. Callers may omit the body, unless the handler requires it. */
   readonly body: Schema | null;
   /** Replaces `body`: the handler gets the bytes as they were sent, and the query is ignored. */
   readonly raw?: BodyLimit;

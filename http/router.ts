@@ -1,7 +1,6 @@
 // Finds the routes of a path by its parts between slashes. A literal part takes precedence over a parameter.
 import type { Method, Route } from './route.ts';
 
-/** The routes of one path, by method. */
 export type RoutesAtPath = {
   /** The path, with parameters in braces. */
   readonly path: string;

@@ -37,7 +37,7 @@ function operation(route: Route): JsonObject {
   };
 }
 
-/** Makes the operation id: that of `GET /job/{job_id}/tree` is `get_job_by_job_id_tree`. */
+/** Makes an operation id, such as `get_job_by_job_id_tree` for `GET /job/{job_id}/tree`. */
 function operationIdOf(method: string, path: string): string {
   const words = path.replaceAll('{', 'by_').match(/\w+/g) ?? ['root'];
   return [method.toLowerCase(), ...words].join('_');

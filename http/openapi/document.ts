@@ -56,7 +56,7 @@ export function requestBody(inputSchema: JsonObject | null, operationId: string,
 /** The operation ids, by plugin and then by command. */
 export type OperationIds = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** The operation ids `<plugin>__<command>`, each followed by a number if two would be equal (`a` `b__c`, `a__b` `c`). */
+/** The operation ids `<plugin>__<command>`. One that is taken already gets a number (`a` `b__c`, `a__b` `c`). */
 export function operationIdsOf(config: Config): OperationIds {
   const plugins = Object.values(config.plugins);
   const plain = plugins.flatMap(({ name, manifest }) => manifest.commands.map(command => `${name}__${command.name}`));

@@ -175,7 +175,7 @@ function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string
 
 type Rewriting = { readonly isOld: boolean; resolve(reference: string, base: string): string };
 
-/** Rewrites a schema for the new document. The schemas true and false become objects, because a component must be one. */
+/** Rewrites a schema for the new document. A schema `true` or `false` becomes an object, because a component must be one. */
 function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
   if (!isObject(schema)) return schema === false ? { not: {} } : {};
   const base = baseWithin(schema, above);

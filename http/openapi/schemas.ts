@@ -52,7 +52,6 @@ export const problemDetails = Type.Object({
   ),
 });
 
-/** The schema of the member `counts` of a run. */
 export const countsSchema = Type.Optional(
   Type.Object(
     {
@@ -107,7 +106,6 @@ export const runUnfinished = Type.Object({
   message: Type.String(),
 });
 
-/** The maximum length of a caller's reason, in characters. */
 export const reasonCharsMax = 500;
 
 export function reasonSchema(description: string): Schema {

@@ -181,10 +181,7 @@ const getPipelineDocument = documentRoute({
   make: ({ engine, found }) => pipelinesDocument(found.name, engine.version, [found]),
 });
 
-/**
- * The route of the OpenAPI document of all routes except calls of plugins and pipelines. `routes` are all routes of the API, including this
- * one.
- */
+/** `routes`: all routes of the API, including this one. */
 export function controlDocumentRoute(routes: () => readonly Route[]): Route {
   return documentRoute({
     path: discovery.openapi_control,

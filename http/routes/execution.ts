@@ -61,7 +61,7 @@ const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
 
 type FoundCommand = { readonly plugin: PluginInstance; readonly command: Command };
 
-/** The command, if there is one and the caller may run it. */
+/** The command; a problem if there is none, or if the caller may not run it. */
 export function findCommand(
   config: Config,
   pluginName: string,

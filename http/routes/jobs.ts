@@ -169,7 +169,6 @@ const getJob = route({
   },
 });
 
-/** Answers with the job document. */
 function answerJob(call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>, job: JobView, isWhole: boolean, status = 200) {
   const { engine, caller } = call;
   const id = parseId(job.jobId)!;

@@ -47,7 +47,7 @@ export class NodeConnection implements ConnectionContext {
     });
   }
 
-  /** Handles a request whose head is complete. */
+  /** Handles a request whose head is complete, or lets it wait for the earlier ones. */
   take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     if (this.#isEnding) return;
     if (this.#waiting.length >= pipelinedMax) {
@@ -59,7 +59,7 @@ export class NodeConnection implements ConnectionContext {
     else this.#wait(() => this.#begin(request, response, awaitsContinue));
   }
 
-  /** Refuses input that the parser rejects or that took too long. It is answered after all earlier requests. */
+  /** Refuses input that the parser rejects or that took too long. The refusal is sent after the answers to all earlier requests. */
   refuse(refusal: HttpProblem): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -139,7 +139,7 @@ export class NodeConnection implements ConnectionContext {
     this.#waiting.push(() => this.#socket.destroySoon());
   }
 
-  /** Answers before the request is complete, and closes the connection. */
+  /** Writes the refusal as the last answer, and closes the connection. */
   #hangUp(refusal: HttpProblem): void {
     const socket = this.#socket;
     const current = this.#response;

@@ -68,7 +68,7 @@ function pathOf(url: string): string {
 
 const beyondAscii = /[\x80-\xff]/;
 
-/** Decodes text as UTF-8, because signatures and paths are UTF-8, and node:http decodes them as Latin-1. */
+/** Decodes text as UTF-8: node:http has decoded it as Latin-1. */
 function text(bytes: string): string {
   return beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString() : bytes;
 }

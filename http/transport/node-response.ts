@@ -36,7 +36,7 @@ export class NodeResponse implements ResponseTarget {
     this.#aborted = aborted;
   }
 
-  /** Called when the response is finished or its connection is closed. */
+  /** Called when the response is finished, when its connection is closed, or when a refusal replaces it. */
   abort(): void {
     if (this.#isOver) return;
     this.#isOver = true;

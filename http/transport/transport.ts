@@ -17,7 +17,6 @@ export interface ResponseTarget {
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
   /** Tells the server that the request is complete and will be answered later. The following requests of its connection wait. */
   hold(): void;
-  /** Writes the complete answer. */
   respond(head: ResponseHead, body: string | Uint8Array): void;
   /** Writes a complete answer without a body. `length`: for HEAD, that of the omitted body; null for 304. */
   respondBare(head: ResponseHead, length: number | null): void;
@@ -34,7 +33,6 @@ export interface ResponseTarget {
   close(): void;
 }
 
-/** The handler of a server's requests. */
 export type RequestHandler = {
   /** Handles a request. `request` is invalid once this returns. Never throws. */
   begin(response: ResponseTarget, request: RequestSource): void;

@@ -74,7 +74,6 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliver
   });
 }
 
-/** The input schema of the pipeline, or of the plugin's `handle`. */
 function inputSchemaOf({ plugin, pipeline }: WebhookEndpoint, config: Config): JsonObject | null {
   if (pipeline !== undefined) return config.pipelines.find(({ name }) => name === pipeline)!.inputSchema ?? null;
   return config.plugins[plugin!]!.manifest.commands.find(({ name }) => name === command)!.inputSchema;

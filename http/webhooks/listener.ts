@@ -16,7 +16,7 @@ export function serveWebhooks(listener: Listener, { deliveryEvents, ...options }
   return serve(listener, { ...options, table: webhookTables(deliveryEvents), authenticate: () => anybody });
 }
 
-/** The caller of every request. This listener has no API tokens: every caller may learn which routes exist. */
+/** This listener has no API tokens: every caller may learn which routes exist. */
 const anybody: Caller = {
   name: null,
   origin: 'webhook',
@@ -25,7 +25,7 @@ const anybody: Caller = {
   expiresAtMs: null,
 };
 
-/** Returns the routes of the configuration in force, which are created once per configuration. */
+/** Makes the function that returns the routes of a configuration. They are made once per configuration. */
 function webhookTables(deliveryEvents: DeliveryEvents): (config: Config) => RouteTable {
   let known: Config | null = null;
   let table = makeRouteTable([]);
