@@ -47,7 +47,7 @@ export type WebhookEndpoint = {
   readonly timestamp?: { readonly header: string; readonly toleranceMs: number };
   /** The header with the id that identifies repeated deliveries. If it is set, each delivery must have it. */
   readonly idHeader?: string;
-  /** Present: integers that a double cannot hold exactly become text. Absent: a delivery with such an integer is refused. */
+  /** Present: integers beyond ±(2^53 − 1) become text. Absent: a delivery with such an integer is refused. */
   readonly bigIntegers?: 'text';
   /** The headers of a delivery that are copied into its event, spelled as in the event. */
   readonly headers?: readonly string[];
@@ -96,8 +96,8 @@ export type Manifest = {
   readonly commands: readonly Command[];
   readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /**
-   * In strict mode: the SHA-256 in hex of every sealed file in the directory, by its relative path with links resolved. Only files with
-   * these hashes are loaded or started. Files in node_modules are not sealed, except an entrypoint.
+   * In strict mode: the SHA-256 in hex of every sealed file in the directory, by its relative path with links resolved. Of the files
+   * outside node_modules only those with these hashes are loaded or started. Files in node_modules are not sealed, except an entrypoint.
    */
   readonly digests?: { readonly [path: string]: string };
   /** The least strict sandbox that a process plugin accepts; absent: none. */

@@ -9,7 +9,7 @@ import { settingsSchema } from './section/settings.ts';
 const draft = 'http://json-schema.org/draft-07/schema#';
 const scalarTypes: readonly Json[] = ['string', 'integer', 'number', 'boolean'];
 
-/** The schema of configuration files, with pipelines. It allows `${NAME}` in place of every value. */
+/** The schema of configuration files, with pipelines. It allows text with a variable, `${NAME}`, in place of scalars. */
 export function configSchema(): JsonObject {
   const settings = forFiles(withReload(settingsSchema, ''), true) as JsonObject;
   return { $schema: draft, title: 'headgate configuration', ...settings };

@@ -47,8 +47,8 @@ function ofMeantAlternative(tree: SourceNode, mismatch: Mismatch, definitions: D
 }
 
 /**
- * The alternative of a union that the node probably means: the first for this kind of node whose first required key the node has, or else
- * the first for this kind.
+ * The alternative of a union that the node probably means: the first for this kind of node whose first required key, if any, the node has;
+ * else the first for this kind.
  */
 function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Definitions): JsonObject | undefined {
   const type = { map: 'object', list: 'array', scalar: undefined }[node.kind];

@@ -8,7 +8,7 @@ import { type PathRoot, parsePath, quote } from './path.ts';
 
 const templateRoots: readonly PathRoot[] = ['payload', 'context'];
 
-/** Parses each entry of a `with` map. */
+/** Parses the entries of `with`, or of a map inside it. */
 export function readTemplates(
   map: { readonly [key: string]: unknown },
   at: NodePath,

@@ -29,10 +29,10 @@ const deadlineOtherMs = 60_000;
 export type Instances = {
   /** Enabled instances, sorted by name. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
-  /** For each name without an instance, why it has none. If the configuration uses the name, these problems are errors. */
+  /** For each plugin that cannot be used, by name: why. If the configuration uses the name, these problems are errors. */
   readonly unusable: ReadonlyMap<string, readonly ConfigProblem[]>;
   readonly disabled: Config['disabledPlugins'];
-  /** Problems of plugins that `plugins` does not name. */
+  /** Problems of plugins that `plugins` does not name, and settings that have no effect. */
   readonly warnings: readonly ConfigProblem[];
 };
 
@@ -53,7 +53,6 @@ function unusableMessage(name: string, problems: readonly ConfigProblem[]): stri
 
 type InstanceBuild = {
   readonly discovery: Discovery;
-  /** The value of `plugins`, or undefined. */
   readonly configured: SourceNode | undefined;
   readonly report: Report;
   readonly reportAt: ReportAt;

@@ -35,7 +35,6 @@ export type ReadManifest = {
 /** The message for settings that a worker plugin cannot have. */
 export const workerMessage = 'is only for process plugins; a worker plugin runs in a thread';
 
-/** Reads the manifest in a file. */
 export type ManifestReader = (file: string) => ReadManifest;
 
 /** Names that no plugin can have: `pipeline` is the plugin of pipeline runs, `headgate` that of jobs of the service itself. */

@@ -13,7 +13,8 @@ export type LockAcceptance = { readonly number: number; readonly strict: boolean
 export type AcceptanceNote = { readonly keyFile: string; readonly directory: string };
 
 /**
- * The lock to accept, or null if none is valid; and where to note it beside the seal key, or null if the seal key has no known directory.
+ * The lock to accept, or null if none is valid; and where to note it beside the seal key, or null if the directory of the seal key is
+ * unknown.
  */
 export type AcceptedLock = { readonly lock: LockAcceptance | null; readonly note: AcceptanceNote | null };
 

@@ -35,7 +35,7 @@ export function readSealKey(config: Config, env: Environment, cwd: string, disk:
   }
 }
 
-/** Creates the seal key in this file. Throws the system's error if that fails. */
+/** Creates the seal key in this file, unless the file exists. Throws the system's error if that fails. */
 export function makeSealKey(file: string): void {
   makeDirectory(dirname(file), 0o700);
   createFile(file, randomBytes(keyBytes), 0o600);

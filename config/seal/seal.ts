@@ -23,7 +23,7 @@ export type Seal = AcceptedLock & {
   readonly isSealed: boolean;
   /** The lock on disk if it is valid: its code is right, and no newer lock was accepted before. Otherwise null. */
   readonly lock: LockAcceptance | null;
-  /** One line for each difference from the lock, and for each unsafe file. */
+  /** One line for each difference from the lock, each unsafe file, and each lock or note that cannot be used. */
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
@@ -87,7 +87,6 @@ export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing
   };
 }
 
-/** The lock file, which is beside the main file. */
 export function lockFile({ config }: ConfigReading): string {
   return join(dirname(config.mainFile), lockName);
 }
@@ -107,7 +106,7 @@ export function groupWritableWarnings(paths: readonly string[]): string[] {
   return [formatFinding({ path: first, message: `${which}can be written by a group; chmod g-w is safer` })];
 }
 
-/** Where the accepted lock is noted beside the seal key; null if the seal key has no known directory. */
+/** Where the accepted lock is noted beside the seal key; null if the directory of the seal key is unknown. */
 export function acceptanceNoteOf(
   reading: ConfigReading,
   { env, cwd, disk }: Omit<SealOptions, 'statePath'>,

@@ -20,9 +20,8 @@ export type FileSurvey = {
   readonly files: readonly LockedFile[];
   /** The SHA-256 in hex of each file, by real path. */
   readonly digests: ReadonlyMap<string, string>;
-  /** Paths that leave their directory through a link, that everyone can write or that cannot be read. */
+  /** What is unsafe, for example paths that leave their directory through a link, or that everyone can write. */
   readonly findings: readonly LockFinding[];
-  /** Paths that a group can write. */
   readonly groupWritable: readonly string[];
 };
 

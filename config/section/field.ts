@@ -63,7 +63,6 @@ export function size(description: string) {
   return Type.Union([number, Type.String({ pattern: sizePattern })], { expected, description });
 }
 
-/** The schema of a value that has one of these forms. */
 export function either(forms: readonly Schema[], options: FieldOptions): Schema {
   return Type.Union(forms, options);
 }

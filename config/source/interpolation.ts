@@ -67,7 +67,7 @@ const rounded = 'has more digits than a number can hold; put it in quotes';
  */
 const allDigits = /^[-+]?(\d+|0x[\da-f]+|0o[0-7]+)$/i;
 
-/** Whether the text is an integer that a number may not hold exactly. */
+/** Whether the text is an integer beyond ±(2^53 − 1), which a number may have rounded. */
 function isRounded(value: ScalarNode['value'], text: string): boolean {
   return typeof value === 'number' && !Number.isSafeInteger(value) && allDigits.test(text);
 }

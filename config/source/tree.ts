@@ -39,7 +39,6 @@ export function describeKind(node: SourceNode): string {
   return node.entries.size === 0 ? 'an empty map' : 'a map';
 }
 
-/** The node at a path; undefined if there is none. */
 export function nodeAt(node: SourceNode | undefined, ...path: NodePath): SourceNode | undefined {
   let here = node;
   for (const key of path) {
