@@ -13,7 +13,6 @@ export const exitStatus = {
   denied: 3,
   notFound: 4,
   timedOut: 5,
-  /** The job was cancelled. */
   cancelled: 6,
   /** The service cannot be reached, gave a broken answer, or answered 502, 503 or 504. */
   unavailable: 69,

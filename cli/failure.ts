@@ -35,7 +35,7 @@ export function usageFailure(detail: string): CommandFailure {
   return failure(exitStatus.usage, 'usage', 'Invalid usage', detail);
 }
 
-/** Prints the failure on stderr, and with `--json` as a document. Resolves with the exit status. */
+/** Prints the failure on stderr, and with `--json` also its problem document on stdout. Resolves with the exit status. */
 export async function report({ exitStatus: status, problem, hint }: CommandFailure, out: Output): Promise<number> {
   out.note(`headgate: ${problem.detail}`);
   for (const { message } of problem.errors ?? []) if (!problem.detail.includes(message)) out.note(message);

@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
 
-/** The longest duration of a timer, in whole days; Node fires a timer of more than 2^31 ms at once. */
+/** The longest duration of a timer, in whole days; Node fires a timer of 2^31 ms or more at once. */
 const timerMsMax = 24 * 86_400_000;
 
 /** Parses a duration such as 30s. Returns milliseconds, at most `timerMsMax`. */
@@ -21,7 +21,7 @@ export function parseInstant(text: string): string {
   throw new InvalidArgumentError('a time looks like 2026-01-31T12:00:00Z, or 2h for two hours ago.');
 }
 
-/** Parses a whole number from 1 to `most`. */
+/** Makes a parser of whole numbers from 1 to `most`. */
 export function countUpTo(most: number): (text: string) => number {
   return text => {
     if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= most) return Number(text);

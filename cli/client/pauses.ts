@@ -28,7 +28,6 @@ export function pausedUntil({ until, reject }: PauseDocument): string {
   return reject ? `${end}; new calls are refused` : end;
 }
 
-/** One line for each pause, with a highlighted label. */
 export function pauseLines(pauses: readonly PauseDocument[]): TerminalLine[] {
   return pauses.map(pause => {
     const { target, by, since, reason } = pause;

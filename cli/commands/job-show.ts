@@ -70,7 +70,7 @@ function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument
   return [field('step', `${pipeline}.${step}${element}, of the run ${run}`)];
 }
 
-/** Which job this one runs again, and which jobs run this one again. */
+/** The job that this one reruns, and the newest rerun of this one. */
 function rerunLines({
   rerun_of: of,
   rerun_from: from,

@@ -97,7 +97,6 @@ function isWithin(
   return isBeginning && fields['job_id'] === id && (fields.at ?? '') <= standingAt;
 }
 
-/** The event that ended the job. */
 function endOf(job: JobDocument): StreamEvent {
   const [type = ''] = Object.entries(ends).find(([, status]) => status === job.status) ?? [];
   return eventOf(type, job, job.completed_at);

@@ -8,8 +8,8 @@ const depthMax = 20;
 const optionalDepthMax = 5;
 
 /**
- * Generates a payload; the schema's `const`, `default` or first example is taken as it is. The payload may not fit the schema: patterns,
- * for example, are ignored.
+ * Generates a payload; the schema's `const`, `default`, first example or first value of `enum` is taken as it is. The payload may not fit
+ * the schema: patterns, for example, are ignored.
  */
 export function sampleOf(schema: JsonObject): Json {
   return sample(schema, schema, 0);
@@ -56,7 +56,7 @@ function ofType(schema: JsonObject, root: JsonObject, depth: number): Json {
     case 'array':
       return Array.from({ length: Number(minItems ?? 0) }, () => sample(items ?? {}, root, depth + 1));
     default: {
-      // If no field is required, all are generated: plugins with short schemas often need fields that they do not require.
+      // If the schema has no `required`, all fields are generated: plugins with short schemas often need fields that they do not require.
       const all = isObject(properties) ? properties : {};
       const shown = depth > optionalDepthMax ? [] : Object.keys(all);
       const names = Array.isArray(required) ? required.map(String) : shown;

@@ -21,7 +21,7 @@ export function makeDirectories(path: string): void {
   mkdirSync(path);
 }
 
-/** Creates the directory, which must be empty if it exists. Throws system errors. */
+/** Creates the files in this directory, which must be empty if it exists. Throws system errors. */
 export function writeFiles(directory: string, files: readonly NewFile[]): void {
   makeDirectories(directory);
   if (readdirSync(directory).length > 0) throw usageFailure(`${directory} is not empty; name a new directory`);

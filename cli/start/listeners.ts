@@ -72,7 +72,10 @@ export class HttpListeners implements Listeners {
     this.#onFault(error);
   }
 
-  /** Starts both servers. The webhook listener starts even without endpoints, because a reload may add some. */
+  /**
+   * Starts the servers, that of the API only if it is enabled. The webhook listener starts even without endpoints, because a reload may add
+   * some.
+   */
   readonly start = async (): Promise<Running> => {
     const { certificates, log } = this.#options;
     const { api, webhooks, state } = this.#options.service().config;

@@ -32,7 +32,6 @@ type TreeNode = {
 export class JobTree {
   readonly #nodes = new Map<string, TreeNode>();
   #top: TreeNode | null = null;
-  /** The number of jobs by status. */
   readonly #counts = new Map<string, number>();
   #count = 0;
 

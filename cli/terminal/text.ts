@@ -10,7 +10,10 @@ export type TerminalLine = string | readonly Piece[];
 /** Matches control characters, including DEL and C1, line separators, and bidirectional controls. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Escapes every control character: as `\n`, `\t` or `\r`, or as a code such as `\u001b`. */
+/**
+ * Escapes every unprintable character: as `
+ * `, `\t` or `\r`, or as a code such as `\u001b`.
+ */
 export function printable(text: string): string {
   return text.replace(unprintable, escaped);
 }
@@ -67,7 +70,6 @@ const statusStyles: { readonly [status: string]: Style } = {
   cancelled: 'yellow',
 };
 
-/** A job's status in its colour. */
 export function statusPiece(status: string): Piece {
   const style = Object.hasOwn(statusStyles, status) ? statusStyles[status] : undefined;
   return style === undefined ? status : { text: status, style };
