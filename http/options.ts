@@ -100,7 +100,7 @@ export function readOptions(given: GivenOptions | undefined, nowMs: number): Cal
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : optionsOf(values, given.tags);
 }
 
-/** Options of a run: these have no deadline. */
+/** The options of a run, which has no deadline; a problem if one is given. */
 export function ofRun(options: CallOptions | HttpProblem | undefined): CallOptions | HttpProblem | undefined {
   if (options === undefined || isProblem(options) || options.deadlineMs === undefined) return options;
   return problem('invalid_request', '/deadline is an option of plugin commands; a pipeline does not take it');
@@ -108,7 +108,7 @@ export function ofRun(options: CallOptions | HttpProblem | undefined): CallOptio
 
 const checkMembers = makeBodyCheck(Type.Object(optionMembers));
 
-/** The options among values that were not checked yet. Undefined: there are none. */
+/** The options among values that no schema has checked yet. Undefined: there are none. */
 export function checkOptions(
   given: { readonly [name: string]: unknown },
   nowMs: number,

@@ -19,7 +19,7 @@ export type ResponseHead = {
   readonly requestId: string;
   readonly contentType: string | null;
   readonly headers: Headers;
-  /** Whether the route is open. If so, caches may store the answer unless a header forbids that. */
+  /** Whether the route is open. If so, caches may store the answer unless `headers` has a Cache-Control that forbids it. */
   readonly isOpen: boolean;
   /** Whether the connection is closed after this answer. */
   readonly isClosing: boolean;

@@ -41,7 +41,7 @@ function timeOptions(): Option[] {
   ];
 }
 
-/** The names of the API. */
+/** The times under the names that they have in the API. */
 function timesOf({ runAt, delay, expires, deadline }: TimeOptions): { readonly [name: string]: string } {
   return {
     ...(runAt !== undefined && { run_at: runAt }),
@@ -98,7 +98,7 @@ type AcceptedJob = {
   readonly command: string;
 };
 
-/** Submits one job, or with `--batch` many. `query` is added to the path of a single call. Resolves with the exit status. */
+/** Submits one job or, with `--batch`, many. `query` is added to the path of a single call. Resolves with the exit status. */
 export function callAndWait(path: string, call: ClientCall<CommandOptions>, query = ''): Promise<number> {
   const { batch, async: isAsync, delay, runAt } = call.options;
   const waits = isAsync !== true && delay === undefined && runAt === undefined;

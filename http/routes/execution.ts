@@ -152,7 +152,7 @@ const callPipeline = route({
     const { engine, found: pipeline, body, query, caller } = call;
     const options = ofRun(readOptions(body as CallBody, call.nowMs()));
     if (isProblem(options)) return options;
-    // Nobody waits for a run that begins later, unless the call says so.
+    // A synchronous call does not wait for a run that begins later, unless it says how long (`wait`).
     const isDelayed = options?.runAtUs !== undefined || options?.delayMs !== undefined;
     const isSynchronous = pipeline.executionMode === 'synchronous' && query.async !== true && !isDelayed;
     if (isSynchronous && firstStepCount(pipeline) > 1) {

@@ -177,7 +177,7 @@ function answerJob(call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>, job: Jo
     isLongToShow(job, detail)
       ? answerRead(call, { kind: 'job', id, detail, waits }, status)
       : smallAnswer(jobParts(job, detail, waits), status);
-  // The ledger is asked for what the job waits for, because no view knows that.
+  // Only the ledger knows what the job waits for.
   const isAsked = job.status === 'queued' || (job.status === 'running' && job.plugin === pipelinePlugin);
   return isAsked ? engine.waits(id).then(answer) : answer(null);
 }

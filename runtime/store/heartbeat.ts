@@ -28,7 +28,7 @@ const code = `
   closeSync(file);
 `;
 
-/** Starts to renew the file's time; the returned function ends that. Throws if the file cannot be created. */
+/** Renews the file's time until the returned function is called. Throws if the file cannot be created. */
 export function startHeartbeat(directory: string): () => void {
   const path = signPath(directory);
   closeSync(openSync(path, 'a', 0o600));

@@ -151,7 +151,7 @@ function closeToOthers(file: string): void {
   try {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, ownerOnly.permissionsMode);
   } catch {
-    // The file belongs to another user. The doctor reports that.
+    // The file belongs to another user, which the doctor reports.
   }
 }
 
@@ -170,7 +170,7 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
     scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
     keys: (table, range) => of[table].getKeys(bounds(range)) as Iterable<Uint8Array>,
     count(table) {
-      // This read begins the transaction. `getStats` would also begin it, but takes three times as long, since it describes the environment.
+      // This read begins the transaction. `getStats` would begin it too, but takes three times as long, since it describes the environment.
       of[table].getBinaryFast(noKey);
       return (of[table] as never as { db: { stat(): { entryCount: number } } }).db.stat().entryCount;
     },

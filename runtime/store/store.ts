@@ -6,7 +6,7 @@ export const tables = [
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled one
   'retries', // job id (16) -> the attempt that an unsettled job is at, except most first attempts (records/retry.ts)
-  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or have their deadline then (records/timer.ts)
+  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or time out then (records/timer.ts)
   'rescheduled', // job id (16) -> the time at which the job runs, in place of the one with which it was accepted; pruned with the job
   'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
   'holds', // reason + plugin + command, separated by NUL -> since when jobs of the command are held for the reason; removed when none is
@@ -72,7 +72,7 @@ export type Value = Uint8Array;
 /** A half-open range of keys: `from` inclusive, `to` exclusive. In reverse, it is walked from `to` down. */
 export type Range = { readonly from?: Key; readonly to?: Key; readonly reverse?: boolean; readonly limit?: number };
 
-/** Reads a store; any thread may do that. A scan must be finished before the event loop continues: an open scan pins old pages. */
+/** Reads a store, on any thread. A scan must be finished before the event loop continues: an open scan pins old pages. */
 export interface Reader<T extends string = Table> {
   /** The value under the key, as bytes that stay valid; undefined if there is none. */
   get(table: T, key: Key): Uint8Array | undefined;

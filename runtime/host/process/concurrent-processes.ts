@@ -46,7 +46,7 @@ export class ConcurrentProcesses {
     void this.#ask(new FrameReader(Buffer.from(bytes)), plugin);
   }
 
-  /** Returns the task if its request has not been sent. Otherwise its process cancels it. */
+  /** Gives the task back to the ledger if its request has not been sent. Otherwise the task's process cancels it. */
   cancel(frameId: number, task: number, reason: string): void {
     const run = this.#preparing.get(frameId);
     if (run === undefined) for (const process of this.#processes) process.cancel(frameId, task, reason);
@@ -56,7 +56,7 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Reports as returned the tasks whose requests have not been sent. Each process ends when its requests have been answered. */
+  /** Gives the tasks whose requests have not been sent back to the ledger. Each process ends when its requests have been answered. */
   returnUnstarted(): void {
     this.retire([]);
   }

@@ -91,7 +91,10 @@ export class FrameRun {
     this.#ended.push(outcomeOf(task, settled, startedUs, runUs));
   }
 
-  /** Reports as returned the tasks that have not begun, and those in `unread`, whose requests the process was sent but has not answered. */
+  /**
+   * Gives back to the ledger the tasks that have not begun, and those in `unread`, whose requests the process was sent but has not
+   * answered.
+   */
   takeBack(unread: readonly number[] = []): void {
     this.send();
     const { frameId } = this.frame.head;

@@ -23,7 +23,7 @@ import type { WorkerFrames } from './worker-frames.ts';
 type Workers = WorkerFrames | ConcurrentFrames;
 type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: Workers | null };
 
-// If the system refuses, it has refused the service as well, which has logged that.
+// If the system refuses this, it has also refused it to the service, which has logged that.
 await forbidInspection().catch(() => {});
 ignoreDebugSignal();
 const setup = JSON.parse(process.argv[2]!) as HostSetup;

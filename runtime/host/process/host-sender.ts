@@ -34,8 +34,8 @@ export class HostSender {
   }
 
   /**
-   * Reports the tasks from `first` up to, not including, `end` as returned. `alone`: the tasks had begun when their runner was lost, and
-   * each must run alone the next time. Otherwise they never started.
+   * Gives the tasks from `first` up to, not including, `end` back to the ledger. `alone`: the tasks had begun when their runner was lost,
+   * and each must run alone the next time. Otherwise they never started.
    */
   returned(frameId: number, first: number, end: number, alone = false): void {
     if (first < end) this.#write(returnedMessage(frameId, first, end, alone));

@@ -40,7 +40,8 @@ export class ProcessFrames {
   }
 
   /**
-   * Reports as returned the tasks that have not begun. Ends the persistent processes that are idle; the others end when they become idle.
+   * Gives the tasks that have not begun back to the ledger. Ends the persistent processes that are idle; the others end when they become
+   * idle.
    */
   returnUnstarted(): void {
     this.retire([]);

@@ -104,15 +104,15 @@ export class WorkerFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Reports as returned all tasks that no thread has begun. */
+  /** Gives all tasks that no thread has begun back to the ledger. */
   returnUnstarted(): void {
     for (const run of this.#runs) this.#takeBack(run);
     this.#dropWaiting();
   }
 
   /**
-   * Reports as returned the frame's tasks that no thread has begun. If the cancelled task itself is running, its signal fires; if it has
-   * not ended after `cancelMsMax`, its thread is replaced.
+   * Gives the frame's tasks that no thread has begun back to the ledger. If the cancelled task itself is running, its signal fires; if it
+   * has not ended after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
