@@ -234,10 +234,8 @@ export type Config = {
   readonly warnings: readonly string[];
 };
 
-/** The values of the setting `log.format`. */
 export const logFormats = ['json', 'text'] as const satisfies readonly LogFormat[];
 
-/** The values of the setting `log.jobs`. */
 export const loggedJobs = ['none', 'failed', 'all'] as const;
 
 /** The values of the setting `api.server`: `auto` selects `uws` if it can be loaded, else `node`. */

@@ -87,7 +87,6 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /** Whether the caller has disconnected or has been answered. */
   get isGone(): boolean {
     return this.#state === 'over';
   }

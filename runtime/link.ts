@@ -34,8 +34,8 @@ export type LinkOptions = {
   readonly port: Pick<MessagePort, 'postMessage' | 'on'>;
   readonly onTold: (actor: string, message: unknown) => void;
   /**
-   * Arranges that `flush` is called soon. With `setImmediate`, the messages of one poll of the sockets share a packet. If it is absent,
-   * only `flush()` sends messages.
+   * Arranges that `flush` is called soon. With `setImmediate`, the messages of one poll of the sockets share a packet. Absent: only
+   * `flush()` sends messages.
    */
   readonly schedule?: (flush: () => void) => void;
 };

@@ -99,7 +99,6 @@ export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): strin
   return `${worse.map(status => `${counts[status]} ${status}`).join(', ')} of ${ended} inside`;
 }
 
-/** How many jobs of a run have which status, as text for people. */
 export function countsText(counts: Counts): string {
   const all = Object.entries(counts).filter(([, count]) => count > 0);
   return all.length === 0 ? 'none' : all.map(([status, count]) => `${count} ${status}`).join(', ');

@@ -12,7 +12,6 @@ export type CheckFinding = {
   readonly command: string;
   readonly check: 'good request' | 'bad request' | 'large request' | 'deadline' | 'garbage on stdin';
   readonly passed: boolean;
-  /** What happened, in words. */
   readonly detail: string;
 };
 

@@ -12,7 +12,6 @@ export type Files = {
   readonly list: (directory: string) => readonly string[];
   /** What a path refers to; links are followed. */
   readonly kind: (path: string) => EntryKind;
-  /** The path with all links resolved. */
   readonly realpath: (path: string) => string;
   readonly isExecutable: (path: string) => boolean;
   /** The permission bits of what a path refers to; links are followed. */

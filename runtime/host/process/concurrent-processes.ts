@@ -56,7 +56,7 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Gives the tasks whose requests have not been sent back to the ledger. Each process ends when its requests have been answered. */
+  /** Gives back to the ledger the tasks whose requests have not been sent. Each process ends when its requests have been answered. */
   returnUnstarted(): void {
     this.retire([]);
   }

@@ -34,7 +34,7 @@ export class HostSender {
   }
 
   /**
-   * Gives the tasks from `first` up to, not including, `end` back to the ledger. `alone`: the tasks had begun when their runner was lost,
+   * Gives back to the ledger the tasks from `first` up to, not including, `end`. `alone`: the tasks had begun when their runner was lost,
    * and each must run alone the next time. Otherwise they never started.
    */
   returned(frameId: number, first: number, end: number, alone = false): void {

@@ -40,7 +40,7 @@ export class ProcessFrames {
   }
 
   /**
-   * Gives the tasks that have not begun back to the ledger. Ends the persistent processes that are idle; the others end when they become
+   * Gives back to the ledger the tasks that have not begun. Ends the persistent processes that are idle; the others end when they become
    * idle.
    */
   returnUnstarted(): void {
@@ -51,7 +51,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Gives the frame's tasks that have not begun back to the ledger. If a process has the task's request, that request is cancelled. */
+  /** Gives back to the ledger the frame's tasks that have not begun. If a process has the task's request, that request is cancelled. */
   cancel(frameId: number, task: number, reason: string): void {
     for (const run of this.#runs) {
       if (run.frame.head.frameId !== frameId) continue;

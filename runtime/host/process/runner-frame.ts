@@ -41,7 +41,7 @@ export class RunnerFrame {
     sender.outcomes(this.head.frameId, [outcomeOfRun(task, settled, this.#sentMs)]);
   }
 
-  /** Gives all tasks that have not ended back to the ledger. `alone`: they had begun, and each must run alone the next time. */
+  /** Gives back to the ledger all tasks that have not ended. `alone`: they had begun, and each must run alone the next time. */
   giveBack(sender: HostSender, alone: boolean): void {
     for (let task = 0; task < this.head.count; task++) {
       if (this.#over[task] !== 0) continue;

@@ -104,14 +104,14 @@ export class WorkerFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Gives all tasks that no thread has begun back to the ledger. */
+  /** Gives back to the ledger all tasks that no thread has begun. */
   returnUnstarted(): void {
     for (const run of this.#runs) this.#takeBack(run);
     this.#dropWaiting();
   }
 
   /**
-   * Gives the frame's tasks that no thread has begun back to the ledger. If the cancelled task itself is running, its signal fires; if it
+   * Gives back to the ledger the frame's tasks that no thread has begun. If the cancelled task itself is running, its signal fires; if it
    * has not ended after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {

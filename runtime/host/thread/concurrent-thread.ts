@@ -45,7 +45,7 @@ export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer }
 export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
 /** Reports encoded outcomes, by frame. */
 export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
-/** Gives tasks back that have not begun. `isSpent`: the thread takes no more tasks. */
+/** Gives back tasks that have not begun. `isSpent`: the thread takes no more tasks. */
 export type TasksReturned = {
   readonly returned: readonly (readonly [frameId: number, task: number])[];
   readonly isSpent: boolean;

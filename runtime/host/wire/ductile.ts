@@ -4,7 +4,7 @@ import { isObject } from '../../json-value.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import type { FrameGroup } from './frame.ts';
 
-/** Adds the entries that such plugins expect to the context. A job outside of a pipeline has neither pipeline nor step. */
+/** Adds to the context the entries that plugins of this dialect expect. A job outside of a pipeline has neither pipeline nor step. */
 export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: FrameGroup): void {
   context['ductile_plugin'] = plugin;
   context['ductile_route_depth'] = group.depth;

@@ -131,7 +131,6 @@ export function resultOfError(thrown: unknown, aside: HelperOutput = noOutput, m
   return resultOfFailure(describe(thrown), permanent, aside, 'error', mask);
 }
 
-/** Any thrown value as text. */
 export function describe(thrown: unknown): string {
   try {
     // `isNativeError` also recognizes errors of another realm, such as a `vm` context.
