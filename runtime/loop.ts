@@ -7,7 +7,7 @@ export type Delivered = { readonly actor: string; readonly message: unknown };
 
 export type Loop = {
   deliver(actor: string, message: unknown): void;
-  /** Puts these messages before all waiting ones. Each of them is handled in a turn of its own. */
+  /** Puts these messages before all waiting ones. Each of these messages gets a turn of its own. */
   replay(messages: readonly Delivered[]): void;
   /** Runs one turn now. For tests, which do not wait for `schedule`. */
   turn(): void;
