@@ -1,4 +1,4 @@
-// The command `headgate job run-now`, which makes jobs that wait for their next attempt run at once.
+// The command `headgate job run-now`, which makes delayed jobs, and jobs that wait for their next attempt, run at once.
 import { Option } from 'commander';
 import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { segment } from '../client/client.ts';

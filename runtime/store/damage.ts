@@ -1,7 +1,7 @@
 // Checks a data file before LMDB maps it into memory. LMDB trusts the page numbers that it reads: a wrong one ends the process with
 // SIGSEGV or SIGBUS.
 //
-// The check reads about 40 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
+// The check reads at most about 50 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
 // databases, and the root of each. A file that ends before its last page is read completely.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 
