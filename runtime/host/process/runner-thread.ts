@@ -109,8 +109,8 @@ export class RunnerThread {
   }
 
   /**
-   * Tells the thread to cancel a task. The thread reports an outcome for the task at once; the place of the task stays taken until its
-   * handler settles. A thread that does not react within `cancelMsMax` is blocked, and is stopped.
+   * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running one it sends an outcome at once, but the
+   * task's place stays taken until the handler settles. A thread that does not react within `cancelMsMax` is blocked, and is stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);
