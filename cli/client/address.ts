@@ -112,8 +112,8 @@ function isOwn(host: string): boolean {
 }
 
 /**
- * The API tokens in the configuration, those with scope `*` first; then the local token, which `init` or the first start created. If the
- * configuration is another user's, no tokens.
+ * The API tokens in the configuration that have not expired, those with scope `*` first; then the local token, which `init` or the first
+ * start created. At most `tokensMax`. If the configuration is another user's, no tokens.
  */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';
