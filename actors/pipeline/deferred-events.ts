@@ -67,6 +67,8 @@ export class DeferredEvents {
       if (!origin || origin.place) continue;
       const cursorBytes = reader.get('emissions', cursorKey(key));
       const cursor = cursorBytes && setAside.read('emissions', cursorKey(key), () => unpack<Cursor>(cursorBytes));
+      // It is unknown which events have been taken.
+      if (cursorBytes && !cursor) continue;
       if (cursor) this.#push(origin, { ...unbegun(Buffer.from(key)), ...cursor });
       else this.#pushNew(origin);
     }
