@@ -151,9 +151,9 @@ export const catchUpRules = ['skip', 'run_once', 'run_all'] as const;
 
 export type ScheduleDefinition = {
   readonly id: string;
-  /** The id that ductile shows, for an entry below a plugin. */
+  /** For an entry below a plugin: the id that ductile shows. */
   readonly entryId?: string;
-  /** What it runs: a command of a plugin, or a pipeline. */
+  /** What the schedule runs: a command of a plugin, or a pipeline. */
   readonly target: { readonly plugin: string; readonly command: string } | { readonly pipeline: string };
   readonly recurrence: Recurrence;
   readonly payload: JsonObject;
@@ -161,7 +161,7 @@ export type ScheduleDefinition = {
   readonly ifRunning: (typeof overlapRules)[number];
   readonly catchUp: (typeof catchUpRules)[number];
   readonly catchUpWithinMs: number;
-  /** It is paused after this many failures in a row; 0: never. */
+  /** The schedule is paused after this many failures in a row; 0: never. */
   readonly pauseAfterFailures: number;
   /** Whether occurrences are skipped while the target is paused. Otherwise their jobs wait. */
   readonly skipsWhenPaused: boolean;
@@ -221,7 +221,7 @@ export type Config = {
   /** Instances with `enabled: false`. They cannot run, but they are shown (`config/view.ts`) and can be paused. */
   readonly disabledPlugins: { readonly [instance: string]: { readonly config: JsonObject } };
   readonly pipelines: readonly PipelineDefinition[];
-  /** Those of `schedules`, then those below plugins. */
+  /** The entries of `schedules`, then those below plugins. */
   readonly schedules: readonly ScheduleDefinition[];
   readonly vault: {
     readonly keyFile: string;

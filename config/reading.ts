@@ -29,7 +29,7 @@ export type ReadOptions = {
   readonly cwd: string;
   /** The number of processors, which is the default of `service.max_workers`. */
   readonly processors?: number;
-  /** The time on which warnings depend. Default: now. */
+  /** The time by which schedules are checked: an expression may never fire, and `at` may be past. Default: now. */
   readonly nowMs?: number;
   /** The file system. Each file is read exactly once, through `read`. */
   readonly disk?: Files;

@@ -59,12 +59,12 @@ const fields = {
 type OptionName = keyof typeof fields;
 const times = Object.keys(fields) as OptionName[];
 export const optionNames = [...times, 'tags'];
-/** The options of a body that fits its schema, as they were sent. */
+/** The options in a body that fits the schema of its route, as they were sent. */
 export type GivenOptions = { readonly [N in OptionName]?: string } & {
   readonly tags?: { readonly [key: string]: string };
 };
 
-/** Members of the schema of a body. */
+/** The options as members of the schema of a body. */
 export const optionMembers = {
   ...(Object.fromEntries(
     times.map(name => [name, Type.Optional(Type.String({ description: fields[name].description }))]),
@@ -100,7 +100,7 @@ export function readOptions(given: GivenOptions | undefined, nowMs: number): Cal
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : optionsOf(values, given.tags);
 }
 
-/** The options of a run, which has no deadline; a problem if one is given. */
+/** The options of a run; a problem if `deadline` is among them, which only commands take. */
 export function ofRun(options: CallOptions | HttpProblem | undefined): CallOptions | HttpProblem | undefined {
   if (options === undefined || isProblem(options) || options.deadlineMs === undefined) return options;
   return problem('invalid_request', '/deadline is an option of plugin commands; a pipeline does not take it');

@@ -64,7 +64,7 @@ function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
     const mismatches = check(value);
     if (mismatches.length === 0) return mismatches;
     const found = holdsAtMost(valuesMax, value) ? checkAll(value) : mismatches;
-    // Another mismatch says what is wrong with the key.
+    // Left out, because another mismatch says what is wrong with the key.
     return found.filter(({ keyword }) => keyword !== 'propertyNames').slice(0, mismatchesMax);
   };
 }

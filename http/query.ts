@@ -11,7 +11,7 @@ export type Parameter<T> = {
   readonly rule: string;
   /** Parses the value; undefined if the text breaks the rule. */
   read(text: string): T | undefined;
-  /** How often it may be given: then its value is the list of all. Absent: once. */
+  /** How often the parameter may be given. If set, its value is a list. Absent: once. */
   readonly timesMax?: number;
 };
 export type Parameters = { readonly [name: string]: Parameter<unknown> };

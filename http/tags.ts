@@ -33,7 +33,7 @@ export function isTag(given: string): boolean {
   return text.length <= tagCharactersMax || Array.from(text).length <= tagCharactersMax;
 }
 
-/** `tag` of a query: each as `key:text`. */
+/** The query parameter `tag`, as `key:text`. */
 export const tagParameter: Parameter<readonly string[]> = repeated(tagsMax, {
   schema: { type: 'string', pattern: `${tagKeyPattern.slice(0, -1)}:` },
   rule: tagRule,

@@ -1,7 +1,7 @@
 // `--tag key=text`: on a call it gives the new jobs a tag, elsewhere it selects jobs by their tags.
 import { InvalidArgumentError, Option } from 'commander';
 
-/** Each as `key:text`, as the API has tags in a query. */
+/** The tags as `key:text`, the form that they have in a query. */
 export type TagOptions = { readonly tag?: readonly string[] };
 
 export function tagOption(description: string): Option {

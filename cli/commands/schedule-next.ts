@@ -1,4 +1,4 @@
-// `headgate schedule next`: when a cron expression fires. It needs no service.
+// The command `headgate schedule next`, which prints when a cron expression fires. It needs no service.
 import { Option } from 'commander';
 import type { CronPattern } from '../../runtime/calendar/cron.ts';
 import type { InstantRemark } from '../../runtime/calendar/remarks.ts';
@@ -56,7 +56,7 @@ async function instants(pattern: CronPattern, zone: Zone, fromMs: number, count:
   return found;
 }
 
-/** `2026-03-29 03:00:00 +02:00`. */
+/** The time on the zone's wall clock with its offset, such as `2026-03-29 03:00:00 +02:00`. */
 function localText(zone: Zone, ms: number): string {
   const { offsetMs } = zone.periodAt(ms);
   const minutes = Math.abs(offsetMs) / 60_000;

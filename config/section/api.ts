@@ -36,7 +36,7 @@ function readToken(node: SourceNode, path: NodePath, reportAt: ReportAt): ApiTok
   };
 }
 
-/** The ms since the epoch of the time at the end of the path. Null: there is none. */
+/** The time at the end of the path, in ms since the epoch; null if there is none. */
 export function readTime(node: SourceNode, path: NodePath, reportAt: ReportAt): number | null {
   const text = textOf(nodeAt(node, path.at(-1)!));
   if (text === undefined) return null;

@@ -3,7 +3,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { catchUpRules, overlapRules } from '../config.ts';
 import * as field from './field.ts';
 
-/** The maximum number of schedules. */
+/** The maximum number of schedules in one list. */
 export const schedulesMax = 100_000;
 /** The maximum of `pause_after_failures`. */
 const failuresMax = 1_000_000;

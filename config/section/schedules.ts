@@ -27,7 +27,6 @@ import { readTime } from './api.ts';
 
 const hour = 3_600_000;
 export const everyMsMin = 1_000;
-/** The maximum of `jitter`. */
 export const jitterMsMax = 24 * hour;
 const catchUpWithinDefaultMs = 24 * hour;
 const named: { readonly [name: string]: number } = { hourly: hour, daily: 24 * hour, weekly: 7 * 24 * hour };
@@ -144,7 +143,7 @@ function checkTarget(entry: Entry, target: ScheduleDefinition['target'], payload
     );
 }
 
-/** Many schedules may have the same target. Null: the schema is wrong, which is reported where it is written. */
+/** The check of payloads for a target, compiled once for all schedules. Null: the schema is wrong, which is reported elsewhere. */
 function checkOf({ checks, compiler }: Entry, schema: JsonObject): SchemaCheck | null {
   let check = checks.get(schema);
   if (check === undefined) {
@@ -155,7 +154,7 @@ function checkOf({ checks, compiler }: Entry, schema: JsonObject): SchemaCheck |
   return check;
 }
 
-/** A recurrence that was wrong is replaced by one that never fires: the configuration is refused anyway. */
+/** Stands for a recurrence that is wrong, and never fires: the configuration is refused anyway. */
 const never: Recurrence = { kind: 'at', atMs: 0 };
 
 function readRecurrence(entry: Entry): Recurrence {

@@ -6,7 +6,7 @@ import { Cron } from 'croner';
 export type WallMs = number;
 
 export type CronPattern = {
-  /** As Vixie cron: neither the minute nor the hour begins with `*`. */
+  /** Whether neither the minute nor the hour begins with `*` or `?`. Vixie cron makes the same distinction. */
   readonly isFixed: boolean;
   /** The first match after this time. Null: there is none. */
   readonly next: (after: WallMs) => WallMs | null;
@@ -77,7 +77,7 @@ function parse(text: string): CronPattern | string {
   return { isFixed, next: after => cron.nextRun(new Date(after))?.getTime() ?? null };
 }
 
-/** The messages of croner count days and months from 0. */
+/** What is out of range in a field; null if nothing is. Checked here, because croner's messages count days and months from 0. */
 function outOfRange(part: string, index: number): string | null {
   const { name, from, to } = fields[index]!;
   // The number after a slash is a step; the number after a hash counts weeks.

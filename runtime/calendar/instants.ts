@@ -13,7 +13,7 @@ const offsetMsMax = 16 * hour;
 /** More than clocks ever went back. */
 const backMsMax = 26 * hour;
 
-/** The first instant after this one, in ms since the epoch. Null: there is none. */
+/** The first instant after `afterMs` at which the pattern fires, in ms since the epoch. Null: there is none. */
 export function nextInstant(pattern: CronPattern, zone: Zone, afterMs: number): number | null {
   return pattern.isFixed ? nextFixed(pattern, zone, afterMs) : nextMatch(pattern, zone, afterMs);
 }

@@ -15,7 +15,7 @@ export function recurrenceText(recurrence: Recurrence): string {
   return recurrence.kind === 'every' ? `every ${recurrence.everyMs}` : `at ${recurrence.atMs}`;
 }
 
-/** Results that are kept, since many schedules often have the same times. */
+/** The maximum number of results that are kept: many schedules often have the same times. */
 const keptMax = 4_096;
 const kept = new Map<string, number | null>();
 

@@ -3,8 +3,8 @@ import type { CronPattern } from './cron.ts';
 import type { Zone, ZonePeriod } from './zone.ts';
 
 /**
- * `moved`: the wall clock skips the time that matches, so it fires when the clock goes on. `first`: the wall clock shows this time again
- * later. `again`: it has shown this time before.
+ * `moved`: the wall clock skips the time that matches, so the expression fires when the clock goes on. `first`: the wall clock shows this
+ * time again later. `again`: the wall clock has shown this time before.
  */
 export type InstantRemark = 'moved' | 'first' | 'again';
 

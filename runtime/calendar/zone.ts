@@ -1,10 +1,10 @@
 // Time zones: the periods in which the offset of a zone from UTC stays the same, found with Intl.
 const hour = 3_600_000;
-/** Windows in which the changes of a zone are looked up. */
+/** The length of the windows in which the changes of a zone are looked up. */
 const windowMs = 64 * 24 * hour;
-/** Two changes of one zone are further apart. */
+/** The step of the search for changes: two changes of one zone are further apart. */
 const stepMs = 12 * hour;
-/** Windows that a zone keeps: 350 years. */
+/** The maximum number of windows that a zone keeps, enough for 350 years. */
 const windowsMax = 2_000;
 
 /** A wall clock shows the time plus the offset, from `fromMs` until `toMs`. The periods before and after may have the same offset. */

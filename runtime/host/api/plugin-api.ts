@@ -27,10 +27,10 @@ export type Envelope<Payload = Fields> = {
 /** An occurrence of a schedule; also in `context.schedule`. Times are RFC 3339. */
 export type Occurrence = {
   readonly id: string;
-  /** Null: it was run by hand. */
+  /** Null: the schedule was run by hand. */
   readonly due_at: string | null;
   readonly fired_at: string;
-  /** Occurrences before it that were passed over. */
+  /** The number of occurrences before this one that were passed over. */
   readonly missed: number;
 };
 
