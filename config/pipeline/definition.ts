@@ -79,7 +79,7 @@ export type PipelineDefinition = {
   readonly description?: string;
   /** The full JSON Schema for the payload of a call or delivery (the short form is expanded). */
   readonly inputSchema?: JsonObject;
-  /** The type of the events that start the pipeline. With neither `on` nor `onHook`, only calls start it. */
+  /** The type of the events that start the pipeline; null: no event starts it. */
   readonly on: string | null;
   readonly onHook: Hook | null;
   readonly executionMode: 'synchronous' | 'asynchronous';

@@ -85,7 +85,7 @@ export class ProgramPids {
   }
 }
 
-/** Reads the file of a host. Has no programs if a power cut left half of the file: then no process of that boot lives. */
+/** Reads the file of a host. No programs if the file is missing, or if a power cut left half of it: then no process of that boot lives. */
 export function readProgramPids(path: string): Head & { readonly programs: readonly ProgramPid[] } {
   const programs: ProgramPid[] = [];
   try {
