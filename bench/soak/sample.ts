@@ -1,5 +1,5 @@
 // A sample of what a service uses: memory, descriptors, threads, and the files of its state.
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { rssMb } from '../cost.ts';
 import type { Service } from '../service.ts';
 import { descendantsOf } from '../usage.ts';
@@ -12,6 +12,7 @@ export type Sample = {
   readonly anonymousMb: number;
   /** The p99 of single jobs since the last sample, from the request to the end. */
   readonly p99Ms: number;
+  /** Of service and hosts, without the connections of callers: their number depends on the callers. */
   readonly descriptors: number;
   readonly threads: number;
   readonly files: number;
@@ -21,18 +22,41 @@ export type Held = Omit<Sample, 'minute' | 'p99Ms'>;
 
 export function held(service: Service, state: string): Held {
   const processes = [service.pid, ...descendantsOf(service.pid)];
-  const entries = (part: string) => processes.reduce((sum, pid) => sum + countIn(`/proc/${pid}/${part}`), 0);
+  const connections = connectionsOf(service);
+  const descriptors = processes
+    .flatMap(pid => namesIn(`/proc/${pid}/fd`).map(fd => `/proc/${pid}/fd/${fd}`))
+    .filter(descriptor => !connections.has(targetOf(descriptor))).length;
+  const threads = processes.reduce((sum, pid) => sum + namesIn(`/proc/${pid}/task`).length, 0);
   const files = readdirSync(state, { recursive: true }).length;
   const usage = service.usage();
   const anonymousMb = usage.service.rssAnonymousMb + usage.host.rssAnonymousMb;
-  return { memoryMb: rssMb(usage), anonymousMb, descriptors: entries('fd'), threads: entries('task'), files };
+  return { memoryMb: rssMb(usage), anonymousMb, descriptors, threads, files };
 }
 
-/** 0 if the process has just ended. */
-function countIn(directory: string): number {
+/** The connections to the service's port, as `/proc/PID/fd` names them. See proc(5), `/proc/net/tcp`. */
+function connectionsOf(service: Service): Set<string> {
+  const established = '01';
+  const port = Number(service.url.port).toString(16).toUpperCase().padStart(4, '0');
+  const lines = readFileSync(`/proc/${service.pid}/net/tcp`, 'utf8').split('\n').slice(1, -1);
+  const columns = lines.map(line => line.trim().split(/\s+/));
+  const ours = columns.filter(([, local, , state]) => state === established && local!.endsWith(`:${port}`));
+  return new Set(ours.map(column => `socket:[${column[9]}]`));
+}
+
+/** Empty if the process has just ended. */
+function namesIn(directory: string): string[] {
   try {
-    return readdirSync(directory).length;
+    return readdirSync(directory);
   } catch {
-    return 0;
+    return [];
+  }
+}
+
+/** Empty if the descriptor has just been closed. */
+function targetOf(descriptor: string): string {
+  try {
+    return readlinkSync(descriptor);
+  } catch {
+    return '';
   }
 }
