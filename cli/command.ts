@@ -1,4 +1,5 @@
-// The declaration of a command. The program, its help, its reference and its completions are derived from it.
+// The declaration of a command. The program with its help, docs/cli.md and the shell completions are derived from the
+// declarations.
 import { type Command, Option } from 'commander';
 import type { Io } from './io.ts';
 import type { Output } from './output.ts';
@@ -13,9 +14,11 @@ export type CommandCall<Options extends object = object> = {
   readonly program: Command;
 };
 
-/** `Call` is the type of what `run` gets. */
 export type Declaration<Call> = {
-  /** The words of the command, then its arguments, as in `vault secret set <name>`. All words but the last name groups of commands. */
+  /**
+   * The words of the command, then its arguments, as in `vault secret set <name>`, where `vault` and `vault secret` are groups of
+   * commands.
+   */
   readonly usage: string;
   readonly description: string;
   /** Whole command lines, shown below the help. */
@@ -25,7 +28,8 @@ export type Declaration<Call> = {
   /** Exit statuses whose meaning differs from the common one (`exit-status.ts`). */
   readonly statuses?: string;
   /**
-   * Runs the command and returns its exit status; no value means 0. It imports its modules itself, so that other commands do not load them.
+   * Runs the command and returns its exit status; no value means 0. Large modules are imported inside this function, so that
+   * other commands do not load them.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without a return statement
   readonly run: (call: Call) => number | void | Promise<number | void>;
@@ -33,7 +37,7 @@ export type Declaration<Call> = {
 
 export type CommandDeclaration = Declaration<CommandCall<never>> & { readonly options: readonly Option[] };
 
-/** Declares a command whose `run` gets options of this type. */
+/** Declares a command whose `run` gets options of the type `Options`. */
 export function command<Options extends object = object>(
   declaration: Declaration<CommandCall<Options>>,
 ): CommandDeclaration {
@@ -41,8 +45,8 @@ export function command<Options extends object = object>(
 }
 
 /**
- * The option `--config`, from which commander makes `{ config?: string }`. Each command needs an object of its own, because commander keeps
- * state in it.
+ * The option `--config`, from which commander makes `{ config?: string }`. Each command needs its own `Option`, because commander
+ * keeps state in this object.
  */
 export function configOption(): Option {
   return new Option('--config <path>', 'the configuration file, or a directory that contains config.yaml');

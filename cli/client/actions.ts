@@ -1,5 +1,5 @@
-// What `job cancel`, `job rerun` and `job run-now` share when filters select many jobs: the options, the call that starts the action, and
-// its text on the terminal.
+// Actions on all jobs that match filters: the options that `job cancel`, `job rerun` and `job run-now` share, the call that
+// starts an action, and the lines that show an action on the terminal.
 import { Option } from 'commander';
 import { usageFailure } from '../failure.ts';
 import { countUpTo, parseCount, parseInstant } from '../quantity.ts';
@@ -63,7 +63,10 @@ const fromOption = new Option(
   'only jobs with an attempt that ended at this time or later; 1h means an hour ago',
 ).argParser(parseInstant);
 
-/** The options that select jobs and limit the action. `--reason` and `--from-failed` are declared by the commands themselves. */
+/**
+ * The options for many jobs: filters, `--dry-run`, and limits. Each command declares `--reason` itself, and `job rerun` declares
+ * `--from-failed`.
+ */
 export function actOptions(from: Option = fromOption): Option[] {
   return [
     ...filterOptions(),
@@ -85,7 +88,10 @@ export function actOptions(from: Option = fromOption): Option[] {
   ];
 }
 
-/** Whether the call selects jobs by filters instead of ids. Throws if it does both or neither. */
+/**
+ * Whether the call has options for many jobs (filters, a limit, `--dry-run`) instead of ids. Throws a usage failure if the call
+ * has both, or neither.
+ */
 export function isOverMany({ args, options }: Pick<ClientCall<ActOptions>, 'args' | 'options'>): boolean {
   const { reason: _, ...given } = options;
   const names = Object.keys(optionsOfMany(given));
@@ -113,7 +119,7 @@ function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } 
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** With `--dry-run`, counts the jobs that match; otherwise starts the action. */
+/** With `--dry-run`, prints how many jobs match. Otherwise starts the action, and prints its id. */
 export async function act(deed: Deed, { options, client, out }: ClientCall<ActOptions>): Promise<void> {
   const { dryRun, limit, perSecond, reason, fromFailed } = options;
   const from = fromFailed && 'failed';
@@ -148,7 +154,7 @@ function jobsText(count: number): string {
   return `${count} ${count === 1 ? 'job matches' : 'jobs match'}`;
 }
 
-/** The action's progress as text: how many jobs are done, failed or skipped, and how many matched. */
+/** The action's progress as text: how many jobs are done, how many failed or were skipped, and how many matched. */
 export function progressText({ matched, done, failed, skipped }: ActionDocument): string {
   const left = Object.entries(skipped).map(([reason, count]) => `${count} skipped (${reason})`);
   const pieces = [`${done} done`, ...(failed > 0 ? [`${failed} failed`] : []), ...left];

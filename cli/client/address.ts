@@ -1,4 +1,4 @@
-// Finds the address of the service and the API tokens to call it with, in options, environment or configuration.
+// Finds out at which address, and with which API tokens, the command line calls the service.
 import { statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -16,22 +16,26 @@ export type AddressOptions = { readonly url?: string; readonly config?: string }
 export type Address = {
   /** The URL of the service, without a trailing slash. */
   readonly url: string;
-  /** The host name for which the service's certificate must be valid, if it differs from the host in the URL. */
+  /** The host name for which the certificate of the service must be valid. Absent: the host in the URL. */
   readonly serverName?: string;
   /** The API tokens to try, in this order. If there are none, calls carry no token. */
   readonly tokens: readonly string[];
-  /** Messages that name values which could not be read, and what is used instead. */
+  /** Messages that name settings which could not be read, and the values that are used instead. */
   readonly notes: readonly string[];
-  /** Why API tokens are missing; shown if the service refuses the call. Null if none is missing. */
+  /** Why API tokens may be missing; shown if the service refuses the call with 401 or 403. Null if none is missing. */
   readonly tokenHint: string | null;
 };
 
-/** The maximum number of API tokens that are taken from a configuration, the local token included. Each is sent at most once per call. */
+/**
+ * The maximum number of API tokens that are taken from a configuration, the local token included. For one call, each token is
+ * sent at most once.
+ */
 const tokensMax = 8;
 
 /**
- * The address is `--url`, else `HEADGATE_URL`, else that of the service in the configuration. The API token is `HEADGATE_TOKEN`, else each
- * of those in the configuration, which are sent only to the address from the same configuration.
+ * The address is `--url`, else `HEADGATE_URL`, else the address that the configuration leads to (`locate`). The API token is
+ * `HEADGATE_TOKEN`. Without this variable, the tokens of the configuration are tried, but only at the address that the same
+ * configuration leads to.
  */
 export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);
@@ -90,8 +94,9 @@ function locate({
 }
 
 /**
- * The URL of a listener on this machine, with loopback in place of a wildcard address. Any other address is refused: a configuration in the
- * working directory may come from another user, and must not make the command send API tokens to another machine.
+ * The URL of a listener on this machine, with loopback in place of a wildcard address. An address of another machine is refused:
+ * a configuration in the working directory may come from another user, and must not make the command send API tokens to another
+ * machine.
  */
 function ownUrl(listen: ServiceAddress, source: string): string {
   if (!isOwn(listen.host))
@@ -112,8 +117,8 @@ function isOwn(host: string): boolean {
 }
 
 /**
- * The API tokens in the configuration that have not expired, those with scope `*` first; then the local token, which `init` or the first
- * start created. At most `tokensMax`. If the configuration is another user's, no tokens.
+ * At most `tokensMax` API tokens: those of the configuration that have not expired, the ones with scope `*` first, then the local
+ * token, which is a file in the state directory. None if the configuration belongs to another user.
  */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';
@@ -136,14 +141,14 @@ function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAcce
   return { tokens, tokenHint: tokens.length > 0 ? null : nowhere };
 }
 
-/** The first doubt, and how many more there are. */
 function summary(doubts: readonly string[]): string {
   return doubts.length === 1 ? doubts[0]! : `${doubts[0]} (and ${doubts.length - 1} more)`;
 }
 
 /**
- * Whether the configuration was found in the working directory and belongs to another user. Such a file could name any environment variable
- * of the caller as an API token, or a state directory with a token in it, and its owner's listener would receive that token.
+ * Whether the configuration was found in the working directory and belongs to a user who is neither the caller nor root. Such a
+ * file could name any environment variable of the caller as an API token, or a state directory with a token in it, and a listener
+ * of the file's owner would receive that token.
  */
 function isForeign(mainFile: string, { cwd, env }: Io): boolean {
   const own = process.geteuid?.();

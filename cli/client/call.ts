@@ -1,4 +1,5 @@
-// Submits a job or a batch, and waits for a single job if that is wanted: the common part of `plugin run`, `pipeline run` and `job rerun`.
+// Submits a job or a batch, and waits for a single job if the options ask for it. `plugin run`, `pipeline run`, `job rerun` and
+// `schedule run` use this file.
 import { Option } from 'commander';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
@@ -17,7 +18,7 @@ type SubmitOptions = {
   readonly timeout?: number;
   readonly idempotencyKey?: string;
 } & TimeOptions;
-/** When the job runs, and how long it may wait and take, as the service reads them. */
+/** When the job runs, and how long it may wait and take: texts that the service parses. */
 type TimeOptions = {
   readonly runAt?: string;
   readonly delay?: string;
@@ -41,7 +42,7 @@ function timeOptions(): Option[] {
   ];
 }
 
-/** The times under the names that they have in the API. */
+/** The times under their names in the API. */
 function timesOf({ runAt, delay, expires, deadline }: TimeOptions): { readonly [name: string]: string } {
   return {
     ...(runAt !== undefined && { run_at: runAt }),
@@ -98,7 +99,10 @@ type AcceptedJob = {
   readonly command: string;
 };
 
-/** Submits one job or, with `--batch`, many. `query` is added to the path of a single call. Resolves with the exit status. */
+/**
+ * Submits one job or, with `--batch`, one job for each line of a file. `query` is added to the path of a single call. Resolves
+ * with the exit status.
+ */
 export function callAndWait(path: string, call: ClientCall<CommandOptions>, query = ''): Promise<number> {
   const { batch, async: isAsync, delay, runAt } = call.options;
   const waits = isAsync !== true && delay === undefined && runAt === undefined;
@@ -123,7 +127,7 @@ async function submitBatch(path: string, file: string, call: ClientCall<CommandO
   return exitStatus.unavailable;
 }
 
-/** Counts the lines with a payload, which are those that are not blank. */
+/** Counts the lines that are not blank. Each of them is a payload. */
 function countLines(bytes: Uint8Array): number {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   return text.split('\n').filter(line => line.trim() !== '').length;
@@ -139,7 +143,9 @@ export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<num
   return submit(path, { ...(from && { from }), ...(reason !== undefined && { reason }) }, call, wait === true);
 }
 
-/** Submits a job, and waits for it if asked to. Resolves with the exit status. */
+/**
+ * Submits a job. If `waits`, waits for the end of the job and shows it; otherwise prints the id. Resolves with the exit status.
+ */
 export async function submit(
   path: string,
   body: object,
@@ -159,7 +165,7 @@ export async function submit(
   return exitStatusOfJob(job.status);
 }
 
-/** Prints the result on stdout, and notes about the job on stderr. */
+/** Prints the result, or with `--json` the job, on stdout, and notes about the job on stderr. */
 async function showEnd(job: JobDocument, out: Output): Promise<void> {
   const tookMs = spanMs(job.created_at, job.completed_at);
   for (const { level, message } of job.result?.logs ?? []) out.note(`${level}: ${message}`);

@@ -1,10 +1,9 @@
-// A client of the HTTP API: one request, one answer. It throws every error as a `CommandFailure`, except when its caller aborts the
-// request.
+// A client of the HTTP API. Each error that its methods throw is a `CommandFailure`, unless the caller has aborted the request.
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
 import type { Address } from './address.ts';
 
-/** The longest wait for the head of an answer. The service itself may delay an answer by up to 60 s (`?wait`). */
+/** The longest wait for the head of the answer to one request. The service itself may delay an answer by up to 60 s (`?wait`). */
 const answerMsMax = 75_000;
 
 type QueryValue = string | number | boolean | undefined;
@@ -12,22 +11,23 @@ type QueryValue = string | number | boolean | undefined;
 export type ClientQuery = { readonly [name: string]: QueryValue | readonly string[] };
 
 /**
- * The members that an answer must have to be accepted as headgate's: `true` for a member of any type; for a list, the members of each
- * element.
+ * The members that an answer must have to be accepted as headgate's. `true`: a member of any type. A list of names: the member is
+ * a list, and each of its elements has members with these names.
  */
 export type AnswerShape<Answer> = { readonly [Member in keyof Answer]?: true | readonly string[] };
 
 export class Client {
   readonly url: string;
   /**
-   * The API tokens, in the order in which they are tried; the one that was accepted last comes first. Null means a call without a token.
+   * The API tokens, in the order in which they are tried. The token that was accepted last comes first. Null stands for a call
+   * without a token.
    */
   #tokens: readonly (string | null)[];
   readonly #tokenHint: string | null;
   readonly #serverName: string | undefined;
 
   constructor({ url, serverName, tokens, tokenHint }: Pick<Address, 'url' | 'serverName' | 'tokens' | 'tokenHint'>) {
-    // Such a token is refused here, because `fetch` would quote it in its error message.
+    // `fetch` would quote an invalid token in its error message.
     if (tokens.some(token => !/^[\x21-\x7e]+$/.test(token)))
       throw usageFailure('the token contains a character that a token cannot have');
     this.url = url;
@@ -40,7 +40,7 @@ export class Client {
     return readJson(await this.open('GET', path + queryText(query)), form);
   }
 
-  /** Sends bytes unchanged, with the Content-Type that `headers` must then have. Any other body is sent as JSON. */
+  /** A body of bytes is sent unchanged, and `headers` must then have its Content-Type. Any other body is sent as JSON. */
   async post<Answer>(
     path: string,
     form: AnswerShape<Answer>,
@@ -51,8 +51,8 @@ export class Client {
   }
 
   /**
-   * Resolves with the response once its head has arrived; throws if its status is not a success. `more.signal` aborts the wait and the
-   * reading of the body. A call whose token is refused had no effect, and is repeated with the next token.
+   * Resolves with the response once its head has arrived; throws if the status is not a success. `more.signal` aborts the wait
+   * and the reading of the body. A call whose token is refused had no effect, and is repeated with the next token.
    */
   async open(method: 'GET' | 'POST', path: string, body?: unknown, more: OpenOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
@@ -64,7 +64,7 @@ export class Client {
         return response;
       } catch (error) {
         if (!(error instanceof CommandFailure) || error.exitStatus !== exitStatus.denied) throw error;
-        // Of several refusals the first 403 is reported: a missing scope explains more than an unknown token (401).
+        // If all tokens are refused, the first 403 is reported: a missing scope explains more than an unknown token (401).
         if (refused?.problem['status'] !== 403) refused = error;
       }
     }
@@ -109,13 +109,12 @@ type OpenOptions = {
 
 class TooLate extends Error {}
 
-/** Encodes a name as one part of a path, between slashes. */
 export function segment(name: string): string {
-  // The URL parser would resolve `.` and `..` as relative paths, even written as %2E.
+  // The URL parser would resolve `.` and `..` as relative paths, even if they were written as `%2E`.
   return name === '.' || name === '..' ? name.replaceAll('.', '%252E') : encodeURIComponent(name);
 }
 
-/** The query as text such as `?a=b`, or the empty text. Undefined values are omitted. */
+/** The query as text such as `?a=b`; empty if no value is defined. */
 export function queryText(query: ClientQuery): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

@@ -1,4 +1,4 @@
-// Declares commands that call the running service, and connects them to it.
+// Declares commands that call the running service, and connects them with the service.
 import { Option } from 'commander';
 import { type CommandCall, type CommandDeclaration, configOption, type Declaration } from '../command.ts';
 import { type AddressOptions, findAddress } from './address.ts';
@@ -21,7 +21,10 @@ export async function connect({ options, io, out }: CommandCall<AddressOptions>)
 /** The call of a command, with a client of the service that `--url`, `HEADGATE_URL` or the configuration names. */
 export type ClientCall<Options extends object = object> = CommandCall<Options> & { readonly client: Client };
 
-/** Declares a command that calls the service. The options `--url` and `--config` are added; `run` gets a client instead of their values. */
+/**
+ * Declares a command that calls the service. The options `--url` and `--config` are added; `run` gets a client instead of the
+ * values of these two options.
+ */
 export function clientCommand<Options extends object = object>(
   { options = [], run, ...declaration }: Declaration<ClientCall<Options>>,
   connectTo = connect,

@@ -7,8 +7,8 @@ const opening: readonly number[] = [0x5b, 0x7b];
 const closing: readonly number[] = [0x5d, 0x7d];
 
 /**
- * Yields the elements of the array in `body`, with one of them in memory at a time. Throws a SyntaxError if the text is not a complete
- * array.
+ * Parses the elements of the array in `body`, and yields them one by one. Throws a SyntaxError if an element is not JSON, or if
+ * the array does not end.
  */
 export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
   const scan = new Scan();
@@ -16,7 +16,7 @@ export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator
   if (!scan.isOver) throw new SyntaxError('the array broke off');
 }
 
-/** Finds the end of each element: follows the text byte by byte, and knows the depth and whether the byte is inside a string. */
+/** Finds the end of each element: follows the text byte by byte, with its nesting and its strings. */
 class Scan {
   isOver = false;
   #isEmpty = true;

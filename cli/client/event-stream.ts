@@ -1,4 +1,4 @@
-// Follows the event stream. After a lost connection it resumes after the last event that was seen.
+// Follows the event stream: after a lost connection, connects again and resumes after the last event that was seen.
 import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { exitStatus } from '../exit-status.ts';
@@ -9,7 +9,7 @@ const firstPauseMs = 250;
 const pauseMsMax = 5_000;
 /** The silence after which the connection counts as lost. The service writes something at least every 15 s. */
 const silenceMsMax = 45_000;
-/** The maximum length of one event. What sends a longer one is not the event stream of headgate. */
+/** The maximum length of one event, in characters. A longer event ends the connection. */
 const eventCharsMax = 4_194_304;
 
 export type StreamEvent = {
@@ -18,9 +18,9 @@ export type StreamEvent = {
   readonly fields: { readonly at?: string; readonly [name: string]: unknown };
 };
 /**
- * `opened`: from now on the stream delivers new events. If it `continues`, it first delivers all events after the last one seen, or a `gap`
- * event if some are lost. `events`: events that arrived together. `lost`: the connection is lost; the next one will resume after the last
- * event seen.
+ * `opened`: a connection is open. `continues`: it begins with the events after the last one seen, or with a `gap` event if some
+ * of them are lost; otherwise it has only new events. `events`: events that arrived together. `lost`: the connection is lost, and
+ * another one will follow.
  */
 export type StreamNews =
   | { readonly kind: 'opened'; readonly continues: boolean }
@@ -28,8 +28,9 @@ export type StreamNews =
   | { readonly kind: 'lost'; readonly why: string };
 
 /**
- * Follows the stream until its caller stops. Throws if the first connection fails, and later if the service is available but refuses the
- * stream. `path` includes the query; with `lastId`, the stream resumes after the event with that id.
+ * Follows the stream until the caller stops iterating. Throws if the first connection cannot be opened, and later if the service
+ * refuses the stream although it is available. `path` includes the query. With `lastId`, the stream begins after the event with
+ * that id.
  */
 export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamNews, never> {
   let id = lastId;

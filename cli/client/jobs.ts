@@ -17,8 +17,8 @@ export type JobDocument = {
   readonly completed_at: string | null;
   readonly tags?: { readonly [key: string]: string };
   /**
-   * For a run: the number of jobs inside it for each final status, of those that have not ended (`unsettled`), and of those that a rerun
-   * reuses (`reused`).
+   * For a run: how many of the jobs inside it ended with each status, have not ended (`unsettled`), and are reused from an
+   * earlier run (`reused`).
    */
   readonly counts?: Counts;
   readonly rerun_of?: string;
@@ -44,14 +44,14 @@ export type JobDocument = {
     readonly since: string;
     readonly until?: string;
   };
-  /** Absent if the API token may not read results; null until the job has ended. */
+  /** Null until the job has ended. Absent in lists, and if the API token may not read results. */
   readonly result?: {
     readonly result: unknown;
     readonly error?: string;
     readonly logs?: readonly LogLineDocument[];
   } | null;
   readonly last_error?: string;
-  /** This and the following members are absent if the API token may not read results. */
+  /** This and the following members are absent in lists, and if the API token may not read results. */
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;
@@ -63,7 +63,7 @@ export type JobDocument = {
   } | null;
   readonly payload?: unknown;
   readonly context?: { readonly [name: string]: unknown };
-  /** The names of `payload` and `context` if they are left out because they are too large. */
+  /** Which of `payload` and `context` are left out because they are too large. */
   readonly omitted?: readonly string[];
 };
 export type LogLineDocument = { readonly level: string; readonly message: string };
@@ -72,7 +72,10 @@ export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at
   readonly reused?: true;
 };
 
-/** With `whole`, payload and context are included however large they are. With `waitMs`, the service waits that long for the job to end. */
+/**
+ * With `whole`, payload and context are included however large they are. With `waitMs`, the service answers when the job has
+ * ended, but at the latest after this time.
+ */
 export function fetchJob(
   client: Client,
   id: string,
@@ -88,8 +91,8 @@ export function fetchJob(
 const unsuccessful = ['failed', 'timed_out', 'dead', 'cancelled'];
 
 /**
- * How many of the jobs inside a run that have ended did not succeed, as text for people. Null if there are none, or if the job is not a
- * run.
+ * How many of the ended jobs inside a run did not succeed, such as `2 failed, 1 dead of 10 inside`. Null if all ended jobs
+ * succeeded, or if the job is not a run.
  */
 export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): string | null {
   if (counts === undefined) return null;

@@ -1,9 +1,9 @@
-// The common part of the lists of jobs and logs: filters, pages and totals.
+// The common part of commands that print lists: filters, pages and totals.
 import { InvalidArgumentError, Option } from 'commander';
 import { countUpTo } from '../quantity.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
-/** Other names of statuses, which the API and this option accept too. */
+/** Other names of statuses, which the API and `--status` also accept. */
 const aliases = ['pending', 'ok', 'error'];
 
 export type Filters = {
@@ -14,7 +14,10 @@ export type Filters = {
   readonly cursor?: string;
 };
 
-/** What each page says of its list: the number of all matches, and where the next page starts. */
+/**
+ * What each page says of its list: how many elements match (with `total_at_least`: at least how many), and the cursor of the next
+ * page.
+ */
 export type Page = { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string };
 
 export function filterOptions(): Option[] {
@@ -42,7 +45,9 @@ export function pageOptions(): Option[] {
   ];
 }
 
-/** The note below a page: that nothing matches, or how many matches there are and how to see the next page. */
+/**
+ * The note below a page: that nothing matches, or the total and how to see the next page. The last page of a list has no note.
+ */
 export function moreLines(shown: number, page: Page): string[] {
   if (page.next_cursor === undefined) return shown === 0 ? ['nothing matches'] : [];
   const total = page.total_at_least ? `${page.total} or more` : page.total;

@@ -1,6 +1,6 @@
 // A `fetch` for a service that is called at an address of this machine, but has a certificate for a host name.
 //
-// The certificate is verified for that name, which the caller has read from the service's state directory.
+// The certificate is verified for the host name that the caller has read from the service's state directory.
 import { request as send } from 'node:https';
 import { Readable } from 'node:stream';
 
@@ -14,7 +14,7 @@ export function fetchNamed(url: string, init: RequestInit, serverName: string): 
       agent: false,
       ...(signal && { signal }),
     });
-    // The error has the reason as its cause, as the errors of `fetch` do.
+    // The error has its reason in `cause`, like the errors of `fetch`.
     request.on('error', cause => reject(signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause })));
     request.on('response', answer => {
       const { statusCode = 0, statusMessage = '' } = answer;

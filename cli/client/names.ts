@@ -1,4 +1,5 @@
-// Asks the service for the names of plugins or pipelines, to complete a command line. Without an answer in time, no names are offered.
+// Asks the service for the names of plugins or pipelines, to complete a command line. After an error, or without an answer in
+// time, no names are offered.
 import type { Offer, WantedNames } from '../completion.ts';
 import type { Io } from '../io.ts';
 import { findAddress } from './address.ts';

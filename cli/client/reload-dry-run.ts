@@ -1,4 +1,5 @@
-// Asks the running service for a dry run of a reload: the problems of the files on its disk, and the jobs that it would hold.
+// Asks the running service for a dry run of a reload: the problems of the files on the service's disk, and the jobs that the
+// reload would hold.
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
 import type { Client } from './client.ts';

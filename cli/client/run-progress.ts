@@ -3,9 +3,9 @@ import type { Output } from '../output.ts';
 import type { StreamEvent } from './event-stream.ts';
 import { countsText, type JobDocument } from './jobs.ts';
 
-/** As long as at most this many jobs of a run have had events, all events are shown. */
+/** All events are shown until more than this many jobs of the run have had events. */
 export const jobsShownMax = 100;
-/** The maximum number of failed jobs that are shown for a larger run. */
+/** The maximum number of failed jobs that are shown once a run has more than `jobsShownMax` jobs. */
 export const failuresShownMax = 100;
 /** The minimum time between two requests for the run's counts. */
 const fetchEveryMs = 1_000;
@@ -28,7 +28,9 @@ export class RunProgress {
     this.#out = out;
   }
 
-  /** Whether to print the event; with `--json`, every event is printed. Notes on stderr when it begins to leave out events. */
+  /**
+   * Whether to print the event. With `--json` every event is printed. Prints a note on stderr when events begin to be left out.
+   */
   shows({ type, fields: { job_id: id } }: StreamEvent): boolean {
     if (this.#out.json || id === this.#id || typeof id !== 'string') return true;
     if (!this.#isLarge) {
@@ -49,7 +51,7 @@ export class RunProgress {
     return this.#isLarge && performance.now() - this.#fetchedMs >= fetchEveryMs;
   }
 
-  /** Prints how many jobs of a large run have which status. */
+  /** Shows how many jobs of a large run have which status. Without a terminal, at most every `lineEveryMs`. */
   printCounts({ counts }: JobDocument): void {
     if (!this.#isLarge || counts === undefined) return;
     this.#fetchedMs = performance.now();

@@ -1,7 +1,7 @@
-// `--tag key=text`: on a call it gives the new jobs a tag, elsewhere it selects jobs by their tags.
+// The option `--tag key=text`, which gives a tag to the jobs of a call, or selects the jobs with a tag.
 import { InvalidArgumentError, Option } from 'commander';
 
-/** The tags as `key:text`, the form that they have in a query. */
+/** Each tag as `key:text`, which is its form in a query. */
 export type TagOptions = { readonly tag?: readonly string[] };
 
 export function tagOption(description: string): Option {
@@ -14,7 +14,7 @@ function gatherTag(given: string, earlier: readonly string[] = []): readonly str
   return [...earlier, given.replace('=', ':')];
 }
 
-/** The tags as the body of a call has them. Undefined: there are none. */
+/** The tags as an object, for the body of a call. Undefined if there are none. */
 export function tagsOf({ tag = [] }: TagOptions): { readonly [key: string]: string } | undefined {
   if (tag.length === 0) return undefined;
   return Object.fromEntries(

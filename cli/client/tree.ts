@@ -4,8 +4,8 @@ import { elements } from './elements.ts';
 import type { TreeJob } from './jobs.ts';
 
 /**
- * Yields the jobs of the tree, parents before their children. Throws a `CommandFailure` if the service refuses the call or the answer
- * breaks off.
+ * Yields the jobs of the tree, parents before their children. Throws a `CommandFailure` if the call fails or the answer breaks
+ * off.
  */
 export async function* treeJobs(client: Client, id: string): AsyncGenerator<TreeJob> {
   const { body } = await client.open('GET', `/job/${segment(id)}/tree`);

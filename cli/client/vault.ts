@@ -24,13 +24,16 @@ export function vaultCommand(declaration: Declaration<ClientCall>): CommandDecla
 }
 
 type Change<Options extends object> = Omit<Declaration<ClientCall<Options>>, 'run'> & {
-  /** Makes the fields of the request other than `name`. It is called once the address and the token are known. */
+  /** Returns the fields of the request besides `name`. This function is called once the address and the token are known. */
   readonly body?: (call: ClientCall<Options>) => object | Promise<object>;
 };
 
 type Changed = { readonly name: string; readonly status: string };
 
-/** Declares a command that sends a POST to this path, to change the principal or secret that the command's argument names. */
+/**
+ * Declares a command that sends a POST to this path. The request changes the principal or secret that the command's argument
+ * names.
+ */
 export function vaultChange<Options extends object = object>(
   path: string,
   { body = () => ({}), ...declaration }: Change<Options>,

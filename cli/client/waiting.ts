@@ -1,4 +1,4 @@
-// Waits for a job to end, and shows a progress bar.
+// Waits for a job to end, and shows its progress.
 import { setTimeout as pause } from 'node:timers/promises';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
@@ -8,7 +8,7 @@ import { formatMs } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 import { fetchJob, isSettled, type JobDocument } from './jobs.ts';
 
-/** How long no progress is shown: for shorter jobs it would only flicker. */
+/** How long no progress is shown at first: the progress of a short job would only flicker. */
 const quietMs = 500;
 /** The time between two updates of the progress. */
 const updateEveryMs = 1_000;
@@ -29,12 +29,13 @@ export async function settledJob(
     if (isSettled(job.status)) return job;
     if (limitMs !== null && waitedMs() >= limitMs) throw notSettled(job, limitMs);
     if (waitedMs() >= quietMs) out.progress(`${progressOf(job)}, ${formatMs(waitedMs())}`);
-    // If too many callers wait, the service answers at once. Then this command waits for the rest of the interval itself.
+    // If too many callers wait, the service answers at once. Then this command itself waits for the remaining part of the
+    // interval.
     await pause(Math.max(0, Math.min(leftMs, waitMs) - (waitedMs() - sentMs)));
   }
 }
 
-/** A run's progress bar with the number of its known jobs that have ended; for another job, its status. */
+/** For a run, a progress bar: how many of its known jobs have ended. For another job, its status. */
 function progressOf({ job_id: id, status, counts }: JobDocument): string {
   if (counts === undefined) return `${status}: job ${id}`;
   const known = Object.values(counts).reduce((sum, count) => sum + count, 0);
