@@ -98,7 +98,7 @@ export async function offerLines(
   const found = offersFor(program, whole);
   if (found === 'path') return [pathMark];
   const offers = 'names' in found ? await namesOf(found) : found;
-  // bash replaces only the text after the last `:` or `=`, so a candidate must not repeat the text before it.
+  // bash replaces only the text after the last `:` or `=`, so the candidates leave out the text up to that character.
   const [, onLine = ''] = shell === 'bash' ? (/^(.*[:=])/.exec(whole.at(-1) ?? '') ?? []) : [];
   return offers.map(({ text, description }) => {
     if (shell === 'bash') return text.slice(onLine.length);
@@ -106,7 +106,7 @@ export async function offerLines(
   });
 }
 
-/** Joins words that bash has split: it makes each colon and each equals sign a word of its own. */
+/** Joins words that bash has split: bash makes colons and equals signs words of their own. */
 function joinedWords(words: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of words) {

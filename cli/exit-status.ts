@@ -3,13 +3,13 @@
 export const exitStatus = {
   ok: 0,
   /**
-   * The job did not succeed, a check found problems, the state of the job does not allow the request (409, such as `already_settled`), or
-   * the service answered with an error status that is not listed below.
+   * The job failed or is dead, a check found problems, the state of the job does not allow the request (409, such as
+   * `already_settled`), or the service answered with an error status that is not listed below.
    */
   failed: 1,
   /** The command line is invalid, or the service refused the request as invalid (400, 405, 413, 415, 422). */
   usage: 2,
-  /** The API token is missing, unknown (401), or lacks the scope (403). */
+  /** A token is missing or unknown (401), or lacks the scope (403). */
   denied: 3,
   notFound: 4,
   timedOut: 5,
@@ -18,8 +18,8 @@ export const exitStatus = {
   unavailable: 69,
   defect: 70,
   io: 74,
-  /** Another process uses the state directory or the listening address. */
+  /** Another process uses the state directory or a listening address. */
   busy: 75,
-  /** The configuration is invalid, or the service refused a reload (409). */
+  /** The configuration is invalid or missing, or the service refused a reload (409). */
   config: 78,
 } as const;

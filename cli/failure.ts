@@ -12,11 +12,10 @@ export type ProblemDocument = {
   readonly [member: string]: unknown;
 };
 
-/** Thrown by a command; `run.ts` reports it. */
 export class CommandFailure extends Error {
   readonly exitStatus: number;
   readonly problem: ProblemDocument;
-  /** A line for people: a possible cause on the caller's side. */
+  /** A line for people about a possible cause on the caller's side. Null: none is known. */
   readonly hint: string | null;
 
   constructor(status: number, problem: ProblemDocument, cause?: unknown, hint: string | null = null) {

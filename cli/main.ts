@@ -5,7 +5,8 @@ import { exitStatus } from './exit-status.ts';
 import { processIo } from './io.ts';
 import { run } from './run.ts';
 
-// If the reader of a pipe closes it early, that is not an error. If stdout is a file and the disk is full, that is one.
+// It is no error if the reader of a pipe closes the pipe early. Any other failure to write to stdout is an error, such as a full
+// disk.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // `setImmediate`, because a command whose answer must not be lost reports the error itself and sets its own exit status first.
   setImmediate(() => {

@@ -20,7 +20,7 @@ export class Output {
     return this.piece(this.#wholeAnswer(document, lines));
   }
 
-  /** Prints an answer that must not be lost: resolves when it has been written to stdout, else rejects. */
+  /** Prints an answer that must not be lost. Resolves when the answer has been written to stdout; rejects if that fails. */
   keepAnswer(document: unknown, lines: () => readonly TerminalLine[]): Promise<void> {
     this.#wipe();
     return written(this.#io.stdout, this.#wholeAnswer(document, lines));
@@ -40,13 +40,16 @@ export class Output {
     return this.piece(`${writeLine(line(), this.#hasColours(this.#io.stdout))}\n`);
   }
 
-  /** Prints text as it is, but escapes control characters if stdout is a terminal. Adds a final newline if the text has none. */
+  /**
+   * Prints text as it is, but escapes control characters if stdout is a terminal. Adds a final newline if a non-empty text has
+   * none.
+   */
   verbatim(text: string): Promise<void> {
     const shown = this.#io.stdout.isTTY ? printableBlock(text) : text;
     return this.piece(shown === '' || shown.endsWith('\n') ? shown : `${shown}\n`);
   }
 
-  /** Prints text that the caller has made safe for a terminal. Resolves when stdout can take more. */
+  /** Prints text that the caller has made safe for a terminal. Resolves when stdout can take more, or is closed. */
   async piece(text: string): Promise<void> {
     const { stdout } = this.#io;
     this.#wipe();
@@ -67,13 +70,13 @@ export class Output {
     for (const line of single) stderr.write(`${writeLine(line, this.#hasColours(stderr))}\n`);
   }
 
-  /** Prints text on stderr that must not be lost: resolves when it has been written, else rejects. */
+  /** Prints text on stderr that must not be lost. Resolves when the text has been written; rejects if that fails. */
   keep(text: string): Promise<void> {
     this.#wipe();
     return written(this.#io.stderr, `${text}\n`);
   }
 
-  /** Shows a line on stderr that the next output overwrites. Does nothing unless `isWatched`. */
+  /** Shows a line on stderr that the next output overwrites. Does nothing if progress is not shown (`isWatched`). */
   progress(text: string): void {
     const { stderr } = this.#io;
     if (!this.isWatched) return;

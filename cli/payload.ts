@@ -18,12 +18,12 @@ export async function readJsonOption(option: string, text: string, io: Io): Prom
   }
 }
 
-/** Reads the file, or with `-` stdin. Error messages name `option`. */
+/** Reads a file or, if `path` is `-`, stdin. Error messages name `option`. */
 export async function readBytesOption(option: string, path: string, io: Io): Promise<Uint8Array> {
   return path === '-' ? readStdin(option, io) : readNamedFile(option, resolve(io.cwd, path));
 }
 
-/** Reads stdin to its end. Error messages call it `what`. */
+/** Reads stdin to its end. Error messages call the input `what`. */
 export async function readStdin(what: string, { stdin }: Io, bytesMax = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let length = 0;

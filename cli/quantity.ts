@@ -1,8 +1,8 @@
-// Parsers of options: durations, times, counts and names.
+// Parsers for the values of options: durations, times, counts and texts of a given form.
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
 
-/** The longest duration of a timer, in whole days; Node fires a timer of 2^31 ms or more at once. */
+/** The longest duration in whole days that a timer of Node can take: a timer of 2^31 ms or more fires at once. */
 const timerMsMax = 24 * 86_400_000;
 
 /** Parses a duration such as 30s. Returns milliseconds, at most `timerMsMax`. */
@@ -13,7 +13,10 @@ export function parseMs(text: string): number {
   return ms;
 }
 
-/** Parses a point in time. An RFC 3339 time is returned unchanged; a duration means that long before now, but not before 1970. */
+/**
+ * Parses a point in time. A text that begins like an RFC 3339 time is returned unchanged. A duration such as `2h` means two hours
+ * ago, but at the earliest 1970.
+ */
 export function parseInstant(text: string): string {
   const ms = parseDuration(text);
   if (ms !== undefined) return new Date(Math.max(0, Date.now() - ms)).toISOString();
@@ -31,7 +34,7 @@ export function countUpTo(most: number): (text: string) => number {
 
 export const parseCount = countUpTo(999_999_999);
 
-/** Makes a parser that accepts only text of this form, and says in its error what is expected. */
+/** Makes a parser that accepts only text of this form. The error message for any other text is `expected`. */
 export function matching(form: RegExp, expected: string): (text: string) => string {
   return text => {
     if (form.test(text)) return text;

@@ -8,7 +8,7 @@ import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { makeProgram } from './program.ts';
 
-/** Runs the command line whose arguments after `headgate` are `words`. Resolves with the exit status; bugs are thrown. */
+/** Runs `headgate` with `words` as its arguments. Resolves with the exit status; internal errors are thrown. */
 export async function run(words: readonly string[], io: Io): Promise<number> {
   let status: number = exitStatus.ok;
   const program = makeProgram(commands, io, ended => {
@@ -30,7 +30,7 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** Errors of files and devices are reported to the user; any other exception is a bug, and is thrown. */
+/** Converts errors of the store, of files and of devices. Any other exception is a bug, and is thrown again. */
 function asFailure(error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
   if (error instanceof StoreFault)

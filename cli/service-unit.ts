@@ -1,7 +1,7 @@
 // Builds the text of a systemd unit with the paths of this installation. It reads and writes no file.
 
 export type UnitOptions = {
-  /** This and the next three are absolute paths. */
+  /** `node`, `main`, `config` and `state` are absolute paths. */
   readonly node: string;
   readonly main: string;
   readonly config: string;

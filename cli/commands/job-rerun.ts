@@ -1,4 +1,4 @@
-// The command `headgate job rerun`, which runs a settled job again, or all jobs that match filters.
+// The command `headgate job rerun`, which reruns one settled job, or all jobs that match filters.
 import { Option } from 'commander';
 import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { type RerunOptions, rerun, rerunOptions } from '../client/call.ts';

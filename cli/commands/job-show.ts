@@ -57,20 +57,18 @@ function lines(job: JobDocument): TerminalLine[] {
   return all;
 }
 
-/** When the job was to run, start and end. */
 function timeLines({ run_at, expires_at, deadline_at }: JobDocument): TerminalLine[] {
   const times = { 'run at': run_at, expires: expires_at, deadline: deadline_at };
   return Object.entries(times).flatMap(([name, at]) => (at === undefined ? [] : [field(name, formatAt(at))]));
 }
 
-/** The step that the job belongs to, and its element in a `foreach`. */
+/** The step and the run that the job belongs to, and the job's position in a fork. */
 function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument): TerminalLine[] {
   if (pipeline == null || step == null) return [];
   const element = index == null ? '' : `, element ${index}`;
   return [field('step', `${pipeline}.${step}${element}, of the run ${run}`)];
 }
 
-/** The job that this one reruns, and the newest rerun of this one. */
 function rerunLines({
   rerun_of: of,
   rerun_from: from,
@@ -114,7 +112,7 @@ function field(name: string, value: string): TerminalLine {
   return [...label(name), value];
 }
 
-/** The lines for a text and its name: on one line if the text has only one, else with the text below the name. */
+/** A name with its text: on one line if the text has one line, else with the text below the name. */
 function block(name: string, text: string): TerminalLine[] {
   const [first = '', ...rest] = text.split('\n');
   return rest.length === 0 ? [field(name, first)] : [label(name), ...text.split('\n').map(line => `  ${line}`)];

@@ -37,7 +37,10 @@ export const jobTree = clientCommand<Options>({
   },
 });
 
-/** Prints one JSON document, a job per line. If the answer is incomplete, the last element is the problem document. */
+/**
+ * Prints one JSON document, a job per line. If the answer breaks off after the first job, the last element is the problem
+ * document.
+ */
 async function copy(jobs: AsyncIterable<TreeJob>, { io, out }: CommandCall): Promise<number> {
   let separator = '[\n';
   const add = async (element: unknown): Promise<void> => {

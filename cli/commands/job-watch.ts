@@ -33,8 +33,8 @@ export const jobWatch = clientCommand({
       await show(endOf(watched));
       return exitStatusOfJob(watched.status);
     }
-    // Whether the job may have ended without an event on this stream: at first, and after each loss of events, until the job has been read
-    // again.
+    // True at first and after each loss of events, until the job is read again: the job may have ended without an event on this
+    // stream.
     let isUnsure = true;
     /** The job's state when it was first printed, as an event. */
     let standing: StreamEvent | null = null;
@@ -69,26 +69,28 @@ export const jobWatch = clientCommand({
   },
 });
 
-/** The filter for the job's events. For a run, it includes the jobs inside; other jobs have no children before they end. */
+/**
+ * The filter for the events of the job and, for a run, of the jobs inside the run. Other jobs have no children before they end.
+ */
 function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { readonly [filter: string]: string } {
   if (plugin !== 'pipeline') return { job_id: id };
   return parent == null ? { root: id } : { run: id };
 }
 
-/** Returns null if the service is unavailable: then the stream is lost too, and the job is read again once the service is back. */
+/** Returns null if the service is unavailable. The job is then read again when the stream opens or brings events. */
 function unlessAway(error: unknown): null {
   if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) return null;
   throw error;
 }
 
-/** The event that led to the job's current state. */
+/** An event that stands for the current state of an unsettled job. */
 function standingOf(job: JobDocument): StreamEvent {
   if (job.status === 'running') return eventOf('job.started', job, job.started_at);
   if (job.last_error !== undefined) return eventOf('job.retry_scheduled', job, null);
   return eventOf('job.enqueued', job, job.created_at);
 }
 
-/** Whether the printed state already includes the event, because the event happened before the job was read. */
+/** Whether the event reports that the job was queued or started, and the first printed state of the job already includes this. */
 function isWithin(
   { fields: { job_id: id, at: standingAt = '' } }: StreamEvent,
   { type, fields }: StreamEvent,

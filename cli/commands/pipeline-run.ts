@@ -14,6 +14,6 @@ export const pipelineRun = clientCommand<CommandOptions>({
   ],
   options: callOptions(),
   statuses: callStatuses,
-  // `?async=true`, because this command waits for the run itself, whatever the pipeline's mode and timeout are.
+  // With `?async=true` the service answers at once, whatever the pipeline's mode is. The command itself waits for the run.
   run: call => callAndWait(`/pipeline/${segment(call.args[0]!)}`, call, '?async=true'),
 });

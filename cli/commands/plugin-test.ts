@@ -1,4 +1,4 @@
-// The command `headgate plugin test`: tests a plugin against the protocol in a host like the service's, without a gateway.
+// The command `headgate plugin test`, which tests a plugin against the protocol in a host like the service's, without a gateway.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';

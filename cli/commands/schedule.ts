@@ -1,4 +1,4 @@
-// The commands `headgate schedule …`, which list, run, pause, resume and backfill schedules of the running service.
+// The commands `headgate schedule …` that list, show, run, pause, resume and backfill the schedules of the running service.
 import { Option } from 'commander';
 import { submit } from '../client/call.ts';
 import { segment } from '../client/client.ts';

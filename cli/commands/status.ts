@@ -1,4 +1,5 @@
-// The command `headgate status`, which prints whether the service is up, and what is queued and running.
+// The command `headgate status`, which prints whether the service is up, what is paused, queued and running, and how the last 24
+// hours went.
 import { Option } from 'commander';
 import type { AnswerShape, Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
@@ -60,7 +61,7 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
   },
 });
 
-/** Resolves with the answer; null if the API token has no access to this path. */
+/** Resolves with the answer; null if the service refuses access to this path (401 or 403). */
 function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {
   return unlessDenied(() => client.get<Answer>(path, form));
 }

@@ -51,7 +51,10 @@ export const stopwatchCommand = clientCommand<{ readonly since?: string; readonl
   },
 });
 
-/** One row for each step with samples: percentiles, a bar on the scale that all rows share, and the course of p95 over the window. */
+/**
+ * A row for each step that has samples: percentiles, a bar to the scale of all rows, and the course of p95 over the window. The
+ * spans of a step have rows below the step.
+ */
 function lines({ plugin, window, steps }: Stopwatch): TerminalLine[] {
   const measured = steps.filter(step => step.sample_count > 0);
   const title: TerminalLine = [{ text: plugin, style: 'bold' }, `, last ${window}`];

@@ -1,4 +1,4 @@
-// The command `headgate vault abandon`, which gives up a vault if its key or records are lost.
+// The command `headgate vault abandon`, for a vault whose key or records are lost: it sets the vault and its key file aside.
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { usageFailure } from '../failure.ts';

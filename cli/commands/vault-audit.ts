@@ -85,7 +85,8 @@ function checkUse({ file, export: target, before, prune }: Options, filter: Audi
 type Pruned = { readonly records: number; readonly more: boolean };
 
 /**
- * Writes the records to `file`; with `--prune`, then has the service remove them. The file is complete on disk before the first removal.
+ * Writes the records to `file`. With `--prune`, the service then removes these records. The file is complete on disk before the
+ * first removal.
  */
 async function exportAndPrune(call: CommandCall<Options>, file: string): Promise<number> {
   const { io, out, options } = call;
@@ -95,7 +96,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   const beforeUs = before === undefined ? Number.POSITIVE_INFINITY : parseTimestamp(before);
   if (beforeUs === undefined)
     throw usageFailure(`--before: ${before} is not an RFC 3339 time such as 2026-01-31T12:00:00Z`);
-  // Fails here without an address or an admin token, before anything is exported.
+  // Without an address or an admin token, the command fails here, before anything is exported.
   const client = prune ? await connectVault(call) : null;
   const exported = await withVault(options.config, io, place => exportTrail(place, file, beforeUs));
   let pruned = 0;

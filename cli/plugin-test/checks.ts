@@ -26,9 +26,9 @@ export type Plan = {
 };
 
 const largeChars = 2 ** 20;
-/** The deadline of the deadline check: long enough for the plugin to start, and too short for most work. */
+/** The deadline of the deadline check: usually long enough for the plugin to start, and too short for most work. */
 const shortDeadlineMs = 250;
-/** Matches the host's error messages for attempts in which the plugin gave no valid answer. */
+/** Matches the host's error messages which say that the plugin gave no valid answer. */
 const noAnswer =
   /^(no response on stdout|the response is not JSON|invalid response|stdout has more|cannot start|the process )/;
 
@@ -67,8 +67,8 @@ function goodRequest(plan: Plan, command: string, answer: HarnessAnswer): Judgem
 }
 
 /**
- * Sends an empty payload to the plugin without its input schema. A schema with required fields would refuse it, but the code must answer
- * all the same.
+ * Sends an empty payload to the plugin without its input schema. A schema with required fields would refuse this payload, but the
+ * code must answer all the same.
  */
 async function badRequest(
   harness: PluginHarness,
@@ -131,7 +131,7 @@ function generated({ commands }: HostedPlugin, command: string): Json {
   return schema ? sampleOf(schema) : {};
 }
 
-/** Whether the host could not load the file, or the file has no function for the command. */
+/** Whether the plugin's file could not be loaded, or has no function for the command. */
 function isUnloaded({ plugin: { entrypoint } }: Plan, { error }: HarnessAnswer): boolean {
   return ['cannot be loaded: ', 'exports no function '].some(end => error.startsWith(`${entrypoint} ${end}`));
 }

@@ -1,4 +1,4 @@
-// Runs a plugin in a host without a gateway.
+// Runs jobs of plugins in a host, without a gateway.
 
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
 import { ProgramPids } from '../../runtime/processes/program-pids.ts';
 import { commandLine } from '../../runtime/processes/sandbox.ts';
 
-/** `lost`: the host died during the job, or returned it without starting it. */
+/** `lost`: the host died during the job, or returned the job without starting it. */
 export type HarnessAnswer = {
   readonly verdict: Outcome['verdict'] | 'lost';
   /** The error message; empty if the verdict is `ok`. */

@@ -12,7 +12,7 @@ const nothing = { not: {} };
 const deadlineMs = 10_000;
 
 /**
- * Problems in the format of `config check`: one line for each plugin that does not load, or for each of its commands without a function.
+ * Problems in the format of `config check`: one line for each plugin that does not load, and for each command without a function.
  */
 export async function loadProblems(config: Config): Promise<string[]> {
   const plugins = Object.values(config.plugins)

@@ -2,14 +2,14 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** Below this depth of the schema `{}` is generated, because a schema may refer to itself. */
+/** Deeper than this in the schema, `{}` is generated, because a schema may refer to itself. */
 const depthMax = 20;
-/** Deeper than this only required fields are generated: a schema with many references to itself would take hours. */
+/** Deeper than this, objects get only required fields: a schema with many references to itself would take hours. */
 const optionalDepthMax = 5;
 
 /**
- * Generates a payload; the schema's `const`, `default`, first example or first value of `enum` is taken as it is. The payload may not fit
- * the schema: patterns, for example, are ignored.
+ * Generates a payload. At each level of the schema, `const`, `default`, the first example or the first value of `enum` is taken
+ * as it is. The payload may not fit the schema: patterns, for example, are ignored.
  */
 export function sampleOf(schema: JsonObject): Json {
   return sample(schema, schema, 0);
@@ -30,7 +30,10 @@ function sample(schema: Json, root: JsonObject, depth: number): Json {
   return others.every(isObject) && isObject(own) ? Object.assign({}, own, ...others) : (others[0] ?? own);
 }
 
-/** A member of `allOf`, `anyOf` or `oneOf`, with the keywords of the schema around it added, except `required`. */
+/**
+ * A member of `allOf`, `anyOf` or `oneOf`, with the keywords of the schema around it added. `required`, `allOf`, `anyOf` and
+ * `oneOf` of that schema are not added.
+ */
 function merge(schema: JsonObject, part: Json): JsonObject {
   if (!isObject(part)) return {};
   const { allOf: _a, anyOf: _b, oneOf: _c, required: _r, ...rest } = schema;
@@ -56,7 +59,8 @@ function ofType(schema: JsonObject, root: JsonObject, depth: number): Json {
     case 'array':
       return Array.from({ length: Number(minItems ?? 0) }, () => sample(items ?? {}, root, depth + 1));
     default: {
-      // If the schema has no `required`, all fields are generated: plugins with short schemas often need fields that they do not require.
+      // If the schema has no `required`, all fields are generated: plugins with short schemas often need fields that these
+      // schemas do not require.
       const all = isObject(properties) ? properties : {};
       const shown = depth > optionalDepthMax ? [] : Object.keys(all);
       const names = Array.isArray(required) ? required.map(String) : shown;

@@ -1,4 +1,4 @@
-// Creates files, and never overwrites any.
+// Creates files, and never overwrites one.
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { usageFailure } from '../failure.ts';
@@ -7,7 +7,7 @@ export type NewFile = {
   /** The path below the new directory, with `/` between its parts. */
   readonly path: string;
   readonly text: string;
-  /** The permissions of the file; 0644 by default. */
+  /** The permissions of the file, before the umask is applied; 0644 by default. */
   readonly mode?: number;
 };
 
@@ -21,7 +21,10 @@ export function makeDirectories(path: string): void {
   mkdirSync(path);
 }
 
-/** Creates the files in this directory, which must be empty if it exists. Throws system errors. */
+/**
+ * Creates the files in this directory, which is created if necessary. Throws a usage failure if the directory is not empty, and
+ * system errors.
+ */
 export function writeFiles(directory: string, files: readonly NewFile[]): void {
   makeDirectories(directory);
   if (readdirSync(directory).length > 0) throw usageFailure(`${directory} is not empty; name a new directory`);

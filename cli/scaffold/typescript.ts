@@ -1,4 +1,5 @@
-// A new plugin in TypeScript. It needs no package: the types of headgate are copied beside it, and Node strips types itself.
+// A new plugin in TypeScript. It needs no package: the types of headgate are copied beside it, and types are removed when the
+// plugin is loaded.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
