@@ -1,4 +1,4 @@
-// The certificates of the listeners. They are renewed by a reload, and by a check of their files once a minute.
+// The certificates of the listeners. A reload renews them, and so does a check of their files once a minute.
 import { statSync } from 'node:fs';
 import { type CertificateReading, dateText, isSamePair, readCertificate } from '../../config/certificate.ts';
 import type { Config, TlsFiles } from '../../config/config.ts';
@@ -42,7 +42,7 @@ export class ServedCertificates {
     return [...this.#listeners].map(([name, listener]) => ({ name, served: listener.served()! }));
   }
 
-  /** Puts certificates that have been checked in force at their listeners. */
+  /** Puts new certificates, which have been checked, in force at their listeners. */
   renew(certificates: Certificates): void {
     for (const [name, listener] of this.#listeners) {
       const next = certificates[name];
@@ -62,7 +62,10 @@ export class ServedCertificates {
     }
   }
 
-  /** Renews certificates whose files have changed. An invalid pair is logged as an error, and changes nothing. */
+  /**
+   * Renews certificates whose files have changed. An invalid pair of certificate and key is logged as an error, and changes
+   * nothing.
+   */
   checkFiles(): void {
     for (const name of this.#listeners.keys()) {
       const files = this.#config()[name].tls;

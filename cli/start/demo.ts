@@ -28,7 +28,7 @@ async function main(): Promise<number> {
     const started = await start({
       path: join(root, 'examples', pipeline),
       graceMs: 5_000,
-      // Keeps the demo apart from other services on this machine: free ports, a temporary state directory, and a quiet log.
+      // Free ports and a temporary state directory keep the demo apart from other services on this machine.
       adjust: config => ({
         ...config,
         service: { ...config.service, logLevel: 'warn' },
@@ -75,7 +75,7 @@ function say(out: Output, ...lines: TerminalLine[]): Promise<void> {
   return out.answer(null, () => lines);
 }
 
-/** The lines of the summary in the run's result, or of the run's error. */
+/** The lines of the summary in the run's result; without a summary, those of the run's error. */
 function resultLines({ result, last_error: error }: JobDocument): string[] {
   const { summary } = (result?.result ?? {}) as { readonly summary?: string };
   return (summary ?? error ?? '').split('\n');

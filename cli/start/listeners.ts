@@ -17,7 +17,7 @@ import { ServedCertificates } from './certificates.ts';
 import type { WorkLog } from './work-log.ts';
 
 export type HttpListenersOptions = {
-  /** Returns the service. Not to be called before `start`, because the service is constructed after these listeners. */
+  /** Returns the service. Must not be called before `start`, because the service is constructed after these listeners. */
   readonly service: () => Service;
   /** The certificates with which the listeners start. */
   readonly certificates: Certificates;
@@ -66,15 +66,18 @@ export class HttpListeners implements Listeners {
     this.#certificates.renew(certificates);
   }
 
-  /** Ends this part of the service after code on the main thread has thrown this error: the thread's memory may be inconsistent. */
+  /**
+   * Reports this part of the service as dead after an uncaught exception on the main thread, whose memory may be inconsistent.
+   * The service then ends.
+   */
   fault(error: Error): void {
     this.#options.service().refuse();
     this.#onFault(error);
   }
 
   /**
-   * Starts the servers, that of the API only if it is enabled. The webhook listener starts even without endpoints, because a reload may add
-   * some.
+   * Starts the webhook server, and the API server if the API is enabled. The webhook server starts even without endpoints,
+   * because a reload may add some.
    */
   readonly start = async (): Promise<Running> => {
     const { certificates, log } = this.#options;
@@ -131,8 +134,8 @@ export class HttpListeners implements Listeners {
   }
 
   /**
-   * Drains the service; meanwhile reads are answered and new work gets 503. Then accepts no further connections, and answers the callers
-   * that still wait.
+   * Drains the service; meanwhile GET requests are answered and new work gets 503. Then accepts no further connections, and
+   * answers the callers that still wait.
    */
   async #stop(): Promise<void> {
     const service = this.#options.service();
@@ -144,7 +147,7 @@ export class HttpListeners implements Listeners {
     await new Promise(resolve => setImmediate(resolve));
   }
 
-  /** Closes the connections that are still open, after every part has stopped. */
+  /** Closes the connections that are still open. Called after every part of the service has been stopped. */
   close(): void {
     this.#api?.close();
     this.#webhooks?.close();

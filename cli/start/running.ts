@@ -1,7 +1,7 @@
 // The address of a running service, which the service writes to its state directory for clients.
 //
-// Clients need it where the configuration is not enough: port 0, a variable that only the service has, or a file changed since the start.
-// The file is never removed: it is valid as long as the process that wrote it lives.
+// Clients need this file where the configuration is not enough: port 0, a variable that only the service has, or a file changed
+// since the start. The file is never removed: it is valid as long as the process that wrote it lives.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ListenAddress } from '../../config/config.ts';
@@ -10,7 +10,10 @@ import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes
 
 /** The address of an API, and whether it uses TLS. */
 export type ServiceAddress = ListenAddress & {
-  /** Present if the API uses HTTPS. `name` is a host name in the certificate; absent if the certificate has none. */
+  /**
+   * Present if the API uses HTTPS. `name` is the first host name in the certificate that has no wildcard; absent if there is
+   * none.
+   */
   readonly tls?: { readonly name?: string };
 };
 
@@ -25,8 +28,8 @@ export function leaveAddress(statePath: string, address: ServiceAddress): void {
 }
 
 /**
- * Reads the address of the service that runs on a state directory. Null if none runs there, or if that cannot be determined (another
- * container, another user).
+ * Reads the address of the service that runs on a state directory. Null if no service runs there, or if the file does not tell
+ * (another container, another user).
  */
 export function runningAddress(statePath: string): ServiceAddress | null {
   try {

@@ -1,5 +1,5 @@
-// The log of `headgate start` on stderr. All of it, from the first line to the last, goes through one sink, so that plain text never mixes
-// with lines of JSON.
+// The log of `headgate start` on stderr. One sink writes all its lines in the format that is set; in the JSON format, also the
+// lines that Node, threads and libraries print.
 import type { Config } from '../../config/config.ts';
 import { captureStderr, type LogFormat, type Logger, LogSink, openLog } from '../../runtime/log.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -12,8 +12,8 @@ export type StartLog = {
   /** Returns the current logger. */
   readonly log: () => Logger;
   /**
-   * Makes the logger of this configuration the current one. Returns it, and a function that applies the log settings of a later
-   * configuration.
+   * Makes the logger of this configuration the current one. Returns the logger, and a function that applies the log settings of a
+   * later configuration.
    */
   begin(config: Config): { readonly log: Logger; readonly applyLog: (config: Config) => void };
 };
@@ -39,12 +39,14 @@ export function openStartLog(forced: LogFormat | null = null): StartLog {
   };
 }
 
-/** In the JSON format, turns what Node and the threads print on stderr into log lines too. */
 export function captureAll({ log, sink }: StartLog): void {
   captureStderr(log, sink);
 }
 
-/** Reports why the service does not run; resolves with the exit status. */
+/**
+ * Reports why the service does not run, and resolves with the exit status. In the text format, throws an error that is no
+ * `CommandFailure`.
+ */
 export async function refuse(error: unknown, startLog: StartLog, out: Output): Promise<number> {
   if (startLog.sink.format === 'text') {
     if (error instanceof CommandFailure) return report(error, out);

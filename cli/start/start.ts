@@ -1,5 +1,5 @@
-// Starts the service, for `headgate start` and for programs that run it in their own process: loads the configuration, and runs the service
-// and its HTTP servers until a signal stops them.
+// Starts the service, for `headgate start` and for programs that run the service in their own process: loads the configuration,
+// and runs the service and its HTTP servers until a signal or `stop` ends them.
 import { availableParallelism } from 'node:os';
 import type { Certificate } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
@@ -26,15 +26,15 @@ import { WorkLog } from './work-log.ts';
 export type StartOptions = {
   readonly path?: string | undefined;
   readonly graceMs: number;
-  /** The value of HEADGATE_VAULT_KEY. If absent, it is taken out of the environment. */
+  /** The value of HEADGATE_VAULT_KEY. If absent, the value is taken out of the environment. */
   readonly vaultKey?: string | undefined;
-  /** Changes the configuration, for programs that start the service in their own process. */
+  /** Changes the configuration at the start and at each reload, for programs that run the service in their own process. */
   readonly adjust?: (config: Config) => Config;
   /** The log; by default on stderr, in the format of the configuration. */
   readonly startLog?: StartLog;
 };
 
-/** A running service, for programs that start it in their own process. */
+/** A running service, for programs that run the service in their own process. */
 export type Started = {
   /** Returns the configuration in force. */
   readonly config: () => Config;
@@ -46,7 +46,10 @@ export type Started = {
   stop(): void;
 };
 
-/** Resolves when the service is up; throws a `CommandFailure` if it cannot start. */
+/**
+ * Resolves when the service is up. Throws a `CommandFailure` if the configuration is invalid, or if a part of the service cannot
+ * start.
+ */
 export async function start({
   path,
   graceMs,
@@ -92,7 +95,7 @@ export async function start({
     version,
     onObserved: groups => workLog.observe(groups),
     applyLog,
-    // The lock that was accepted is noted in the state directory of the running service, even if the new configuration names another
+    // The accepted lock is noted in the state directory of the running service, even if the new configuration names another
     // directory.
     read: () => read(config.state.path),
     vaultKey: key,

@@ -4,8 +4,8 @@ import type { Service } from '../../service/service.ts';
 import type { HttpListeners } from './listeners.ts';
 
 /**
- * How long the ledger may take, beyond the grace, for its last commits and for closing the store. Jobs that still run when the grace is
- * over are ended by the ledger itself.
+ * How long the ledger may take after the grace period, for its last commits and for closing the store. The ledger itself ends the
+ * jobs that still run when the grace period is over.
  */
 const closeMsMax = 10_000;
 
@@ -15,15 +15,14 @@ export function tree(service: Service, listeners: HttpListeners, graceMs: number
   return [
     // The hub runs on the main thread and ends with it: there is nothing to restart.
     { name: 'hub', start: service.startHub, restarts: false, stopMsMax: 1_000 },
-    // The ledger's thread is never terminated: a thread that ends inside a write transaction would hang the process. The job, pipeline and
-    // vault actors and the store run on it.
+    // The ledger's thread is never terminated: a thread that ends inside a write transaction would hang the process.
     { name: 'ledger', start: service.startLedger, restarts: false, stopMsMax: drainMsMax },
     // The reads thread only reads. If it dies, long reads get 503 until it is up again, and everything else continues.
     { name: 'reads', start: service.startReads, restarts: true, stopMsMax: 1_000 },
     // The indexer's thread is never terminated either: it stops after its transaction.
     { name: 'indexer', start: service.startIndexer, restarts: true, stopMsMax: 5_000 },
-    // The HTTP servers stop first, and their stop drains the service: reads are answered until the ledger has ended the running jobs and
-    // the hosts. Only then are no further connections accepted.
+    // The HTTP servers stop first, and their stop drains the service: GET requests are answered until the ledger has ended the
+    // running jobs and the hosts. Only then do the servers stop accepting connections.
     { name: 'http', start: listeners.start, restarts: false, stopMsMax: drainMsMax },
   ];
 }

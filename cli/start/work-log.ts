@@ -90,7 +90,10 @@ export class WorkLog {
     );
   }
 
-  /** How many of `lines` lines may be written now. The others are counted, and a line at the end of the minute says how many there were. */
+  /**
+   * How many of `lines` lines may be written now. The other lines are counted, and a line at the end of the minute says how many
+   * were left out.
+   */
   #take(kind: LineKind, lines: number): number {
     let minute = this.#minutes.get(kind);
     if (minute === undefined) {

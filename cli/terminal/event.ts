@@ -20,7 +20,10 @@ const styles: { readonly [type: string]: Style } = {
 };
 const typeWidth = 20;
 
-/** Time, type, plugin and command, the other fields by name, the job's id, then what failed. */
+/**
+ * The line has, in this order: time, type, plugin and command, other fields as `name=value`, the job's id, the counts of jobs
+ * that did not succeed, and the error.
+ */
 export function eventLine({ type, fields }: StreamEvent): TerminalLine {
   // The ids of the root and the run are left out: they are for programs.
   const { at, plugin, command, job_id: id, error, root_id: _root, run_id: _run, counts, ...more } = fields;
@@ -39,7 +42,7 @@ export function eventLine({ type, fields }: StreamEvent): TerminalLine {
   ];
 }
 
-/** The object that `--json` prints: id and type before the fields of the event. */
+/** The object that `--json` prints: id and type, then the fields of the event. */
 export function eventDocument({ id, type, fields }: StreamEvent): object {
   return { ...(id !== '' && { id }), type, ...fields };
 }

@@ -4,15 +4,14 @@ import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
 /**
- * The maximum number of jobs kept for drawing. Of the jobs that arrive after these, up to `laterFailuresMax` failed ones are kept too; the
- * others are only counted.
+ * The maximum number of jobs that are kept for drawing whatever their status. Of the jobs that arrive later, at most
+ * `laterFailuresMax` failed ones are kept, if their parents are kept. All others are only counted.
  */
 const jobsMax = 100_000;
 const laterFailuresMax = 10_000;
 const linesMax = 1_000;
 const errorCharsMax = 120;
 
-/** A job in the drawing: its place in the tree, and the fields that its line shows. */
 type TreeNode = {
   readonly id: string;
   readonly name: string;
@@ -21,7 +20,7 @@ type TreeNode = {
   readonly status: string;
   readonly ranMs: number | null;
   readonly isReused: boolean;
-  /** The beginning of the job's error; null if it has none or the caller may not see it. */
+  /** The beginning of the job's error. Null: there is no error, or the caller may not see it. */
   readonly error: string | null;
   readonly parent: TreeNode | null;
   children: TreeNode[];
@@ -70,8 +69,8 @@ export class JobTree {
   }
 
   /**
-   * The lines of the drawing, with at most `siblingsMax` children of each job. If a job has more, those that failed or have failed
-   * descendants are chosen first. `failed` draws only failed jobs and their ancestors.
+   * The lines of the drawing, with at most `siblingsMax` children of each job. If a job has more children, those that failed or
+   * have failed descendants are chosen first. With `failed`, only failed jobs and their ancestors are drawn.
    */
   lines(siblingsMax: number, { failed = false } = {}): TerminalLine[] {
     if (this.#top === null) return [];
@@ -105,7 +104,7 @@ function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, 
 }
 
 function lineOf({ id, name, inside, status, ranMs, isReused, error, children }: TreeNode, first: string): TerminalLine {
-  // A run's error repeats that of the failed job inside it, so it is not shown twice.
+  // The error of a run usually repeats the error of a failed job inside the run, which is drawn below.
   const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
   return [
@@ -130,7 +129,10 @@ function noteOf(inside: string | null): TerminalLine & readonly unknown[] {
   return inside === null ? [] : [{ text: ` (${inside})`, style: 'yellow' }];
 }
 
-/** The children to draw: with `failed` only those with failures; otherwise all or, if there are too many, those with failures first. */
+/**
+ * The children to draw. With `failed`, only those with failures. Otherwise all children or, if there are more than `siblingsMax`,
+ * those with failures first.
+ */
 function chosen(children: readonly TreeNode[], { siblingsMax, failed }: TreeOptions): Set<TreeNode> {
   const worse = children.filter(child => child.hasFailed);
   if (failed) return new Set(worse.slice(0, siblingsMax));

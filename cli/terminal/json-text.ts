@@ -1,7 +1,7 @@
 // Formats JSON for people. A value that fits on one line is written on one line.
 
 const lineMax = 110;
-/** Values at a greater depth than this are written on one line, however long it is. */
+/** A value that is inside this many other values is written on one line, however long the line is. */
 const depthMax = 32;
 
 export function jsonText(value: unknown, indent = ''): string {

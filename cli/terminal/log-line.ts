@@ -1,4 +1,4 @@
-// A log line for people: time, level, message, then the fields by name.
+// A log line for people: time, level, message, then the other fields as `name=value`.
 import { printable, printableBlock } from './text.ts';
 
 const levels: { readonly [level: number]: string } = {
@@ -10,7 +10,7 @@ const levels: { readonly [level: number]: string } = {
   60: 'FATAL',
 };
 
-/** Converts a line of JSON. The stack of an error follows on further lines. */
+/** Converts a line of JSON to text. The stack of an error follows on further lines. */
 export function logLine(json: string): string {
   const { time, level, msg = '', name: _, err, ...fields } = JSON.parse(json) as LogEntry;
   const words = Object.entries({ ...fields, ...(err && { err: err.message }) }).map(

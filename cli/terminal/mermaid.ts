@@ -40,7 +40,10 @@ class Drawing {
     return steps.reduce((ends, step) => this.#step(step, ends), from);
   }
 
-  /** Draws a condition. Returns the arrows to follow if it holds, and if it does not. Without a condition, all arrows pass. */
+  /**
+   * Draws a condition. Returns the arrows for the case that the condition holds (`passed`), and for the case that it does not
+   * (`skipped`). Without a condition, all arrows pass.
+   */
   condition(
     condition: Condition | null,
     from: OpenArrows,
@@ -56,7 +59,7 @@ class Drawing {
     return [...this.#body(step, passed), ...skipped];
   }
 
-  /** The arrows into a step; for a join, they first meet in one node. */
+  /** The arrows into a step. For a join, these arrows first meet in one node. */
   #joined(step: Step, from: OpenArrows): OpenArrows {
     if (step.join === null) return from;
     const node = this.node(`[/${quoted(step.join.collect === 'counts' ? 'join all, counts only' : 'join all')}\\]`);
@@ -100,7 +103,7 @@ function conditionText(condition: Condition): string {
   return `${formatPath(path)} ${op} ${JSON.stringify(value)}`;
 }
 
-/** Text in quotes; characters with a meaning in Mermaid or HTML become character codes. */
+/** Text in quotes. Characters that could have a meaning in Mermaid or HTML become character codes. */
 function quoted(text: string): string {
   const safe = text.replaceAll(/[^\p{L}\p{N} _.,:;()/=\n*+-]/gu, character => `#${character.codePointAt(0)};`);
   return `"${safe.replaceAll('\n', '<br/>')}"`;

@@ -10,7 +10,7 @@ export function sparkline(values: readonly number[]): string {
     .join('');
 }
 
-/** A bar on a scale from 0 to `most`: full up to the first mark, lighter up to the second and the third. */
+/** A bar on a scale from 0 to `most`: full up to the first mark, lighter up to the second, and still lighter up to the third. */
 export function percentileBar(marks: readonly [number, number, number], most: number, columns: number): string {
   const [first, second, third] = marks.map(mark => (most <= 0 ? 0 : Math.round((mark / most) * columns))) as [
     number,

@@ -9,8 +9,8 @@ import { decoded, readStdin } from '../payload.ts';
 const secretBytesMax = 1_048_576;
 
 /**
- * Reads a pipe to its end and drops one trailing line break; or reads one line from a terminal, without echo. Messages call the secret
- * `what`.
+ * Reads stdin to its end and drops one trailing line break. If stdin is a terminal, reads one line without echo instead. Throws
+ * if the secret is empty. Messages call the secret `what`.
  */
 export async function readSecret(io: Io, what: string): Promise<string> {
   const value = io.stdin.isTTY ? await ask(io, `${what}: `) : await piped(io, `the ${what}`);

@@ -4,8 +4,8 @@ import { type Piece, type TerminalLine, textOf, widthOf } from './text.ts';
 const gap = '  ';
 
 /**
- * A heading in bold, then the rows. A column that contains only numbers is aligned to the right. `widths` has the minimum widths of the
- * columns. The call raises them as needed, so that a long table that is printed in parts keeps its columns.
+ * A heading in bold, then the rows. A column that contains only numbers is aligned to the right. `widths` has the minimum widths
+ * of the columns. The call raises these widths as needed, so that a long table that is printed in parts keeps its columns.
  */
 export function table(
   heading: readonly string[],

@@ -4,16 +4,13 @@ const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as c
 export type Style = keyof typeof codes;
 
 export type Piece = string | { readonly text: string; readonly style: Style };
-/** One line on the terminal. Line breaks in its pieces are escaped when it is written. */
+/** One line on the terminal. Line breaks in its pieces are escaped when the line is written. */
 export type TerminalLine = string | readonly Piece[];
 
-/** Matches control characters, including DEL and C1, line separators, and bidirectional controls. */
+/** Matches control characters, including DEL and C1, line separators, and bidirectional embeddings, overrides and isolates. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/**
- * Escapes every unprintable character: as `
- * `, `\t` or `\r`, or as a code such as `\u001b`.
- */
+/** Escapes every unprintable character: as `\n`, `\t` or `\r`, or as a code such as `\u001b`. */
 export function printable(text: string): string {
   return text.replace(unprintable, escaped);
 }
@@ -25,7 +22,7 @@ export function printableBlock(text: string): string {
   );
 }
 
-/** Returns equivalent JSON text without control characters, except `\n` between values. */
+/** Returns equivalent JSON text without unprintable characters, except `\n` between values. */
 export function printableJson(json: string): string {
   return json.replace(unprintable, character => (character === '\n' ? character : hex(character)));
 }
@@ -55,7 +52,7 @@ export function textOf(piece: Piece): string {
   return typeof piece === 'string' ? piece : piece.text;
 }
 
-/** The width of a piece in columns, one per character. */
+/** The width of a piece in columns, one per code point of the escaped text. */
 export function widthOf(piece: Piece): number {
   return [...printable(textOf(piece))].length;
 }

@@ -19,12 +19,12 @@ import { type VaultPlace, VaultRefused, withStore } from './offline.ts';
 /** The maximum number of records that one commit copies. */
 const copiedMax = 10_000;
 
-/** The new paths of the records and of the key file; null where there was none. */
+/** The new paths of the records and of the key file. Null: there were no records, or no key file. */
 export type Abandoned = { readonly records: string | null; readonly keyFile: string | null };
 
 /**
- * Abandons the vault. A crash leaves it as it was, or abandoned; in the latter case the next start or command completes the remaining
- * steps.
+ * Abandons the vault. A crash leaves the vault either unchanged or abandoned. If the vault is abandoned, the next start of the
+ * service, or the next command that locks the state directory, completes the remaining steps.
  */
 export function abandonVault(place: VaultPlace): Abandoned {
   return withStore(place, store => {
@@ -36,7 +36,10 @@ export function abandonVault(place: VaultPlace): Abandoned {
   });
 }
 
-/** Abandons a vault in steps, so that a test can kill the process after each of them. A step yields its name when it is done. */
+/**
+ * Abandons a vault in steps, so that a test can kill the process after each step. Yields the name of a step when the step is
+ * done.
+ */
 export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): Generator<string, Abandoned, void> {
   const abandonment = planned(store, place, nowMs);
   const { records, keyFile } = abandonment;
@@ -69,8 +72,8 @@ function planned(store: Store, { statePath, keys }: VaultPlace, nowMs: number): 
 }
 
 /**
- * Throws if files in the directory cannot be renamed. This is checked before the vault is abandoned, because the key file is renamed
- * afterwards.
+ * Throws if files in the directory cannot be renamed. The caller checks this before it abandons the vault, because the key file
+ * is renamed afterwards.
  */
 function assertWritable(directory: string): void {
   try {

@@ -1,4 +1,4 @@
-// Creates admin tokens. A token is shown once; only its digest is stored.
+// Creates admin tokens of the vault. A token is shown once; only its digest is stored.
 import { createHash, randomBytes } from 'node:crypto';
 import { closeWith, heldVault, type VaultPlace, withHeldStore } from './offline.ts';
 
@@ -9,7 +9,7 @@ export function mintAdminToken(): MintedToken {
   return { token, digest: createHash('sha256').update(token).digest() };
 }
 
-/** Replaces a lost admin token by a new one once `show` has resolved. Until then the old one is valid. */
+/** Replaces a lost admin token by a new one once `show` has resolved. Until then the old token is valid. */
 export function resetAdminToken(place: VaultPlace, show: (token: string) => Promise<void>): Promise<void> {
   return withHeldStore(place, async store => {
     const { vault } = heldVault(store, place.keys);

@@ -1,4 +1,5 @@
-// Reads and verifies the audit trail page by page, because it may be far larger than memory. The service may be running, and append to it.
+// Reads and verifies the audit trail page by page, because the trail may be far larger than memory. The service may be running
+// and append to the trail.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -29,12 +30,14 @@ export type AuditFilter = {
 };
 
 /**
- * Yields the records that match the filter, in pages of bounded size. Returns null, or the first problem of the trail: all of it is
- * verified, whatever the filter.
+ * Yields the records that match the filter, in pages of bounded size. Returns null, or the first problem of the trail. The whole
+ * trail is verified, whatever the filter is.
  */
 export type AuditPages = Generator<readonly AuditLine[], string | null, void>;
 
-/** Reads the trail in the ledger. Throws VaultRefused before the first page if there is no vault, or if it does not open. */
+/**
+ * Reads the trail in the ledger. Throws VaultRefused before the first page if there is no vault, or if the vault does not open.
+ */
 export function* readAudit(place: VaultPlace, filter: AuditFilter): AuditPages {
   const { keys } = place;
   const reader = openBeside(place);
@@ -62,7 +65,9 @@ export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: Au
   }
 }
 
-/** Yields all records of the trail in pages, each valid until the next one is taken. Returns null, or the first problem. */
+/**
+ * Yields all records of the trail in pages. Each page is valid until the next one is taken. Returns null, or the first problem.
+ */
 export function* entryPages(
   reader: Reader,
   currentKeyring: () => Keyring,

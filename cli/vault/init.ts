@@ -1,4 +1,4 @@
-// Creates a vault: the unlock key, the keyring under it, and the admin token.
+// Creates a vault: the unlock key, the keyring that this key opens, and the admin token.
 import { randomBytes } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -45,7 +45,10 @@ export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promis
   });
 }
 
-/** Prepares a vault. Refuses to overwrite a vault or a key file. After a crash there is no vault, or a complete one. */
+/**
+ * Prepares a vault. Throws VaultRefused if there is a vault or a key file already. After a crash there is no vault, or a complete
+ * one.
+ */
 function prepare(store: Store, place: VaultPlace): PreparedVault {
   const { file, variable } = place.keys;
   if (hasRecords(store)) throw new VaultRefused(`${place.statePath} already has a vault`);

@@ -18,7 +18,7 @@ export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultPlace {
   return { statePath: config.state.path, keys: { file: config.vault.keyFile, variable: env[keyVariable] } };
 }
 
-/** Runs `work` on the locked store. Throws StoreHeld, with the process id, if a service is running on the state directory. */
+/** Runs `work` on the locked store. Throws StoreHeld, with the process id, if another process has locked the state directory. */
 export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
   const store = holdStore(place);
   try {
@@ -54,7 +54,9 @@ export const noVault = 'there is no vault: create one with "headgate vault init"
 
 export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array };
 
-/** Opens the vault of the store. Throws VaultRefused if there is none, or if the vault or one of its records does not open. */
+/**
+ * Opens the vault of the store. Throws VaultRefused if there is no vault, or if the vault or one of its records does not open.
+ */
 export function heldVault(store: Store, keys: KeySource): HeldVault {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);

@@ -10,9 +10,9 @@ export function assertOpens(place: VaultPlace): void {
 }
 
 /**
- * Gives the vault a new unlock key of 32 bytes. One commit decides which of the two keys opens it, so after a crash exactly one does. The
- * new key is stored before that commit, in a file beside the old one; if the key comes from the environment, the caller must have stored
- * it.
+ * Gives the vault a new unlock key of 32 bytes. One commit makes the new key valid and the old one invalid. Before this commit,
+ * the new key is written to a file beside the old one. If the key comes from the environment, the caller must have saved the new
+ * key before.
  */
 export function rotateKey(place: VaultPlace, unlockKey: Uint8Array): void {
   const { file, variable } = place.keys;

@@ -39,8 +39,9 @@ export type Exported = {
 };
 
 /**
- * Verifies the whole trail, and writes its records from before `beforeUs` into a new file. Resolves with null, and writes no file, if there
- * are no such records. The file gets its name when it is complete on disk. If the trail is broken, throws VaultRefused and leaves no file.
+ * Verifies the whole trail, and writes its records from before `beforeUs` into a new file. Resolves with null, and writes no
+ * file, if there are no such records. The file gets its name when it is complete on disk. If the trail is broken, throws
+ * VaultRefused and leaves no file.
  */
 export async function exportTrail(place: VaultPlace, file: string, beforeUs: number): Promise<Exported | null> {
   const path = resolve(file);
@@ -96,8 +97,8 @@ async function writeSegment(
 }
 
 /**
- * Verifies exported files: each must continue where the one before it ends, and the trail in the ledger must continue where the last one
- * ends. Yields and returns as `readAudit` does.
+ * Verifies exported files: each must continue where the file before it ends, and the trail in the ledger must continue where the
+ * last file ends. See `AuditPages` for what is yielded and returned.
  */
 export function* readTrailFiles(place: VaultPlace, files: readonly string[], filter: AuditFilter): AuditPages {
   const reader = openBeside(place);
@@ -141,7 +142,10 @@ function isFollowed(reader: Reader, { auditBase = auditStart }: Keyring, end: Au
   return value !== undefined && Buffer.compare(value.subarray(0, codeBytes), end.code) === 0;
 }
 
-/** Yields the lines of a file in pages: each has the lines that end in one chunk. Text after the last line break is a line too. */
+/**
+ * Yields the lines of a file in pages. Each page has the lines that end in one chunk. Text after the last line break is a line
+ * too.
+ */
 function* linePages(file: string): Generator<readonly string[], void, void> {
   const chunk = Buffer.alloc(chunkBytes);
   let rest = Buffer.alloc(0);

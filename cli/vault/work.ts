@@ -6,7 +6,10 @@ import type { Io } from '../io.ts';
 import type { Output } from '../output.ts';
 import type { VaultPlace } from './offline.ts';
 
-/** Runs `work` on the vault of the configuration. Throws a `CommandFailure` if the vault is refused or in use. */
+/**
+ * Runs `work` on the vault of the configuration. Throws a `CommandFailure` if `work` throws VaultRefused, or if another process
+ * has locked the state directory.
+ */
 export async function withVault<T>(
   config: string | undefined,
   io: Io,
@@ -30,8 +33,8 @@ export async function withVault<T>(
 }
 
 /**
- * Prints an admin token that takes effect afterwards. If it cannot be printed, the message ends with `otherwise`, which says what state
- * remains.
+ * Prints an admin token, which takes effect afterwards. If that fails, throws a `CommandFailure` whose message ends with
+ * `otherwise`, the state that remains.
  */
 export async function showToken(out: Output, document: object, token: string, otherwise: string): Promise<void> {
   try {
