@@ -1,7 +1,8 @@
-// The settings that clients of the service need (address, state directory and API tokens), from those files and keys that can be read.
+// The settings that clients of the service need (address, state directory and API tokens), from those files and keys that can be
+// read.
 //
-// The service requires a valid configuration; its clients do not. An unset variable, a broken plugin or a wrong key elsewhere does not
-// matter here. For a setting that cannot be read, the default is returned together with the problems.
+// The service requires a valid configuration; its clients do not. An unset variable, a broken plugin or a wrong key outside these
+// settings does not matter. For a setting that cannot be read, the default is returned together with the problems.
 import { type ConfigProblem, formatProblems, reportIn } from './check/problem.ts';
 import type { ApiToken, ListenAddress } from './config.ts';
 import { parseListen } from './quantity.ts';
@@ -20,7 +21,10 @@ export type AccessOptions = {
   readonly disk?: Files;
 };
 
-/** `doubts`: lines `file:line:column: path: what is wrong`. If there are any, the service may use another value. */
+/**
+ * `doubts`: the problems of the setting, as lines `file:line:column: path: what is wrong`. If there are any, the service may use
+ * another value.
+ */
 export type Setting<T> = { readonly value: T; readonly doubts: readonly string[] };
 
 export type ClientAccess = {
@@ -30,7 +34,7 @@ export type ClientAccess = {
   /** Whether the API uses HTTPS. */
   readonly hasTls: boolean;
   readonly statePath: Setting<string>;
-  /** The API tokens whose text can be read; the doubts name the others. */
+  /** The API tokens that could be read and consist of visible ASCII characters. */
   readonly tokens: Setting<readonly ApiToken[]>;
 };
 
@@ -44,7 +48,10 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   const unresolved = new Set(problems.filter(({ isCause }) => isCause).map(({ place }) => place));
   const root = withoutUnresolved(merged, node => unresolved.has(node.place));
 
-  /** The problems at, above or within the setting. Problems with whole files count only if the setting was not found (`isKnown`). */
+  /**
+   * The problems at, above or within the setting. `isKnown`: the setting was read, so problems with whole files and with
+   * `include` do not count.
+   */
   const doubtsAbout = (setting: NodePath, isKnown: boolean): string[] => {
     const wrong = problems.filter(({ path: at }) => {
       if (at.length === 0 || at[0] === 'include') return !isKnown;

@@ -5,7 +5,7 @@ import { diskReason, type Files } from './source/files.ts';
 
 /** The maximum size of the certificate file, which contains the chain, and of the key file. */
 export const pemBytesMax = 1_048_576;
-/** If a certificate expires within this time, the check of the doctor fails. */
+/** If a certificate expires within this time, the doctor's check `certificates` fails. */
 export const endsSoonMs = 14 * 86_400_000;
 
 /** A certificate and the key that belongs to it. */
@@ -26,7 +26,7 @@ export type CertificateReading = {
   /** The certificate; null if there are problems. */
   readonly certificate: Certificate | null;
   readonly problems: readonly CertificateProblem[];
-  /** What is wrong with a certificate that can be served all the same. */
+  /** Faults that do not prevent the service from using the certificate. */
   readonly warnings: readonly CertificateProblem[];
 };
 
@@ -35,7 +35,7 @@ const looseBits: { readonly [file in TlsFile]: number } = { cert: 0o002, key: 0o
 
 export type ReadingRules = {
   readonly nowMs: number;
-  /** Whether a file that everyone can read or write, as `looseBits` says, is a problem instead of a warning. */
+  /** Whether a file whose mode has one of `looseBits` is a problem instead of a warning. */
   readonly strict: boolean;
 };
 
@@ -47,7 +47,7 @@ export function readCertificate(files: TlsFiles, disk: Files, { nowMs, strict }:
     const exposure = exposureOf(file, files[file], disk);
     if (exposure !== null) (strict ? problems : warnings).push({ file, message: exposure });
   }
-  /** Returns what `make` returns, or null after adding its error to the problems. */
+  /** Returns what `make` returns. If `make` throws, adds the error to the problems and returns null. */
   const attempt = <T>(file: TlsFile, make: () => T): T | null => {
     try {
       return make();
@@ -144,8 +144,8 @@ function parseKey(bytes: Buffer): KeyObject {
 const hostName = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
 /**
- * The certificate's names in subjectAltName, or else the common name. IP addresses are left out, because clients do not send them as server
- * name.
+ * The certificate's names in subjectAltName or, if it has no subjectAltName, its common name. IP addresses in subjectAltName are
+ * left out, because clients do not send them as server name.
  */
 function namesOf({ subjectAltName, subject }: X509Certificate): string[] {
   const alternatives = (subjectAltName ?? '').split(', ').flatMap(entry => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);

@@ -15,9 +15,9 @@ export type TlsFiles = { readonly cert: string; readonly key: string };
 
 /** How the traffic of a listener is protected. */
 export type Protection = {
-  /** The files of the certificate and its key; absent: the listener uses plain HTTP. */
+  /** The files of the certificate and its key. Absent: the listener uses plain HTTP. */
   readonly tls?: TlsFiles;
-  /** Whether the operator declares that a proxy with TLS is in front. */
+  /** Whether the operator declares that a proxy with TLS is in front of the listener. */
   readonly behindProxy?: true;
 };
 
@@ -45,7 +45,7 @@ export type WebhookEndpoint = {
   readonly scheme?: 'standard-webhooks';
   /** The header with the signed time in Unix seconds, and how far that time may be off in either direction. */
   readonly timestamp?: { readonly header: string; readonly toleranceMs: number };
-  /** The header with the id that identifies repeated deliveries. If it is set, each delivery must have it. */
+  /** The header with the id by which repeated deliveries are recognized. Each delivery must have this header. */
   readonly idHeader?: string;
   /** Present: integers beyond ±(2^53 − 1) become text. Absent: a delivery with such an integer is refused. */
   readonly bigIntegers?: 'text';
@@ -56,8 +56,8 @@ export type WebhookEndpoint = {
 };
 
 /**
- * A template for the type of an event. `parts` are texts, and paths into `headers` and `payload`, which are replaced by the values found
- * there.
+ * A template for the type of an event. `written` is its text in the configuration. `parts` are the texts and the paths in it. A
+ * path leads into the headers or the payload of a delivery, and its value takes the place of the path.
  */
 export type EventTemplate = { readonly written: string; readonly parts: readonly (string | Path)[] };
 
@@ -88,7 +88,8 @@ export type Manifest = {
   readonly dialect: 'headgate' | 'ductile';
   readonly runtime: 'worker' | 'process';
   /**
-   * The plugin's directory: an absolute path, as is `entrypoint`. Both have their links resolved, and `entrypoint` is inside `directory`.
+   * `directory`, the plugin's directory, and `entrypoint` are absolute paths with links resolved. `entrypoint` is inside
+   * `directory`.
    */
   readonly directory: string;
   readonly entrypoint: string;
@@ -100,15 +101,16 @@ export type Manifest = {
    * outside node_modules only those with these hashes are loaded or started. Files in node_modules are not sealed, except an entrypoint.
    */
   readonly digests?: { readonly [path: string]: string };
-  /** The least strict sandbox that a process plugin accepts; absent: none. */
+  /** The sandbox that each instance of a process plugin has at least; absent: none. */
   readonly sandbox?: Sandbox['kind'];
   /**
-   * Present for `mode: persistent`: a process runs many jobs, and is replaced after `jobsMax` jobs or after `ageMs`; null means no limit.
+   * Present for `mode: persistent`: a process runs many jobs, and is replaced after `jobsMax` jobs or after `ageMs`. Null means
+   * no limit.
    */
   readonly persistent?: {
     readonly jobsMax: number | null;
     readonly ageMs: number | null;
-    /** Whether the process reads `cancel` lines, which ask it to stop the work on a request. */
+    /** Whether the process reads `cancel` lines, which ask the process to stop the work on a request. */
     readonly hearsCancel?: boolean;
   };
 };
@@ -119,18 +121,22 @@ export type RetryPolicy = {
   readonly backoffMaxMs: number;
 };
 
-/** The retry policy of plugins whose configuration sets none. */
+/** The values of a retry policy that the configuration of a plugin does not set. */
 export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000, backoffMaxMs: 600_000 };
 
 /** An instance of a plugin: the manifest under a configured name, with its own config and state. */
 export type PluginInstance = {
   readonly name: string;
   readonly manifest: Manifest;
-  /** If the instance has a `uses`: the names that follow from it one by one, the last of which is the plugin with the manifest. */
+  /**
+   * Present if the instance has `uses`: the names to which `uses` leads one after the other. The last one is the plugin with the
+   * manifest.
+   */
   readonly bases?: readonly string[];
   readonly config: JsonObject;
   /**
-   * How many jobs of the instance may run at once; null: as many as workers allow. It is 1 if the manifest has `concurrency_safe: false`.
+   * How many jobs of the instance may run at once; null: as many as workers allow. The number is 1 if the manifest has
+   * `concurrency_safe: false`.
    */
   readonly parallelism: number | null;
   /** By command: how many of its jobs one thread or persistent process may run at once. A command that is absent has 1. */
@@ -138,20 +144,23 @@ export type PluginInstance = {
   /** By command: the deadline of one attempt. Every command of the manifest has one. */
   readonly deadlineMs: { readonly [command: string]: number };
   readonly retry: RetryPolicy;
-  /** The plugin is paused for `forMs` once `failures` of its last `of` attempts failed. Absent: failures never pause it. */
+  /**
+   * The plugin is paused for `forMs` when `failures` of its last `of` attempts have failed. Absent: failures never pause the
+   * plugin.
+   */
   readonly breaker?: { readonly failures: number; readonly of: number; readonly forMs: number };
   /** The sandbox of the instance's processes; absent: none. */
   readonly sandbox?: Sandbox;
 };
 
-/** Values of `if_running`: what happens to an occurrence while the job of the one before has not ended. */
+/** Values of `if_running`: what happens to an occurrence while the job of the previous occurrence has not ended. */
 export const overlapRules = ['skip', 'queue', 'replace', 'allow'] as const;
 /** Values of `catch_up`: what happens to occurrences that were missed. */
 export const catchUpRules = ['skip', 'run_once', 'run_all'] as const;
 
 export type ScheduleDefinition = {
   readonly id: string;
-  /** For an entry below a plugin: the id that ductile shows. */
+  /** For an entry of the `schedules` of a plugin: the `schedule_id` in `GET /scheduler/jobs`. */
   readonly entryId?: string;
   /** What the schedule runs: a command of a plugin, or a pipeline. */
   readonly target: { readonly plugin: string; readonly command: string } | { readonly pipeline: string };
@@ -181,7 +190,7 @@ export type Config = {
     readonly strictMode: boolean;
     readonly workersMax: number;
     readonly queueDepthMax: number;
-    /** The maximum number of jobs that are paused or held. */
+    /** The maximum number of jobs that are delayed, paused or held. */
     readonly waitingMax: number;
     readonly jobsPerRootMax: number;
     readonly pluginEnvPassthrough: readonly string[];

@@ -9,15 +9,18 @@ import { diskFiles, isWithin } from './source/files.ts';
 
 export type LoadOptions = ReadOptions & {
   /**
-   * The state directory that notes the accepted lock (`config/seal/acceptance.ts`); a reload names that of the running service. Default:
-   * `state.path` of the configuration.
+   * The directory in which the accepted lock is noted (`config/seal/acceptance.ts`). A reload passes the state directory of the
+   * running service. Default: `state.path` of the configuration.
    */
   readonly statePath?: string | undefined;
 };
 
 export type LoadResult =
   | { readonly ok: true; readonly config: Config; readonly certificates: Certificates; readonly seal: Seal }
-  /** Problems are lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
+  /**
+   * Each problem is one line `file:line:column: path: what is wrong and what would be right`, without the parts that do not
+   * apply.
+   */
   | {
       readonly ok: false;
       readonly problems: readonly string[];
@@ -38,17 +41,17 @@ export function loadConfig(options: LoadOptions): LoadResult {
   return { ok: true, config: freezeDeeply(checked), certificates: reading.certificates, seal };
 }
 
-/** The warnings of a start or reload about the seal. */
+/** The warnings about the seal, for a start, a reload or `config check`. */
 export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
   return [...(strict ? [] : findings), ...cautions];
 }
 
-/** The warning that the accepted lock is not noted beside the seal key, with the reason. */
+/** The warning that the note of the accepted lock is missing beside the seal key, with the reason. */
 export function sealGap(reason: string): string {
   return `the note of the accepted lock exists only in state.path, so a changed configuration could evade the check by naming another state.path (${reason})`;
 }
 
-/** Adds to each plugin the hashes of its sealed files, for strict mode: only files with these hashes run. */
+/** For strict mode, adds to the manifest of each plugin the hashes of the plugin's sealed files (`Manifest.digests`). */
 function withDigests(config: Config, { digests }: FileSurvey): Config {
   const all = [...digests];
   const sealed = (manifest: Manifest): Manifest => {

@@ -29,9 +29,9 @@ export type ReadOptions = {
   readonly cwd: string;
   /** The number of processors, which is the default of `service.max_workers`. */
   readonly processors?: number;
-  /** The time by which schedules are checked: an expression may never fire, and `at` may be past. Default: now. */
+  /** The time for the check of schedules, which finds expressions that never fire and times `at` that are past. Default: now. */
   readonly nowMs?: number;
-  /** The file system. Each file is read exactly once, through `read`. */
+  /** The file system. Each configuration file and each manifest is read exactly once, through `read`. */
   readonly disk?: Files;
 };
 
@@ -39,7 +39,7 @@ export type ReadOptions = {
 export type ConfigReading = {
   /** The configuration. It may be used only if there are no problems; it is not frozen yet. */
   readonly config: Config;
-  /** The certificates of the listeners. They are not part of `config`, because that is passed to every thread. */
+  /** The certificates of the listeners. They are not part of `config`, because `config` is passed to every thread. */
   readonly certificates: Certificates;
   /** Lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
   readonly problems: readonly string[];
@@ -81,7 +81,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const service = readService(root, options.processors ?? availableParallelism());
   const warned: ConfigProblem[] = [...instances.warnings];
   const strict = service.strictMode || isStrictEnvironment(options.env);
-  // Not through `disk`, which would keep the private keys among the bytes of the files.
+  // The certificates are not read through `disk`, because `bytes` would then contain the private keys.
   const certificates = readCertificates(root, { api: api.tls, webhooks: webhooks.tls }, options.disk ?? diskFiles, {
     ...{ strict, report, warn: problem => void warned.push(problem) },
   });

@@ -28,7 +28,8 @@ export function compareForReload(old: Config, next: Config): ReloadComparison {
     merged[section] = Object.freeze(value === undefined ? others : { ...others, [property]: value });
   }
   const config = merged as unknown as Config;
-  // The vault's key file, if it is the default one, is in the state directory, whose change needs a restart; so the key file stays as well.
+  // By default the vault's key file is in the state directory. A change of the state directory needs a restart, so the default
+  // key file stays as well.
   if (next.vault.keyFile !== defaultKeyFile(next.state.path)) return { kept, config: Object.freeze(config) };
   const vault = Object.freeze({ ...next.vault, keyFile: defaultKeyFile(config.state.path) });
   return { kept, config: Object.freeze({ ...config, vault }) };

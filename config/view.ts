@@ -1,6 +1,7 @@
 // The configuration without its secrets (docs/contract.md#config-view): API tokens, keys, and values whose key names a secret.
 //
-// Only keys are examined. A password inside an address, under a key such as `url`, is shown; it needs a key of its own to be redacted.
+// Only keys are examined. A password inside an address, under a key such as `url`, is shown: such a password needs a key of its
+// own to be redacted.
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import type { Config } from './config.ts';
 import { formatListen } from './quantity.ts';

@@ -3,8 +3,8 @@ import { itemsOf, type NodePath, nodeAt, type SourceLocation, type SourceNode, t
 import { formatPlace, type ReportAt } from './problem.ts';
 
 /**
- * Checks the value under `key` in each entry of the list at `path`. `what` completes the message "is already …". The message names the
- * locations of both entries, but not the value of a secret.
+ * Checks the value under `key` in each entry of the list at `path`. `what` completes the message "is already …". The message has
+ * the locations of both entries, but not the value of a secret.
  */
 export function reportDuplicates(
   root: SourceNode,

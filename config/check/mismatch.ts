@@ -1,5 +1,5 @@
-// Compares a value with a schema of this project, and yields every mismatch. The schema is walked, not compiled: a process uses it once or
-// twice; walking takes a millisecond, while compiling would take a fifth of a second at every start.
+// Compares a value with a schema of this project, and yields the mismatches. The schema is walked instead of compiled: a process
+// uses it only a few times, and compiling it would slow down every start.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { NodePath } from '../source/tree.ts';
 
@@ -9,11 +9,14 @@ export type Mismatch = {
   readonly keyword: string;
   /** The schema that holds the keyword. */
   readonly schema: JsonObject;
-  /** The key that is unknown, missing, badly named or lacks another key; null if the value itself is wrong. */
+  /**
+   * The key that is unknown, missing, badly named, or present without another key that it requires. Null: the value itself is
+   * wrong.
+   */
   readonly key: string | null;
 };
 
-/** The schemas that `$ref` names, by name. */
+/** The schemas to which `$ref` refers, by name. */
 export type Definitions = { readonly [name: string]: JsonObject };
 
 type Break = (value: Json, wanted: never, definitions: Definitions) => boolean;
@@ -72,7 +75,10 @@ function countValid(value: Json, schemas: readonly JsonObject[], definitions: De
   return schemas.filter(schema => isValid(value, schema, definitions)).length;
 }
 
-/** All mismatches of the value. If no alternative of a union matches, that is one mismatch, and those of the alternatives are left out. */
+/**
+ * All mismatches of the value. A value that fits no alternative of a union counts as one mismatch; the mismatches of the
+ * alternatives are left out.
+ */
 export function mismatchesOf(
   value: Json,
   schema: JsonObject,
@@ -83,8 +89,8 @@ export function mismatchesOf(
 }
 
 /**
- * Yields the mismatches of a value. The keys of a map are checked before their values, so that `isValid` can reject an alternative by its
- * keys.
+ * Yields the mismatches of a value. The keys of a map are checked before the values of the map, so that `isValid` can reject an
+ * alternative by its keys alone.
  */
 function* walk(value: Json, written: JsonObject, definitions: Definitions, path: NodePath): Generator<Mismatch> {
   const schema = resolved(written, definitions);

@@ -13,8 +13,8 @@ function callsOf(steps: readonly Step[]): string[] {
 }
 
 /**
- * Finds cycles of pipelines that call each other. Each is the list of their names, with the first name again at the end. If there are
- * cycles, at least one is found.
+ * Finds cycles of pipelines that call each other. A cycle is the list of their names, with the first name again at the end. If
+ * pipelines form cycles, at least one cycle is found.
  */
 export function findCycles(pipelines: readonly PipelineDefinition[]): string[][] {
   const calls = new Map(pipelines.map(pipeline => [pipeline.name, [...new Set(callsOf(pipeline.steps))]]));

@@ -16,7 +16,7 @@ export type StepContext = {
   /** Why a known plugin cannot be used, for example because it is disabled; null: the plugin is unknown. */
   readonly whyUnusable: (plugin: string) => string | null;
   readonly reportAt: ReportAt;
-  /** The path of each step that sets an id, by that id. */
+  /** The path of each step that sets an id, by this id. */
   readonly ids: Map<string, NodePath>;
 };
 
@@ -30,8 +30,8 @@ type OnError = Step['onError'];
 type StepSource = { readonly [key: string]: unknown };
 
 /**
- * Reads a list of steps, and leaves out those of a wrong shape. `number` is the position of the list, such as `2.1.`, from which steps
- * without an id are numbered. `onError` holds for steps that do not set `on_error`.
+ * Reads a list of steps, and leaves out steps that cannot be used. A step without an id gets `number` and its position as id;
+ * `number` is the position of the list, such as `2.1.`. `onError` holds for steps that do not set `on_error`.
  */
 export function readSteps(list: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Step[] {
   if (!Array.isArray(list)) return [];
@@ -149,7 +149,8 @@ function readBaggage(map: StepSource, at: NodePath, reportAt: ReportAt): (readon
 type Branch = { readonly name: string | null; readonly steps: readonly Step[] };
 
 /**
- * Reads the branches of a split, which are a map by name or a list. A branch is a list of steps, one step or, in a list, `{name, steps}`.
+ * Reads the branches of a split, which are a map by name or a list. A branch is a list of steps or one step; in a list of
+ * branches it can also be `{name, steps}`.
  */
 function readSplit(value: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Branch[] {
   const isList = Array.isArray(value);

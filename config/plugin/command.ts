@@ -49,15 +49,15 @@ export function readCommands(
   });
 }
 
-/** The command's `concurrency`, unless it is 1. Only manifests of headgate's own dialect have it. */
+/** The command's `concurrency`, unless it is 1. Only manifests of the dialect `headgate` have this key. */
 function concurrencyOf(node: SourceNode, dialect: Manifest['dialect']): Pick<Command, 'concurrency'> {
   const concurrency = dialect === 'headgate' ? numberOf(nodeAt(node, 'concurrency')) : undefined;
   return concurrency === undefined || concurrency === 1 ? {} : { concurrency };
 }
 
 /**
- * Reads a schema as a full JSON Schema. Null if there is none, or if it cannot be used; the latter is reported, except in the ductile
- * dialect.
+ * Reads a schema as a full JSON Schema. Null if there is no schema, or if the schema cannot be used. An unusable schema is
+ * reported, except in the ductile dialect.
  */
 export function readSchema(
   root: SourceNode,
@@ -79,19 +79,19 @@ export function readSchema(
     schemaProblem(expanded.schema) ??
     compileProblem(compiler, expanded.schema);
   if (wrong === null) return expanded.schema;
-  // In the ductile dialect schemas are descriptions: one that cannot be used is ignored, so that the plugin runs unmodified.
+  // In the ductile dialect schemas are descriptions: an unusable schema is ignored, so that the plugin runs unmodified.
   if (dialect === 'ductile') return null;
   reportAt(path, `is not a usable JSON Schema: ${wrong}`);
   return null;
 }
 
-/** Why no payload can fit the schema: a payload is always an object. Null if one can. */
+/** Why the type of the schema excludes every payload, which is always an object. Null if it does not. */
 function payloadProblem({ type = 'object' }: JsonObject): string | null {
   if (type === 'object' || (Array.isArray(type) && type.includes('object'))) return null;
   return `its type is ${JSON.stringify(type)}; it must be "object", because a payload is an object`;
 }
 
-/** Why the schema does not compile, for example an unresolved reference; null if it does. */
+/** Why the schema does not compile, for example because of an unresolved reference; null if it compiles. */
 function compileProblem(compiler: SchemaCompiler, schema: JsonObject): string | null {
   const compiled = compiler(schema);
   return compiled.ok ? null : compiled.message;

@@ -15,7 +15,7 @@ export function concurrencySetting(description: string) {
   return field.either([one, field.mapOf(one, 'By command.')], { expected, description });
 }
 
-/** Why a command cannot have a concurrency above 1; null if it can. `command` null: any command of the plugin. */
+/** Why a command cannot have a concurrency above 1; null if it can have one. `command` null: any command of the plugin. */
 function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent'>, command: Command | null) {
   if (!manifest.concurrencySafe) return 'the plugin is concurrency_safe: false and runs one job at a time';
   if (manifest.runtime === 'process' && manifest.persistent === undefined)
@@ -62,7 +62,10 @@ function refusedMessage(wanted: number, why: string): string {
   return `is ${wanted}, but ${why}; it must be 1`;
 }
 
-/** The concurrency of each command that has more than 1, by name; undefined if no command has. `node`: the value of `plugins.<name>`. */
+/**
+ * The concurrency of each command that has more than 1, by name; undefined if there is no such command. `node`: the value of
+ * `plugins.<name>`.
+ */
 export function readConcurrency(
   { commands }: Manifest,
   node: SourceNode | undefined,

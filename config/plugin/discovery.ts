@@ -1,4 +1,5 @@
-// Searches the plugin roots for manifests. Invalid ones are collected separately: they are errors only if the configuration uses them.
+// Searches the plugin roots for manifests. Invalid manifests are collected separately: they are errors only if the configuration
+// uses their plugins.
 import { dirname, join } from 'node:path';
 import { type ConfigProblem, formatPlace, type Report } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
@@ -7,8 +8,8 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// The maximum number of directories that are searched. If there are more, a root is probably a mistake (such as `/` or a home directory),
-// which is reported at once, instead of a search that takes minutes.
+// The maximum number of directories that are searched. If there are more, a root is probably a mistake, such as `/` or a home
+// directory. This is reported at once, instead of after a search of minutes.
 const directoriesMax = 20_000;
 
 export type PluginRoot = {

@@ -119,7 +119,7 @@ export function makeInstances(root: SourceNode, discovery: Discovery, report: Re
   };
 }
 
-/** Makes the instance of an entry of `plugins`; null if that is impossible, and then the reason is reported. */
+/** Makes the instance of an entry of `plugins`. Null if that is impossible; the reason is then reported. */
 function configuredInstance(work: InstanceBuild, name: string, node: SourceNode): PluginInstance | null {
   const resolved = resolveManifest(work, name);
   if (resolved === null) return null;
@@ -138,8 +138,8 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
 }
 
 /**
- * Follows the `uses` of an instance from name to name to a manifest. `bases` are the names after the instance's own. Null if there is no
- * manifest.
+ * Follows the `uses` of an instance from name to name to a manifest. `bases` are the names that follow the instance's own name.
+ * Null if there is no manifest.
  */
 function resolveManifest(
   work: InstanceBuild,
@@ -180,7 +180,7 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
     for (const problem of problems) work.report(problem);
     work.reportAt(path, unusableMessage(name, problems), at);
   } else if (via === undefined || isDisabled(work, name)) {
-    // Nothing is reported here if the base is an enabled entry of `plugins`: that entry reports its unknown plugin itself.
+    // If the base is an enabled entry of `plugins`, that entry itself reports its unknown plugin, so there is no report here.
     work.reportAt(path, unknownPlugin(work, name), at);
   }
   return null;

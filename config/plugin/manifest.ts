@@ -37,7 +37,10 @@ export const workerMessage = 'is only for process plugins; a worker plugin runs 
 
 export type ManifestReader = (file: string) => ReadManifest;
 
-/** Names that no plugin can have: `pipeline` is the plugin of pipeline runs, `headgate` that of jobs of the service itself. */
+/**
+ * Names that no plugin can have: `pipeline` is the plugin name of pipeline runs, and `headgate` that of jobs of the service
+ * itself.
+ */
 const reservedNames: readonly string[] = ['pipeline', 'headgate'];
 export const reservedMessage = 'is reserved for jobs of the service itself; choose another name';
 

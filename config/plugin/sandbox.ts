@@ -1,4 +1,4 @@
-// The sandbox of an instance of a process plugin: the one that its manifest asks for, or a stricter one.
+// The sandbox of an instance of a process plugin: the sandbox that the manifest asks for, or a stricter one.
 import { limitsDefault, type Sandbox, type SandboxKind, sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import type { ReportAt } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
@@ -6,7 +6,7 @@ import { parseDuration, parseSize } from '../quantity.ts';
 import { nodeAt, numberOf, type SourceNode, textOf } from '../source/tree.ts';
 import { sandboxOf, workerMessage } from './manifest.ts';
 
-/** The sandbox of the instance; undefined if it has none. `node`: the value of `plugins.<name>`. */
+/** The sandbox of the instance; undefined if the instance has none. `node`: the value of `plugins.<name>`. */
 export function readSandbox(manifest: Manifest, node: SourceNode | undefined): Sandbox | undefined {
   const kind = kindOf(manifest, node);
   if (kind === 'none') return undefined;
