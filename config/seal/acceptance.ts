@@ -1,6 +1,6 @@
-// Two notes of the newest lock that a start or reload accepted, by which a later start recognizes that a lock is older or missing. One is
-// in the state directory. The other is beside the seal key, one per configuration directory, because a changed configuration can name
-// another state directory.
+// Two notes of the newest lock that a start or reload accepted, by which a later start recognizes that a lock is older or
+// missing. One note is in the state directory. The other note is beside the seal key, where each configuration directory has its
+// own, because a changed configuration can name another state directory.
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { makeDirectory, replaceFile } from '../../runtime/durable-file.ts';
@@ -9,12 +9,12 @@ import { diskFiles, diskReason, type Files } from '../source/files.ts';
 /** The newest lock that a start or reload accepted. */
 export type LockAcceptance = { readonly number: number; readonly strict: boolean };
 
-/** The location of the note beside the seal key. `directory` is that of the main file, with links resolved. */
+/** The location of the note beside the seal key. `directory` is the directory of the main file, with links resolved. */
 export type AcceptanceNote = { readonly keyFile: string; readonly directory: string };
 
 /**
- * The lock to accept, or null if none is valid; and where to note it beside the seal key, or null if the directory of the seal key is
- * unknown.
+ * `lock`: the lock to accept; null if no lock is valid. `note`: where the lock is noted beside the seal key; null if the
+ * directory of the seal key is unknown.
  */
 export type AcceptedLock = { readonly lock: LockAcceptance | null; readonly note: AcceptanceNote | null };
 
@@ -36,8 +36,8 @@ export function readAcceptance(statePath: string, disk: Files): LockAcceptance |
 }
 
 /**
- * Reads the note beside the seal key, as `readAcceptance` reads the other. Also null if the key's directory does not exist or cannot be
- * entered.
+ * Reads the note beside the seal key. Null: no lock was accepted there, or the key's directory does not exist or cannot be
+ * entered. Throws if the note cannot be read; the message says what to do.
  */
 export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAcceptance | null {
   if (disk.kind(dirname(note.keyFile)) !== 'directory') return null;
@@ -45,8 +45,9 @@ export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAccep
 }
 
 /**
- * Writes both notes of an accepted lock durably. Throws the system's error if the note in the state directory cannot be written. Returns
- * null, or the reason why the note beside the key cannot be written, for example because its directory is read-only.
+ * Writes both notes of an accepted lock durably, unless they have this lock or a newer one. Throws the system's error if the note
+ * in the state directory cannot be written. Returns null, or the reason why the note beside the key cannot be written, for
+ * example because its directory is read-only.
  */
 export function accept(statePath: string, { lock, note }: AcceptedLock): string | null {
   if (lock === null) return null;

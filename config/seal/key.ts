@@ -1,4 +1,4 @@
-// The seal key: 32 random bytes in a file that only its owner can use, outside of everything that it seals.
+// The seal key: 32 random bytes in a file that only its owner can use, outside of all directories that the key seals.
 import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { createFile, makeDirectory } from '../../runtime/durable-file.ts';
@@ -13,7 +13,10 @@ export type SealKey =
   | { readonly ok: true; readonly key: Uint8Array; readonly file: string }
   | { readonly ok: false; readonly message: string; readonly file: string | null; readonly isMissing: boolean };
 
-/** Reads the key from HEADGATE_SEAL_KEY_FILE, else from ~/.config/headgate/seal.key. Refuses a key in a directory that it seals. */
+/**
+ * Reads the key from HEADGATE_SEAL_KEY_FILE, else from ~/.config/headgate/seal.key. Refuses a key in the configuration directory,
+ * in the state directory or in a plugin root.
+ */
 export function readSealKey(config: Config, env: Environment, cwd: string, disk: Files): SealKey {
   const file = keyFileOf(env, cwd);
   const refuse = (message: string, isMissing = false): SealKey => ({ ok: false, message, file, isMissing });
@@ -48,7 +51,10 @@ export function keyFileOf(env: Environment, cwd: string): string | null {
   return env['HOME'] ? join(resolve(cwd, env['HOME']), '.config/headgate/seal.key') : null;
 }
 
-/** Which sealed or writable directory contains the file, by its name or with links resolved, in words; null if none does. */
+/**
+ * The directory (of the configuration, of the state or of plugins) that contains the file by name or with links resolved, in
+ * words. Null if none of them contains the file.
+ */
 function forbiddenPlace(file: string, config: Config, disk: Files): string | null {
   const places: readonly (readonly [name: string, directory: string])[] = [
     ['the configuration directory', dirname(config.mainFile)],

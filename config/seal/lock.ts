@@ -16,7 +16,7 @@ export type Lock = {
   readonly number: number;
   /** Whether the configuration was strict when it was locked. */
   readonly strict: boolean;
-  /** The main file's directory with links resolved; the lock is valid only there. */
+  /** The main file's directory with links resolved. The lock is valid only for this directory. */
   readonly directory: string;
   readonly files: readonly LockedFile[];
 };

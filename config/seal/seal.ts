@@ -1,4 +1,5 @@
-// Compares the configuration on disk with its lock (docs/contract.md#seal). The bytes that were parsed are compared; no file is read twice.
+// Compares the configuration on disk with its lock (docs/contract.md#seal). For a file that was parsed, the parsed bytes are
+// compared, and the file is not read again.
 import { dirname, join } from 'node:path';
 import type { ConfigReading } from '../reading.ts';
 import { diskReason, type Files } from '../source/files.ts';
@@ -19,7 +20,7 @@ import { type FileSurvey, type LockFinding, survey } from './survey.ts';
 export type Seal = AcceptedLock & {
   /** Whether only a configuration that matches its lock may run: then findings are errors. */
   readonly strict: boolean;
-  /** False: the configuration was never locked and strict mode is off, so nothing was compared. */
+  /** False: there is no lock file, no note of an accepted lock and no strict mode, so nothing was compared. */
   readonly isSealed: boolean;
   /** The lock on disk if it is valid: its code is right, and no newer lock was accepted before. Otherwise null. */
   readonly lock: LockAcceptance | null;
@@ -37,7 +38,7 @@ export type SealOptions = {
   readonly env: Environment;
   readonly cwd: string;
   readonly disk: Files;
-  /** The state directory that notes the accepted lock. Default: `state.path` of the configuration. */
+  /** The directory in which the accepted lock is noted. Default: `state.path` of the configuration. */
   readonly statePath?: string | undefined;
 };
 
@@ -64,7 +65,8 @@ export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing
 
   const { lock } = onDisk;
   const isOlder = lock !== null && lock.number < (accepted.lock?.number ?? 0);
-  // A valid lock decides. Without one, the lock on disk and the one that was accepted last can each require strict mode.
+  // A valid lock decides. Without a valid lock, strict mode holds if the lock file claims it, or if the last accepted lock was
+  // strict.
   const isLockStrict = lock !== null && !isOlder ? lock.strict : onDisk.isStrict || (accepted.lock?.strict ?? false);
   const found = survey(reading, lockFile(reading), disk);
   const findings = [...accepted.findings, ...onDisk.findings, ...found.findings];
@@ -97,7 +99,8 @@ export function formatFinding({ path, message }: LockFinding): string {
 }
 
 /**
- * Warns of all paths in one line, because they can be many: where each user has a group of their own, every file is usually group-writable.
+ * Warns of all paths in one line, because there can be many: where each user has a private group, every file is usually
+ * group-writable.
  */
 export function groupWritableWarnings(paths: readonly string[]): string[] {
   const [first] = paths;
@@ -122,8 +125,8 @@ type KnownLock = {
 };
 
 /**
- * The lock that was accepted last: the higher number and the stricter mode of the two notes. Both are read, because a changed configuration
- * can name a state directory with another note.
+ * The lock that was accepted last: the higher number and the stricter mode of the two notes. Both notes are read, because a
+ * changed configuration can name a state directory with another note.
  */
 function acceptedLock(statePath: string, note: AcceptanceNote | null, disk: Files): KnownLock {
   const findings: LockFinding[] = [];
@@ -150,7 +153,8 @@ function stricter(a: LockAcceptance | null, b: LockAcceptance | null): LockAccep
 }
 
 /**
- * The lock file as it is on disk. `lock` is null if its code is not valid. `isStrict`: whether the file claims to be strict, valid or not.
+ * The lock file as it is on disk. `lock` is null if the file is missing or not valid for this directory and key. `isStrict`:
+ * whether the file claims to be strict, even if it is not valid.
  */
 type OnDisk = {
   readonly isThere: boolean;

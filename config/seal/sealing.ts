@@ -25,8 +25,8 @@ export type Locked =
 const lockMode = 0o644;
 
 /**
- * Locks the configuration, and creates the seal key if it is missing. Throws the system's error if one of them cannot be written; the old
- * lock then stays intact.
+ * Locks the configuration, and creates the seal key if it is missing. Throws the system's error if lock or key cannot be written;
+ * the old lock then stays intact.
  */
 export function lockConfiguration(options: ReadOptions): Locked {
   const reading = readConfiguration(options);
@@ -59,7 +59,9 @@ export function lockConfiguration(options: ReadOptions): Locked {
   return { ok: true, file, lock, keyFile: key.file, isNewKey, warnings };
 }
 
-/** The highest lock number in the lock on disk and in the notes; or, if a note cannot be read, the line of that problem. */
+/**
+ * The highest lock number in the valid lock on disk and in the notes, or 0. If a note cannot be read, the line of that problem.
+ */
 function numberBefore(
   reading: ConfigReading,
   key: Uint8Array,

@@ -1,5 +1,5 @@
-// Collects the files that a lock covers (the configuration files and every file of the plugins), with their hashes and what is unsafe about
-// them.
+// Collects the files that a lock covers (the configuration files, and the files of the plugins outside node_modules), with their
+// hashes and what is unsafe about them.
 import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
 import type { ConfigReading } from '../reading.ts';
@@ -7,8 +7,8 @@ import { diskReason, type Files, isWithin } from '../source/files.ts';
 import type { LockedFile } from './lock.ts';
 
 /**
- * The maximum number of files in a lock. If there are more, a plugin root is probably the wrong directory, and reading it would take
- * minutes.
+ * The maximum number of files in a lock. If there are more, a plugin root is probably the wrong directory, and reading all its
+ * files could take minutes.
  */
 const filesMax = 50_000;
 
@@ -20,7 +20,7 @@ export type FileSurvey = {
   readonly files: readonly LockedFile[];
   /** The SHA-256 in hex of each file, by real path. */
   readonly digests: ReadonlyMap<string, string>;
-  /** What is unsafe, for example paths that leave their directory through a link, or that everyone can write. */
+  /** What is unsafe, for example paths that leave their directory through a link, or paths that everyone can write. */
   readonly findings: readonly LockFinding[];
   readonly groupWritable: readonly string[];
 };
@@ -68,8 +68,8 @@ class Surveyor {
   }
 
   /**
-   * Adds a configuration file. With links resolved, it must be inside the directory of the main file or, if its path is outside that
-   * directory, inside its own directory.
+   * Adds a configuration file. No link may lead out of the directory of the main file or, for a file outside of that directory,
+   * out of the file's own directory.
    */
   takeIncluded(file: string): void {
     const home = isWithin(file, this.#base) ? this.#base : dirname(file);
@@ -113,7 +113,7 @@ class Surveyor {
     }
   }
 
-  /** Adds a file. If the file was parsed, the parsed bytes are hashed, and it is not read again. */
+  /** Adds a file. If the file was parsed, the parsed bytes are hashed, and the file is not read again. */
   #takeFile(path: string): void {
     try {
       this.#checkModes(path, path);

@@ -1,4 +1,4 @@
-// Reads the `api` section: the address, the server and the API tokens.
+// Reads the `api` section.
 import { reportDuplicates } from '../check/duplicate.ts';
 import type { ReportAt } from '../check/problem.ts';
 import { type ApiToken, type Config, servers } from '../config.ts';
@@ -36,7 +36,7 @@ function readToken(node: SourceNode, path: NodePath, reportAt: ReportAt): ApiTok
   };
 }
 
-/** The time at the end of the path, in ms since the epoch; null if there is none. */
+/** The time under the last key of `path` in `node`, in ms since the epoch; null if there is none. */
 export function readTime(node: SourceNode, path: NodePath, reportAt: ReportAt): number | null {
   const text = textOf(nodeAt(node, path.at(-1)!));
   if (text === undefined) return null;

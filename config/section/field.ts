@@ -1,5 +1,5 @@
-// The building blocks of the JSON Schemas for configuration files and manifests. Every field has a text for messages and a description for
-// editors.
+// The building blocks of the JSON Schemas for configuration files and manifests. A field has a text for messages and a
+// description for editors.
 import { type Properties, type Schema, Type } from '../../runtime/schema-type.ts';
 import { durationPattern, listenPattern, sizePattern } from '../quantity.ts';
 
@@ -44,7 +44,6 @@ export function duration(description: string) {
   return Type.String({ pattern: durationPattern, expected, description });
 }
 
-/** The schema of a point in time. */
 export function time(description: string) {
   const pattern = '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$';
   return text('a time such as 2027-01-01T00:00:00Z', description, { pattern });

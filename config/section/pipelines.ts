@@ -45,9 +45,7 @@ export function readPipelines(
   return pipelines;
 }
 
-/**
- * Reads a definition; null if it has no name. It may have a wrong shape, which the schema has reported: then the definition is never used.
- */
+/** Reads a definition; null if it has no name. A definition of a wrong shape, which the schema has reported, is never used. */
 function readPipeline(
   value: { readonly [key: string]: unknown },
   around: StepContext,

@@ -40,7 +40,7 @@ export type ScheduleContext = {
   readonly nowMs: number;
 };
 
-/** An entry of a list of schedules: its place, and what to do with its problems. */
+/** An entry of a list of schedules, with its place and with the functions that report its problems. */
 type Entry = ScheduleContext & {
   readonly checks: Map<JsonObject, SchemaCheck | null>;
   readonly node: SourceNode;
@@ -105,7 +105,7 @@ function readSchedule(entry: Entry, id: string, target: ScheduleDefinition['targ
   };
 }
 
-/** Reports a target that does not exist, and a payload that it would refuse. */
+/** Reports a target that does not exist, and a payload that the target would refuse. */
 function checkTarget(entry: Entry, target: ScheduleDefinition['target'], payload: JsonObject): void {
   const { instances, pipelines, report, refuse, reportAt, path } = entry;
   let schema: JsonObject | null = null;
@@ -154,7 +154,7 @@ function checkOf({ checks, compiler }: Entry, schema: JsonObject): SchemaCheck |
   return check;
 }
 
-/** Stands for a recurrence that is wrong, and never fires: the configuration is refused anyway. */
+/** Stands for a recurrence that is wrong. It is never used, because the configuration is refused. */
 const never: Recurrence = { kind: 'at', atMs: 0 };
 
 function readRecurrence(entry: Entry): Recurrence {

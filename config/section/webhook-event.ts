@@ -16,7 +16,7 @@ export const eventTypeExpected = '1 to 128 letters, digits, ".", "_" and "-"';
 const secretHeaders = ['authorization', 'proxy-authorization', 'cookie'];
 const roots = ['headers', 'payload'] as const;
 
-/** Checks `headers` and `event` of one endpoint. `signatureHeader` is the name of the header with its signature. */
+/** Checks `headers` and `event` of one endpoint. `signatureHeader` is the name of the header with the signature of a delivery. */
 export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: string, reportAt: ReportAt): void {
   checkHeaderNames(item, path, signatureHeader, reportAt);
   const text = textOf(nodeAt(item, 'event'));

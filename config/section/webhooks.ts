@@ -40,7 +40,7 @@ export function readWebhooks(
   const list = nodeAt(root, 'webhooks', 'endpoints');
   const path = ['webhooks', 'endpoints'];
   const reportAt = reportIn(root, report);
-  // This includes the names of invalid pipelines, which are reported where they are defined.
+  // The list includes the names of invalid pipelines, whose problems `readPipelines` reports.
   const pipelines = itemsOf(nodeAt(root, 'pipelines')).flatMap(item => textOf(nodeAt(item, 'name')) ?? []);
   reportDuplicates(root, path, 'name', 'the name of an endpoint', reportAt);
   reportDuplicates(root, path, 'path', 'the path of an endpoint', reportAt);
@@ -107,7 +107,7 @@ function checkHeaders(item: SourceNode, refuse: Refuse): void {
   }
 }
 
-/** With a scheme, `signature_header` may be left out; if it is there, it must be the header of the scheme. */
+/** With a scheme, `signature_header` may be left out. If it is set, it must be the header of the scheme. */
 function checkSignatureHeader(item: SourceNode, refuse: Refuse): void {
   const name = textOf(nodeAt(item, 'signature_header'));
   if (name === undefined || name.toLowerCase() === standard.signature) return;

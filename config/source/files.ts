@@ -4,13 +4,15 @@ import { sep } from 'node:path';
 
 export type EntryKind = 'file' | 'directory' | 'missing' | 'other';
 
-/** All functions except `kind` and `isExecutable` throw the system's error. */
+/** All functions except `kind` and `isExecutable` throw system errors. */
 export type Files = {
-  /** Reads all bytes of a file. When the configuration is loaded, each file is read exactly once. */
+  /**
+   * Reads all bytes of a file. When the configuration is loaded, each configuration file and each manifest is read exactly once.
+   */
   readonly read: (path: string) => Uint8Array;
   /** The names in a directory, sorted. */
   readonly list: (directory: string) => readonly string[];
-  /** What a path refers to; links are followed. */
+  /** What a path refers to; links are followed. `missing`: nothing is there, or the path cannot be reached. */
   readonly kind: (path: string) => EntryKind;
   readonly realpath: (path: string) => string;
   readonly isExecutable: (path: string) => boolean;

@@ -1,4 +1,4 @@
-// Reads the main file and every file that it includes, directly or through others, each once.
+// Reads the main file and every file that it includes, directly or through others. Each file is read once.
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Report } from '../check/problem.ts';
 import { formatPlace } from '../check/problem.ts';
@@ -120,7 +120,7 @@ function yamlFiles(reading: ClosureReading, directory: string, site: IncludeSite
   }
 }
 
-/** Whether the file has not been read yet. Reports a file that includes itself or is included twice. */
+/** Whether the file is to be read. Reports a file that includes itself or is included twice. */
 function admit(reading: ClosureReading, real: string, file: string, site: IncludeSite): boolean {
   const before = reading.named.get(real);
   reading.named.set(real, before ?? site.place);

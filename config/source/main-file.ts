@@ -5,7 +5,7 @@ import type { Environment } from './interpolation.ts';
 
 export type MainFile =
   | { readonly ok: true; readonly file: string }
-  /** `problem` is one line, which begins with the location if a file was named. */
+  /** `problem` is one line. It begins with the location if `--config` or the environment names the file. */
   | { readonly ok: false; readonly problem: string };
 
 const mainName = 'config.yaml';
