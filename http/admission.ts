@@ -25,7 +25,7 @@ export type Admitted = {
 export type Refused = {
   readonly kind: 'refused';
   readonly problem: HttpProblem;
-  /** The caller; null if it is unknown, or if the request was refused before it was authenticated. */
+  /** Null: no caller is known, or the request was refused before it was authenticated. */
   readonly caller: Caller | null;
 };
 export type Admission = Admitted | Refused;
@@ -37,7 +37,7 @@ export type AdmissionRequest = {
   readonly authorization: string | undefined;
   readonly config: Config;
   readonly isStopping: boolean;
-  /** The vault, for requests to its paths; undefined for all others. */
+  /** The vault, for requests to paths of the vault; undefined for all others. */
   readonly vault: Pick<VaultCalls, 'adminDigest'> | undefined;
 };
 
@@ -59,7 +59,7 @@ export function admit(request: AdmissionRequest, authenticate: Authenticate): Ad
     return refused(problem('invalid_path', 'the path has a bad percent-escape or a NUL'), caller);
   }
   if (typeof match === 'string') return refused(problem('unknown_route', 'there is nothing at this path'), caller);
-  // 405 reveals that the path exists, so only callers with access to the path get it.
+  // A 405 reveals that the path exists, so only callers with access to the path get it.
   const route = known!.find(({ access }) => isOpenTo(caller, access));
   if (!route) {
     const needed = known!.flatMap(({ access }) => (access.kind === 'scopes' ? access.anyOf : []));
@@ -99,7 +99,7 @@ export type BodyCheck = (value: unknown) => readonly ProblemItem[];
 
 export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | HttpProblem;
 
-/** Reads a body as a value that fits the route's schema; otherwise 415 or 400. */
+/** Reads a body as a value that fits the route's schema; undefined for an empty body. Otherwise 415 or 400. */
 export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };
   const reading = readJsonBody(headerOf(head, 'content-type'), bytes);

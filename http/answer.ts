@@ -6,7 +6,7 @@ import { type HttpProblem, problem } from './problem.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 export type Answer =
-  /** A body of bytes is JSON that is already encoded. */
+  /** `body` is JSON text, as a string or encoded as UTF-8. */
   | { readonly kind: 'json'; readonly status: number; readonly body: string | Uint8Array; readonly headers?: Headers }
   /** The answer 304: the copy that the caller has is still valid. */
   | { readonly kind: 'unchanged'; readonly headers: Headers }
@@ -26,7 +26,7 @@ export function json(status: number, body: string): Answer {
   return { kind: 'json', status, body };
 }
 
-/** Encodes all parts at once, on this thread. For small answers only. */
+/** Encodes all parts at once, on the calling thread. For small answers only. */
 export function smallAnswer(parts: Iterable<JsonPart>, status = 200): Answer {
   return json(status, [...jsonChunks(parts)].join(''));
 }
@@ -35,7 +35,10 @@ export function withHeaders(answer: Answer, headers: Headers): Answer {
   return headers.length === 0 ? answer : { ...answer, headers: [...(answer.headers ?? []), ...headers] };
 }
 
-/** An answer that the reads thread writes. It includes everything that was committed before the call. */
+/**
+ * The answer to a read that the reads thread carries out, or its refusal. The answer includes everything that was committed
+ * before the call.
+ */
 export async function answerRead(
   call: Disconnectable & { readonly engine: Pick<Engine, 'reads'> },
   read: Read,

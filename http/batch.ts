@@ -1,5 +1,6 @@
-// Reads the payloads of a batch: JSON (`{"payloads": [...]}`) or NDJSON (one payload a line). They are found, parsed, checked and packed
-// one by one, in slices of a millisecond, so that other requests are answered in between. All batches share these slices.
+// Reads the payloads of a batch: JSON (`{"payloads": [...]}`) or NDJSON (one payload a line). The payloads are found, parsed,
+// checked and packed one by one, in slices of a millisecond, so that other requests are answered in between. All batches share
+// these slices.
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { canonicalText, isObject } from '../runtime/json-value.ts';
@@ -11,7 +12,7 @@ import { readJson } from './json.ts';
 import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from './problem.ts';
 
 export const batchPayloadsMax = 10_000;
-/** The maximum number of errors in one answer. Reading stops when there are so many. */
+/** The maximum number of errors in one answer. When there are so many, reading stops. */
 export const batchErrorsMax = 100;
 /** The maximum size of the JSON of each member beside `payloads`. */
 export const memberBytesMax = 16_384;
@@ -26,7 +27,7 @@ export type BatchCheck = {
   readonly members: readonly string[];
   /** Whether the hash of all payloads is needed. */
   readonly isHashed: boolean;
-  /** Whether the caller has disconnected or its body was refused. Then the remaining payloads need not be read. */
+  /** Whether the caller has disconnected, or its body was refused. Then the remaining payloads need not be read. */
   readonly isGone: () => boolean;
 };
 
@@ -253,8 +254,8 @@ function isSpace(byte: number): boolean {
 }
 
 /**
- * Finds where the value that starts here ends: at the comma or bracket behind it. For an invalid value the end may be wrong, but then
- * parsing fails.
+ * Finds the end of the value at `start`: the comma or bracket behind the value. For an invalid value the end may be wrong, but
+ * then parsing fails.
  */
 function valueEnd(bytes: Buffer, start: number): number {
   let depth = 0;
@@ -271,7 +272,7 @@ function valueEnd(bytes: Buffer, start: number): number {
   return Math.min(end, bytes.length);
 }
 
-/** Finds the end of the string that starts here: the position behind its closing quote. */
+/** Finds the end of the string at `start`: the position behind its closing quote. */
 function stringEnd(bytes: Buffer, start: number): number {
   for (let end = bytes.indexOf(quote, start + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
     let before = end;

@@ -3,9 +3,9 @@
 const firstBytes = 4096;
 
 /**
- * The limit for all bodies together that are arriving on one listener. Batches have another limit of the same size, which counts them from
- * their arrival until they have been read. Beyond a limit the oldest body is refused, so slow senders can neither exhaust memory nor block
- * other callers. A single body may exceed the limit.
+ * The maximum size of all bodies together that are arriving on one listener. Another limit of the same size holds for batches,
+ * which count from their arrival until they have been read. Beyond a limit the oldest bodies are refused, so slow senders can
+ * neither exhaust memory nor block other callers. A single body may exceed the limit.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 
@@ -53,7 +53,7 @@ export class RequestBody {
     return 'taken';
   }
 
-  /** The bytes that have arrived, without copying them. */
+  /** Returns the bytes that have arrived, without copying them. */
   bytes(): Buffer {
     return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
   }

@@ -35,7 +35,7 @@ export type Shared = {
 
 type Reply = Answer | Promise<Answer> | undefined;
 
-/** Everything that the HTTP server calls catches exceptions: an uncaught one would end the process. */
+/** One request and its answer. Methods that the HTTP server calls catch all exceptions: an uncaught one would end the service. */
 export class Exchange implements HttpCall, AnswerSink {
   readonly #shared: Shared;
   readonly #res: ResponseTarget;
@@ -114,7 +114,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return caller !== undefined && may(caller, access.anyOf) ? caller : undefined;
   }
 
-  // In order: admission, lookup of the names in the path, body, query, handler. Undefined means that the body must arrive first.
+  // The steps: admission, lookup of the names in the path, body, query, handler. Undefined means that the body must arrive first.
 
   #admit(): Reply {
     const head = this.#head;
@@ -160,7 +160,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return undefined;
   }
 
-  /** Takes a chunk. A body in one chunk is parsed in place; other bodies, and those of batches, are collected first. */
+  /** Takes a chunk. A body in one chunk is parsed in place. Other bodies, and those of batches, are collected first. */
   #arrived(route: Route, bytes: Uint8Array, isLast: boolean, limit: BodyLimit): Reply {
     if (isLast && this.#arriving === null && !route.batch) {
       return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);
@@ -220,7 +220,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /** Answers a refused vault call after the audit trail has the refusal. 503 is not recorded; calls without the admin token are counted. */
+  /** Answers once the audit trail has the refusal. A 503 is not recorded. Calls without the admin token are only counted. */
   #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
     if (problemStatus(refusal) === 503) return refusal;
@@ -242,7 +242,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return problem('length_required', detail);
   }
 
-  /** Closes the connection after the answer: a proxy in front of this server may take the following bytes for part of this body. */
+  /** Closes the connection after the answer, because a proxy may take the following bytes for part of this body. */
   #refuseFraming(refusal: HttpProblem): void {
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
@@ -381,7 +381,7 @@ export class Exchange implements HttpCall, AnswerSink {
     else this.#answer(problem('internal_error', 'internal error; the log has the details under this request id'));
   }
 
-  /** Closes the connection in the middle of an answer, so that the caller does not take it for a complete one. */
+  /** Closes the connection in the middle of an answer, so that the caller does not take this answer for a complete one. */
   #cut(error: unknown): void {
     this.#shared.log.fault(error, this.requestId);
     if (this.#state !== 'over') this.#res.close();

@@ -16,7 +16,7 @@ export type RequestHead = {
   readonly query: string;
   /** The headers as one list: name (in lower case), value, name, value … */
   readonly headers: readonly string[];
-  /** The length of the body; null if the body is chunked. */
+  /** The length of the body, 0 if there is none; null if the body is chunked. */
   readonly contentLength: number | null;
   /** `doubtful`: another parser could find a different end of the request. */
   readonly framing: 'sound' | 'doubtful';

@@ -11,7 +11,7 @@ export const idempotencyKeyCharsMax = 255;
 const header = 'idempotency-key';
 const hashBytes = 16;
 
-/** The idempotency key of a call, with the hash of its request; null if the call has none. */
+/** The idempotency key of a call, with the hash of its request; null if the call has no key. */
 export function idempotencyOf(call: HttpCall, method: string, path: string): IdempotencyKey | HttpProblem | null {
   const keyFor = idempotencyKeyOf(call);
   if (keyFor === null || isProblem(keyFor)) return keyFor;
@@ -38,7 +38,7 @@ export function idempotencyKeyOf(
 
 const anyDelivery = hash(['delivery']);
 
-/** The key of a delivery. Two deliveries to an endpoint are the same if their ids are; their bodies do not count. */
+/** The key of a delivery. Two deliveries to one endpoint count as the same if their ids are equal, whatever their bodies are. */
 export function deliveryKeyOf(endpoint: string, id: string): IdempotencyKey {
   return { key: hash(['delivery', endpoint, id]), request: anyDelivery };
 }

@@ -1,8 +1,9 @@
-// A strict reader of JSON bodies. It refuses documents that JSON.parse accepts and other parsers read differently.
+// A strict reader of JSON bodies. It refuses documents that JSON.parse accepts, but that other parsers read differently.
 //
-// JSON.parse takes 500 KB of nested brackets, keeps the last of two equal keys, accepts `__proto__` and half surrogate pairs, and rounds
-// integers beyond ±(2^53 − 1). A valid body costs one pass over its text and one over its value. Only a body with numbers beyond that limit
-// is parsed a second time; a refused one is parsed again by `firstFault`, to find its fault.
+// JSON.parse accepts 500 KB of nested brackets, keeps the last of two equal keys, accepts `__proto__` and half surrogate pairs,
+// and rounds integers beyond ±(2^53 − 1). Besides JSON.parse, a valid body costs one pass over its text and one over its value.
+// Only a body with numbers beyond that limit is parsed a second time. A refused body is read again by `firstFault` to find its
+// fault, unless the fault is its encoding or depth.
 import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
@@ -13,7 +14,7 @@ export const jsonDepthMax = 64;
 
 export type JsonReading =
   | { readonly kind: 'value'; readonly value: Json }
-  /** `pointer` leads to a value that is valid JSON and refused all the same. */
+  /** `pointer` leads to a value that is valid JSON, but is refused. */
   | { readonly kind: 'refused'; readonly message: string; readonly pointer?: string };
 
 /** How to treat integers beyond ±(2^53 − 1): refuse the document, or read them as strings. */
@@ -73,7 +74,9 @@ function refusal(text: string, { message, at, pointer }: JsonFault): JsonReading
   return { kind: 'refused', message: `${message} at byte ${byte}`, ...(pointer !== undefined && { pointer }) };
 }
 
-/** Counts keys and nesting outside of strings. Exact for every valid document, and for an invalid one up to its fault. */
+/**
+ * Counts keys and nesting outside of strings. The result is exact for a valid document, and up to the fault for an invalid one.
+ */
 function outlineOf(text: string): { readonly keys: number; readonly tooDeepAt: number | null } {
   let keys = 0;
   let depth = 0;

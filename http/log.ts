@@ -1,6 +1,6 @@
 // The log of an HTTP server: request lines, refused callers and unexpected errors.
 
-/** One request. Its status is null if the caller disconnected before it was answered. */
+/** One request. Its status is null if the caller disconnected before the answer was complete. */
 export type RequestLine = {
   readonly method: string;
   /** The route's path with parameters in braces, never the path as it was sent; null if no route matched. */

@@ -1,5 +1,5 @@
-// The options that a call may give beside `payload`, and a batch beside `payloads` or, as NDJSON, as query parameters
-// (docs/engine.md#delayed-jobs). Each is declared once, for both.
+// The options of a call (docs/engine.md#delayed-jobs). In a body they are members beside `payload` or, in a batch, beside
+// `payloads`. For NDJSON they are query parameters. Each option is declared once, for body and query.
 import type { CallOptions } from '../actors/job/records/options.ts';
 import { tagsOf } from '../actors/job/records/tags.ts';
 import { parseDuration } from '../config/quantity.ts';
@@ -100,7 +100,7 @@ export function readOptions(given: GivenOptions | undefined, nowMs: number): Cal
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : optionsOf(values, given.tags);
 }
 
-/** The options of a run; a problem if `deadline` is among them, which only commands take. */
+/** The options of a run. A problem if they include `deadline`, which only commands of plugins take. */
 export function ofRun(options: CallOptions | HttpProblem | undefined): CallOptions | HttpProblem | undefined {
   if (options === undefined || isProblem(options) || options.deadlineMs === undefined) return options;
   return problem('invalid_request', '/deadline is an option of plugin commands; a pipeline does not take it');

@@ -11,7 +11,7 @@ import type { ProblemItem } from './problem.ts';
 
 const compile = makeSchemaCompiler();
 
-/** The maximum number of known fields that a message lists; if there are more, it lists none. */
+/** The maximum number of known fields that a message lists. If there are more, the message lists none. */
 const knownShown = 10;
 
 /** Makes the check of a route's body. The schema is compiled on first use. */
@@ -28,8 +28,8 @@ const checksOf = perConfig(() => ({ compile: makeSchemaCompiler(), bySchema: new
 const fits: readonly ProblemItem[] = [];
 
 /**
- * Checks a payload against the input schema of its command or pipeline. `base` is the payload's pointer in the body. Schemas are compiled
- * on first use, once per configuration.
+ * Checks a payload against the input schema of its command or pipeline. `base` is the payload's pointer in the body. A schema is
+ * compiled on first use, once per configuration.
  */
 export function checkPayload(
   config: Config,
@@ -64,7 +64,7 @@ function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
     const mismatches = check(value);
     if (mismatches.length === 0) return mismatches;
     const found = holdsAtMost(valuesMax, value) ? checkAll(value) : mismatches;
-    // Left out, because another mismatch says what is wrong with the key.
+    // `propertyNames` is left out, because another mismatch says what is wrong with the key.
     return found.filter(({ keyword }) => keyword !== 'propertyNames').slice(0, mismatchesMax);
   };
 }
@@ -82,7 +82,10 @@ function holdsAtMost(max: number, value: unknown): boolean {
   return true;
 }
 
-/** Describes a mismatch for the caller. The pointer leads to the missing or unknown field, not to the object around it. */
+/**
+ * Describes a mismatch for the caller. For a missing or unknown field, the pointer leads to this field and not to the object
+ * around it.
+ */
 function itemOf({ pointer, message, keyword, params, schema, key }: SchemaMismatch, base: string): ProblemItem {
   const at = base + pointer;
   if (key !== null) return { pointer: `${at}/${escaped(key)}`, message: `is not a valid key: it ${message}` };

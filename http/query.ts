@@ -11,7 +11,7 @@ export type Parameter<T> = {
   readonly rule: string;
   /** Parses the value; undefined if the text breaks the rule. */
   read(text: string): T | undefined;
-  /** How often the parameter may be given. If set, its value is a list. Absent: once. */
+  /** How often the parameter may be given. If set, the value of the parameter is a list. Absent: once. */
   readonly timesMax?: number;
 };
 export type Parameters = { readonly [name: string]: Parameter<unknown> };
@@ -52,8 +52,8 @@ export const jobIdText: Parameter<JobId> = {
 };
 
 /**
- * A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5, so that `Math.floor` and `Math.ceil` give the
- * two.
+ * A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5, so that `Math.floor` and `Math.ceil`
+ * give the two microseconds.
  */
 export const instant: Parameter<number> = {
   schema: { type: 'string', format: 'date-time' },

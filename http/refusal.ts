@@ -1,4 +1,4 @@
-// Why the ledger refuses work, as messages for callers.
+// Why work is refused, as messages for callers.
 import type { Refusal, RefusedWork } from '../actors/job/protocol.ts';
 import { type HttpProblem, problem } from './problem.ts';
 
@@ -19,7 +19,10 @@ export const refusalDetails: { readonly [R in Refusal]: string } = {
   idempotency_mismatch: 'the Idempotency-Key was used for another request',
 };
 
-/** The refusal as a problem. If it is known when the refusal ends, Retry-After has the seconds from `nowMs` until then. */
+/**
+ * The refusal as a problem. If the refusal has a known end (`untilUs`), Retry-After has the seconds from `nowMs` to this end, at
+ * least 1.
+ */
 export function refusalProblem({ refusal, untilUs }: RefusedWork, detail: string, nowMs: number): HttpProblem {
   if (untilUs === undefined) return problem(refusal, detail);
   const seconds = Math.max(1, Math.ceil(untilUs / 1e6 - nowMs / 1000));

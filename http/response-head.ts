@@ -19,7 +19,9 @@ export type ResponseHead = {
   readonly requestId: string;
   readonly contentType: string | null;
   readonly headers: Headers;
-  /** Whether the route is open. If so, caches may store the answer unless `headers` has a Cache-Control that forbids it. */
+  /**
+   * Whether the route is open. An answer of any other route gets `Cache-Control: no-store`, unless `headers` has a Cache-Control.
+   */
   readonly isOpen: boolean;
   /** Whether the connection is closed after this answer. */
   readonly isClosing: boolean;

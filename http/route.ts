@@ -48,7 +48,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    * handler awaits; for a `batch` route, the bytes, which are valid until `releaseBody`.
    */
   readonly body: unknown;
-  /** The caller; null on open routes. On signed routes it has neither name nor scopes. */
+  /** The caller; null on open routes. The caller of a signed route has neither name nor scopes. */
   readonly caller: Caller | null;
   /** What `find` of the route returned. */
   readonly found: F;
@@ -61,8 +61,8 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   /** All headers of this (lower-case) name as one list; empty: there is none. */
   headerList(name: string): string;
   /**
-   * The caller as authenticated again under the configuration that is in force now, for long answers. Undefined if the API token no longer
-   * gives access.
+   * For long answers on routes with scopes: the caller, authenticated again under the configuration that is in force now.
+   * Undefined if the API token no longer gives access to the route.
    */
   callerNow(): Caller | undefined;
   /** Registers a function that is called once if the caller disconnects before the answer is complete. */
@@ -87,8 +87,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** Replaces `body`: the handler gets the bytes as they were sent, and the query is ignored. */
   readonly raw?: BodyLimit;
   /**
-   * For a route that takes a batch. Then `body` only describes the batch in OpenAPI and docs/reference.md: the handler gets the bytes,
-   * which stay valid until it calls `releaseBody`.
+   * Present for a route that takes a batch. Then `body` only describes the batch in OpenAPI and docs/reference.md: the handler
+   * gets the bytes, which stay valid until the handler calls `releaseBody`.
    */
   readonly batch?: (config: Config) => BodyLimit;
   /** The codes of refusals that the documents list, besides those that follow from access, query and body. */
@@ -100,7 +100,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** Looks up the names in the path before the body is read: the value for `found`, or a refusal. */
   find?(call: HttpCall<Params<P>, unknown, unknown>): F | HttpProblem;
   handle(call: HttpCall<Params<P>, QueryValues<Q>, F>): Answer | Promise<Answer>;
-  /** Called for every refusal after the route has matched. */
+  /** Called for every refusal of a request that has passed admission (`admission.ts`). */
   refused?(problem: HttpProblem): void;
 };
 

@@ -16,7 +16,10 @@ export type ServeOptions = Omit<Shared, 'room' | 'batchRoom' | 'takesChunks' | '
 
 export type Server = Pick<Listener, 'port' | 'served' | 'renew' | 'stopListening' | 'close'>;
 
-/** Thrown if the service cannot listen on an address. `setting` is the key of that address in the configuration, such as `api.listen`. */
+/**
+ * Thrown if the service cannot listen on an address. `setting` is the key of the address in the configuration, such as
+ * `api.listen`.
+ */
 export class ListenFault extends Error {
   readonly code = 'listen_failed';
   constructor(setting: string, { host, port }: ListenAddress) {
@@ -50,7 +53,7 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** Of the error message of uWebSockets.js, the line with the reason. The list of supported versions of Node is left out. */
+/** The line with the reason in an error message of uWebSockets.js. The list of supported versions of Node is left out. */
 function lastLine(text: string): string {
   const lines = text
     .trim()

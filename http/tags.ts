@@ -1,4 +1,4 @@
-// Tags as callers give them: the `tags` of a call, an object, and the `tag` of a query or filter, which is `key:text`.
+// Tags in requests: `tags` of a call is an object, and `tag` of a query or filter is `key:text`.
 import { tagCharactersMax, tagKeyPattern, tagsMax } from '../actors/job/records/tags.ts';
 import { type Schema, Type } from '../runtime/schema-type.ts';
 import { type Parameter, repeated } from './query.ts';
@@ -24,7 +24,7 @@ export const tagRule = `must be key:text, such as tenant:acme: the key has 1 to 
 
 const keyForm = new RegExp(tagKeyPattern);
 
-/** Whether the text is `key:text`. It splits at the first colon. */
+/** Whether the text is `key:text`. The first colon ends the key. */
 export function isTag(given: string): boolean {
   const colon = given.indexOf(':');
   if (colon < 0 || !keyForm.test(given.slice(0, colon))) return false;

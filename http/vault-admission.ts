@@ -7,8 +7,8 @@ import type { Match } from './router.ts';
 const unknownOp = 'unknown';
 
 /**
- * The vault operation of a path; null if the path does not belong to the vault. On a listener that serves the vault, every path below
- * `/vault/` belongs to it, so that API tokens are rejected there.
+ * The vault operation of a path; null if the path does not belong to the vault. On a listener that serves the vault, every path
+ * below `/vault/` belongs to the vault, so that API tokens are rejected there.
  */
 export function vaultOpOf(match: Match, path: string, isServed: boolean): string | null {
   if (typeof match === 'object') {
@@ -30,7 +30,7 @@ function isBelowVault(path: string): boolean {
 
 const noScopes: ReadonlySet<string> = new Set();
 
-/** The vault's admin, if this is the admin token; else undefined. Digests are compared in constant time. */
+/** The vault's admin if the header has the admin token, else undefined. Digests are compared in constant time. */
 export function authenticateAdmin(authorization: string | undefined, adminDigest: string): Caller | undefined {
   const token = authorization === undefined ? undefined : bearerToken(authorization);
   if (token === undefined) return undefined;

@@ -25,7 +25,10 @@ export const waitNotes =
 /** A caller's wish to wait. `applied`: the header of the answer if the wish came as a preference and was followed. */
 export type Wait = { readonly ms: number; readonly applied: Headers };
 
-/** How long the caller wants to wait; null if it does not. The query parameter takes precedence over the preference. */
+/**
+ * How long the caller wants to wait; null if the caller does not want to. The query parameter takes precedence over the
+ * preference.
+ */
 export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>, 'query' | 'headerList'>): Wait | null {
   const { wait } = call.query;
   if (wait !== undefined) return { ms: wait, applied: [] };
@@ -35,7 +38,7 @@ export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>,
   return { ms: seconds * 1000, applied: [['Preference-Applied', `wait=${seconds}`]] };
 }
 
-/** The answer to a caller that wanted to wait, with the header that confirms the wait, if it took place. */
+/** The answer to a caller that wanted to wait. If the wait took place, the header that confirms the wait is added. */
 export function waitedAnswer(answer: Answer, { applied }: Wait, how: WaitEnd): Answer {
   return how === 'crowded' ? answer : withHeaders(answer, applied);
 }

@@ -1,4 +1,4 @@
-// Makes the OpenAPI document of all routes but the two that call a plugin or a pipeline, from the route table alone.
+// Makes the OpenAPI document of all routes except calls of plugins and pipelines, from the declarations of the routes alone.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { scopesText } from '../auth.ts';
 import { type ProblemCode, problems } from '../problem.ts';

@@ -56,7 +56,10 @@ export function requestBody(inputSchema: JsonObject | null, operationId: string,
 /** The operation ids, by plugin and then by command. */
 export type OperationIds = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** The operation ids `<plugin>__<command>`. One that is taken already gets a number (`a` `b__c`, `a__b` `c`). */
+/**
+ * The operation ids `<plugin>__<command>`. An id that is already taken gets a number: `b__c` of the plugin `a` and `c` of the
+ * plugin `a__b` would have the same id.
+ */
 export function operationIdsOf(config: Config): OperationIds {
   const plugins = Object.values(config.plugins);
   const plain = plugins.flatMap(({ name, manifest }) => manifest.commands.map(command => `${name}__${command.name}`));

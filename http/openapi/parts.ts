@@ -5,7 +5,9 @@ import { problemDetails } from './schemas.ts';
 export type OpenapiSchemas = { [name: string]: JsonObject };
 export type Paths = { readonly [path: string]: JsonObject };
 
-/** Makes a document. `schemas` are the components to which the paths refer; that of refusals is added if there are paths. */
+/**
+ * Makes a document. `schemas` are the components to which the paths refer. The schema of refusals is added if there are paths.
+ */
 export function wholeDocument(title: string, version: string, paths: Paths, schemas: OpenapiSchemas): JsonObject {
   return {
     openapi: '3.1.0',

@@ -1,5 +1,5 @@
-// Moves JSON Schemas into a larger document. Definitions become components, references become pointers from the root, and `$id` and
-// `$anchor` are dropped, so that tools need not support them.
+// Moves JSON Schemas into a larger document. Definitions become components, references become pointers from the root, and `$id`
+// and `$anchor` are dropped, so that tools need not support these keywords.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
@@ -78,7 +78,7 @@ type SchemaPlace = {
   readonly component: string | null;
 };
 
-/** The schema and all schemas within it, outermost first. */
+/** The schema and all schemas within it. Each comes before the schemas within it. */
 function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
   const isOld = isOldDialect(schema);
   const found: SchemaPlace[] = [];
@@ -144,7 +144,7 @@ function namesOf(places: readonly SchemaPlace[]): ReadonlyMap<string, string> {
   return names;
 }
 
-/** The absolute form of a reference, with its fragment unescaped; null if it is not a valid reference. */
+/** The absolute form of a reference, with its fragment unescaped; null if the reference is not valid. */
 function canonical(reference: string, base: string): string | null {
   try {
     const url = new URL(reference, base);
@@ -175,7 +175,9 @@ function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string
 
 type Rewriting = { readonly isOld: boolean; resolve(reference: string, base: string): string };
 
-/** Rewrites a schema for the new document. A schema `true` or `false` becomes an object, because a component must be one. */
+/**
+ * Rewrites a schema for the new document. A schema `true` or `false` becomes an object, because a component must be an object.
+ */
 function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
   if (!isObject(schema)) return schema === false ? { not: {} } : {};
   const base = baseWithin(schema, above);

@@ -25,7 +25,7 @@ const bodyProblems: readonly ProblemCode[] = [
   'invalid_request',
 ];
 
-/** The other codes with which this route can refuse, sorted by status. */
+/** The codes, besides those in `everywhere`, with which this route can refuse. They are sorted by status. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const codes = new Set<ProblemCode>(route.problems ?? []);
   if (route.access.kind === 'scopes') codes.add('forbidden');

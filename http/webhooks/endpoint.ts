@@ -1,4 +1,4 @@
-// A webhook endpoint as a route: verifies the signature over the raw body, then reads the body, then submits one job
+// A webhook endpoint as a route: verifies the signature over the raw body, then reads the body, then submits one job or run
 // (docs/contract.md#webhooks).
 import type { Refusal, RefusedWork } from '../../actors/job/protocol.ts';
 import type { Config, WebhookEndpoint } from '../../config/config.ts';
@@ -114,8 +114,8 @@ const passedOn = [
 ] as const satisfies readonly Refusal[];
 
 /**
- * The answer to a refusal of the ledger. For the sender each is temporary, and those not in `passedOn` become `unavailable`: if a reload
- * has just removed the plugin, it has removed the endpoint too.
+ * The answer to a refusal of the ledger. For the sender every refusal is temporary. A refusal that is not in `passedOn` becomes
+ * `unavailable`, for example if a reload has just removed the plugin and with it the endpoint.
  */
 function refuse(refused: RefusedWork, nowMs: number): HttpProblem {
   const refusal = passedOn.find(known => known === refused.refusal) ?? 'unavailable';

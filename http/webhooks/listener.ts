@@ -25,7 +25,7 @@ const anybody: Caller = {
   expiresAtMs: null,
 };
 
-/** Makes the function that returns the routes of a configuration. They are made once per configuration. */
+/** Makes the function that returns the routes of a configuration. The routes are made once per configuration. */
 function webhookTables(deliveryEvents: DeliveryEvents): (config: Config) => RouteTable {
   let known: Config | null = null;
   let table = makeRouteTable([]);
@@ -39,7 +39,7 @@ function webhookTables(deliveryEvents: DeliveryEvents): (config: Config) => Rout
   };
 }
 
-/** A health check for external callers. It shows less than that of the API: no paths, plugins or queue. */
+/** A health check for external callers. It shows less than the health check of the API: no paths, plugins or queue. */
 const getHealth: Route = route({
   method: 'GET',
   path: '/healthz',

@@ -6,7 +6,7 @@ import { standardKeyBytes } from '../../config/section/webhook-key.ts';
 /** Returns the header with this lower-case name. */
 export type HeaderOf = (name: string) => string | undefined;
 
-/** Whether the sender has signed these bytes with the endpoint's key, recently enough. */
+/** Whether the sender has signed these bytes with the endpoint's key and, if the endpoint has a signed time, recently enough. */
 export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => boolean;
 
 /**
@@ -47,8 +47,8 @@ function hexDigests(header: string): Buffer[] {
 const base64Shape = /^v1,([A-Za-z0-9+/]{43}=)$/;
 
 /**
- * The digests in a header of Standard Webhooks. While keys are rotated it has several signatures, separated by spaces. Versions other than
- * `v1` are ignored.
+ * The digests in a header of Standard Webhooks. While keys are rotated, the header has several signatures, separated by spaces.
+ * Versions other than `v1` are ignored.
  */
 function base64Digests(header: string): Buffer[] {
   return header.split(' ').flatMap(signature => {
