@@ -1,4 +1,4 @@
-// Actions over many jobs (docs/engine.md#actions): started by a filter, watched and cancelled as jobs.
+// Actions over many jobs (docs/engine.md#actions). A filter starts them; they are watched and cancelled as jobs.
 
 import { actionCommands, actionsOpenMax, type Deed, deeds, skipReasons } from '../../actors/job/records/action.ts';
 import { headgatePlugin, isHosted, type RerunFrom, rerunPoints } from '../../actors/job/records/job.ts';
@@ -26,7 +26,7 @@ import { findCommand, idempotencyNotes } from './execution.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
 const section = 'Control';
-/** The maximum of `limit`, and that of `per_second`. */
+/** The maximum of `limit`, and the maximum of `per_second`. */
 export const actionLimitMax = 1_000_000_000;
 export const perSecondMax = 100_000;
 const pageMax = 200;
@@ -245,7 +245,7 @@ function fromProblems({ do: deed, from }: StartBody): readonly ProblemItem[] {
 function lackingScope(caller: Caller, { do: deed, where }: StartBody): HttpProblem | null {
   const needed = deed === 'rerun' ? (['plugin:ro', 'plugin:rw'] as const) : (['jobs:rw'] as const);
   if (!may(caller, needed)) return forbidden(needed);
-  // A search is refused, because its matches would reveal what this caller may not read.
+  // Without a scope that shows results, a search is refused, because its matches would reveal parts of results.
   const isSearch = where.query !== undefined || where.error !== undefined;
   return isSearch && !maySeeResults(caller) ? forbidden(resultScopes) : null;
 }

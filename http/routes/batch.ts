@@ -146,7 +146,7 @@ const elsewhere = 'a JSON batch has its options beside "payloads"; only those of
 /** The number of ids that are written before the work may yield. */
 const idsAtOnce = 256;
 
-/** Encodes the answer as bytes: a string of this length, made of so many pieces, would be costly to send. */
+/** Encodes the answer as bytes, because a long string that was made of many pieces would be costly to send. */
 function* acceptedText(ids: Uint8Array): Sliced<Uint8Array> {
   const count = ids.length / jobIdBytes;
   const end = `],"accepted":${count}}`;

@@ -20,7 +20,7 @@ const eventId: Parameter<number> = {
   read: text => (wholeNumber.test(text) ? Number(text) : undefined),
 };
 
-/** The patterns of event types, as the caller wrote them, for messages. */
+/** The patterns of event types. The handler finds the types that match them. */
 const patterns: Parameter<readonly string[]> = {
   schema: { type: 'string', examples: ['job.*,pipeline.completed'] },
   rule: 'must be a list of types, such as job.*,pipeline.completed',
@@ -100,8 +100,8 @@ function rightsOf(caller: Caller | undefined): StreamRights | null {
 }
 
 /**
- * The id in the Last-Event-ID header, which takes precedence over the query: a client that reconnects repeats the URL of its first request.
- * An id of another form counts as an unknown event.
+ * The id in the Last-Event-ID header. The header takes precedence over the query, because a client that reconnects repeats the
+ * URL of its first request. An id of another form counts as the id of an unknown event.
  */
 function headerId(call: Pick<HttpCall, 'header'>): number | undefined {
   const text = call.header('last-event-id');

@@ -48,7 +48,7 @@ export const takingProblems = [
   'overloaded',
 ] as const;
 
-/** The event that a call of this command implies. Only jobs of `handle` get one. */
+/** The event that a call of this command implies. Null: only jobs of `handle` get an event. */
 export function eventOf({ name }: Command): EntryEvent | null {
   return name === 'handle' ? callEvent : null;
 }
@@ -152,7 +152,7 @@ const callPipeline = route({
     const { engine, found: pipeline, body, query, caller } = call;
     const options = ofRun(readOptions(body as CallBody, call.nowMs()));
     if (isProblem(options)) return options;
-    // A synchronous call does not wait for a run that begins later, unless it says how long (`wait`).
+    // A synchronous call waits for a run that begins later only if `wait` is given.
     const isDelayed = options?.runAtUs !== undefined || options?.delayMs !== undefined;
     const isSynchronous = pipeline.executionMode === 'synchronous' && query.async !== true && !isDelayed;
     if (isSynchronous && firstStepCount(pipeline) > 1) {
@@ -192,7 +192,7 @@ export function findPipeline(config: Config, name: string): PipelineDefinition |
   return pipelinesOf(config).get(name) ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(name)}`);
 }
 
-/** Answers a call: the refusal, 202 with the id or, for a caller that has waited, the job document. */
+/** Answers a call: with the refusal, with 202 and the id, or with the job document for a caller that has waited. */
 function answerSubmitted(
   call: HttpCall,
   reply: SubmitReply | Waited,
@@ -207,7 +207,7 @@ function answerSubmitted(
       return queued(formatId(reply.id), plugin, command);
     case 'waited':
       return answerAsItStands(call, reply.id).then(answer => {
-        // The job is on disk, so an answer that refuses would make the caller submit it again.
+        // The job is on disk. A refusal would make the caller submit the job again.
         const isUnread = answer.kind === 'problem' && answer.code !== 'unknown_job';
         return waitedAnswer(isUnread ? queued(formatId(reply.id), plugin, command) : answer, wait!, reply.how);
       });

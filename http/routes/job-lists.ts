@@ -119,7 +119,7 @@ const getJobs = route({
   problems: ['too_many_reads'],
   handle(call) {
     const { query } = call;
-    // A search is refused, because its matches would reveal what this caller may not read.
+    // Without a scope that shows results, a search is refused, because its matches would reveal parts of results.
     if (query.error !== undefined && !maySeeResults(call.caller!)) return forbidden(resultScopes);
     const filter = {
       plugin: query.plugin ?? null,
@@ -174,7 +174,7 @@ const getLogs = route({
   handle(call) {
     const { query } = call;
     const withResult = maySeeResults(call.caller!);
-    // A search is refused, because its matches would reveal what this caller may not read.
+    // Without a scope that shows results, a search is refused, because its matches would reveal parts of results.
     if (query.query !== undefined && !withResult) return forbidden(resultScopes);
     const wanted = {
       jobId: query.job_id ?? null,

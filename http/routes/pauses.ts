@@ -120,7 +120,8 @@ function resumeRoute(kind: PauseKind): Route {
       const reply = await engine.pauses.resume(target, caller!.origin);
       if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
       if (reply.pause === null) {
-        // A target that is paused can be resumed even if the configuration lacks it. One that is not paused must be in the configuration.
+        // A paused target can be resumed even if the configuration lacks the target. A target that is not paused must be
+        // configured.
         const found = known(config, kind, name);
         if (typeof found === 'object') return found;
         const wrong = body.command === undefined ? null : wrongCommand(config, name, body.command);
@@ -167,7 +168,7 @@ function nameIn({ params }: Pick<HttpCall, 'params'>): string {
   return plugin ?? pipeline ?? '';
 }
 
-/** Returns the name if it is known, else 404. Disabled plugins are known, and so are plugins that only serve others as a base. */
+/** Returns the name if it is known, else 404. Known plugins include disabled plugins, and plugins on which an instance builds. */
 function known({ plugins, disabledPlugins, pipelines }: Config, kind: PauseKind, name: string): string | HttpProblem {
   if (kind === 'system') return name;
   const quoted = JSON.stringify(name);
@@ -195,7 +196,7 @@ function wrongCommand({ plugins }: Config, name: string, command: string): HttpP
   return mismatchProblem('invalid_request', [{ pointer: '/command', message }]);
 }
 
-/** Reads when the pause ends by itself. `untilUs` null: it does not. */
+/** Reads when the pause ends by itself. `untilUs` null: the pause does not end by itself. */
 function readEnd(
   { until, for: lasting }: PauseBody,
   nowUs: number,

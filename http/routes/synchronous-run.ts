@@ -43,7 +43,7 @@ async function settled(call: WaitingCall, id: JobId): Promise<Answer> {
   const tree = engine.smallTree(id, treeJobsMax + 1);
   if (tree) return smallAnswer(settledParts(tree));
   const answer = await answerRead(call, { kind: 'run', id });
-  // The run has ended, so an answer that refuses would make the caller run it again.
+  // The run has ended. A refusal would make the caller run the pipeline again.
   if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
   return unshown(id, engine.job(id)?.status ?? 'running');
 }

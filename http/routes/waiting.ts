@@ -4,7 +4,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { OnJobEnd } from '../../service/job-waiters.ts';
 import type { HttpCall } from '../route.ts';
 
-/** How a wait ended. `crowded`: it did not begin, because too many callers wait already. */
+/** How a wait ended. `crowded`: the wait did not begin, because too many callers wait already. */
 export type WaitEnd = Parameters<OnJobEnd>[0] | 'timed_out' | 'gone';
 export type Waited = { readonly kind: 'waited'; readonly id: JobId; readonly how: WaitEnd };
 export type WaitingCall = Pick<HttpCall, 'engine' | 'onGone'>;

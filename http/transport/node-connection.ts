@@ -8,8 +8,8 @@ import { type ConnectionContext, NodeResponse } from './node-response.ts';
 import { idleMsMax, type RequestHandler } from './transport.ts';
 
 /**
- * The maximum number of pipelined requests that wait on a connection. Further ones are dropped, and the connection is closed after the
- * waiting ones are answered.
+ * The maximum number of pipelined requests that wait on a connection. Further requests are dropped, and the connection is closed
+ * after the waiting ones have been answered.
  */
 export const pipelinedMax = 128;
 /** The minimum number of bytes of a body that must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
@@ -18,7 +18,7 @@ export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
 const lingerMsMax = 1_000;
 
 const tooSlow = `at least ${arrivingBytesMin} bytes of a body must arrive every ${idleMsMax / 1000} s`;
-/** Ignores the errors of a response. If its connection is lost, the response also emits `close`, which is handled. */
+/** Ignores the errors of a response. If the connection is lost, the response also emits `close`, which is handled. */
 const ignore = (): void => {};
 
 export class NodeConnection implements ConnectionContext {
@@ -28,7 +28,7 @@ export class NodeConnection implements ConnectionContext {
   readonly #arrivals: Set<NodeConnection>;
   readonly #waiting: (() => void)[] = [];
   #response: NodeResponse | null = null;
-  /** The latest request whose body was asked for, or that was answered before it was complete. */
+  /** The latest request whose body was asked for, or whose answer ended before its body had arrived. */
   #arriving: IncomingMessage | null = null;
   /** Whether further requests are ignored. */
   #isEnding = false;
@@ -47,7 +47,7 @@ export class NodeConnection implements ConnectionContext {
     });
   }
 
-  /** Handles a request whose head is complete, or lets it wait for the earlier ones. */
+  /** Handles a request whose head is complete, or lets it wait until earlier requests have been answered. */
   take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     if (this.#isEnding) return;
     if (this.#waiting.length >= pipelinedMax) {
@@ -59,12 +59,15 @@ export class NodeConnection implements ConnectionContext {
     else this.#wait(() => this.#begin(request, response, awaitsContinue));
   }
 
-  /** Refuses input that the parser rejects or that took too long. The refusal is sent after the answers to all earlier requests. */
+  /**
+   * Refuses input that the parser rejects or that took too long. The refusal is sent after the answers to earlier requests that
+   * have arrived completely.
+   */
   refuse(refusal: HttpProblem): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
     const isWhole = this.#arriving === null || this.#arriving.complete;
-    // A request that was answered before it was complete gets no second answer.
+    // A request that was answered before its body had arrived gets no second answer.
     if (this.#response === null && !isWhole) this.#socket.destroy();
     else if (this.#response === null || !isWhole) this.#hangUp(refusal);
     else this.#wait(() => this.#hangUp(refusal));
@@ -120,7 +123,7 @@ export class NodeConnection implements ConnectionContext {
     this.#socket.pause();
     if (this.#isTakingTurns) return;
     this.#isTakingTurns = true;
-    // Node resumes the socket by itself. This pauses it again, until the last waiting request begins.
+    // Node resumes the socket by itself. This listener pauses the socket again while requests wait.
     this.#socket.on('resume', () => {
       if (this.#waiting.length > 0) this.#socket.pause();
     });
@@ -159,7 +162,7 @@ export class NodeConnection implements ConnectionContext {
       isClosing: true,
     });
     socket.end(`HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
-    // The socket is destroyed later: at once, this would reset the connection if unread input is left, and the answer would be lost.
+    // Destroying the socket at once would reset the connection if there is unread input, and the answer would be lost.
     const linger = setTimeout(() => socket.destroy(), lingerMsMax);
     linger.unref();
     socket.on('close', () => clearTimeout(linger));

@@ -3,11 +3,11 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import { headList, type ResponseHead } from '../response-head.ts';
 import { idleMsMax, type ResponseTarget } from './transport.ts';
 
-/** What a response tells its connection. */
+/** The part of a connection that a response uses. */
 export type ConnectionContext = {
-  /** A body arrives from now on; the connection checks how fast. */
+  /** Called when the body of a request begins to arrive. From then on, the connection checks the speed of the body. */
   arriving(request: IncomingMessage): void;
-  /** From now on, further requests on this connection are ignored. */
+  /** Called when further requests on this connection must be ignored. */
   endBehind(): void;
 };
 
@@ -27,7 +27,7 @@ export class NodeResponse implements ResponseTarget {
     this.#around = around;
   }
 
-  /** Whether part of the answer has been written. */
+  /** Whether the head of the answer has been written. */
   get isBegun(): boolean {
     return this.#response.headersSent;
   }
@@ -108,8 +108,8 @@ export class NodeResponse implements ResponseTarget {
   #begin(head: ResponseHead, length: number | null): void {
     const list = headList(head);
     if (length !== null) list.push('Content-Length', String(length));
-    // Also closes the connection of a caller that got no `100 Continue`: it may or may not send its body, so nobody knows where its next
-    // request starts.
+    // A caller that got no `100 Continue` may or may not send its body, so nobody knows where its next request starts. Therefore
+    // the connection of such a caller is closed, too.
     if (head.isClosing || this.#awaitsContinue) list.push('Connection', 'close');
     if (this.#awaitsContinue) this.#around.endBehind();
     this.#response.writeHead(head.status, STATUS_CODES[head.status], list);

@@ -1,4 +1,5 @@
-// The HTTP server of Node, for where uWebSockets.js cannot be loaded or a stricter parser is preferred.
+// The HTTP server of Node. It is used if uWebSockets.js cannot be loaded, or if `api.server` asks for it because its parser is
+// stricter.
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -93,8 +94,8 @@ function checked<T>(use: () => T): T {
 }
 
 /**
- * Collects the connections of a TLS server. The HTTP server does not know those whose handshake is unfinished, so these must be closed
- * here.
+ * Collects the sockets of a TLS server. `close` destroys them, because `closeAllConnections` does not know connections whose
+ * handshake is unfinished.
  */
 function trackHandshakes(server: TlsServer, handshakes: Set<Socket>): void {
   server.on('connection', (socket: Socket) => {
@@ -110,8 +111,8 @@ function handle(
   arrivals: Set<NodeConnection>,
   handler: () => RequestHandler | null,
 ): void {
-  // By default Node silently drops headers beyond a maximum number. Here `faultOf` refuses a request with too many, and `maxHeaderSize`
-  // bounds their size.
+  // By default Node silently drops headers beyond a maximum number. Here `faultOf` refuses a request with too many headers, and
+  // `maxHeaderSize` bounds the size of all headers together.
   server.maxHeadersCount = 0;
   const at = (socket: Socket): NodeConnection => connections.get(socket)!;
   server.on(connected, (socket: Socket) => {
@@ -134,7 +135,7 @@ function handle(
 
 type ParserError = Error & { readonly code?: string; readonly reason?: string };
 
-/** The refusal for a parser error; null if the connection is gone. */
+/** The refusal for a parser error; null for any other error of the connection. */
 function refusalOf({ code = '', reason }: ParserError): HttpProblem | null {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':

@@ -1,15 +1,15 @@
 // The patterns under which renewed certificates are entered in the server-name table of uWebSockets.js.
 //
-// The certificate of a name cannot be replaced: the name would have to be removed first, which frees routes that open connections of that
-// name still use. So each renewal adds a pattern that takes precedence over those of earlier renewals: the table prefers a label to `*`,
-// and compares the first label first.
+// The certificate of a name cannot be replaced: the name would have to be removed first, which frees routes that open connections
+// of that name still use. So each renewal adds a pattern for the name. The new pattern takes precedence over the patterns of
+// earlier renewals: the table prefers a label to `*`, and compares the first label first.
 
 /** The maximum number of labels in a name that the table can look up. */
 const labelsMax = 10;
 
 /**
- * The pattern of a name for the n-th renewal, from 1; null if all patterns of the name are used. A name of n labels has 2^n patterns, from
- * `*.*` to `a.b`. The first label of a wildcard name is always `*`.
+ * The pattern of a name for a renewal, which is numbered from 1. Null if all patterns of the name are used. A name of n labels
+ * has 2^n patterns, from `*.*` to `a.b`. The first label of a wildcard name is always `*`.
  */
 export function patternOf(name: string, renewal: number): string | null {
   const labels = name.split('.');

@@ -11,14 +11,17 @@ export interface ResponseTarget {
   /** Registers a function that is called once if the connection closes before the answer is complete. */
   onAborted(aborted: () => void): void;
   /**
-   * Asks for the body. The memory of each chunk is reused by the server afterwards. `length` is that of the whole body; null if it is
-   * chunked.
+   * Asks for the body. After `arrived` has returned, the server reuses the memory of the chunk. `length` is the length of the
+   * whole body; null if the body is chunked.
    */
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
   /** Tells the server that the request is complete and will be answered later. The following requests of its connection wait. */
   hold(): void;
   respond(head: ResponseHead, body: string | Uint8Array): void;
-  /** Writes a complete answer without a body. `length`: for HEAD, that of the omitted body; null for 304. */
+  /**
+   * Writes a complete answer without a body. `length`: the length of the body that an answer to HEAD omits; null if it is
+   * unknown, and for 304.
+   */
   respondBare(head: ResponseHead, length: number | null): void;
   /** Writes the complete answer and closes the connection; further requests on it are ignored. */
   respondLast(head: ResponseHead, body: string): void;
@@ -34,7 +37,7 @@ export interface ResponseTarget {
 }
 
 export type RequestHandler = {
-  /** Handles a request. `request` is invalid once this returns. Never throws. */
+  /** Handles a request. `request` is invalid once `begin` has returned. Never throws. */
   begin(response: ResponseTarget, request: RequestSource): void;
   /** The request id of an answer that the server writes by itself. */
   nextRequestId(): string;
@@ -51,7 +54,9 @@ export type Listener = {
   open(handler: RequestHandler): void;
   /** The certificates in use; null: HTTP without TLS. */
   served(): Served | null;
-  /** Uses this certificate for new connections. If it throws a CertificateFault, nothing has changed. */
+  /**
+   * Uses this certificate for new connections, as far as the server can. If a CertificateFault is thrown, nothing has changed.
+   */
   renew(certificate: Certificate): void;
   /** Accepts no new connections. Open ones are closed after their next answer while the service is stopping. */
   stopListening(): void;

@@ -1,12 +1,12 @@
-// Passes bytes as unlinked files to a library that reads only files. So the library reads the bytes that were checked, and no directory
-// ever contains a key.
+// Passes bytes as unlinked files to a library that reads only files. So the library reads the bytes that were checked, and no
+// directory ever contains a file with a key.
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Calls the function with paths of files that have these contents. They are in no directory, and are gone after the call. `directory` must
- * be writable.
+ * Calls the function with paths of files that have these contents. The files are in no directory, and are gone after the call.
+ * `directory` must be writable.
  */
 export function withUnnamedFiles<T>(
   directory: string,

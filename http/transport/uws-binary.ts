@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 
 export type Binary = {
   readonly file: string;
-  /** These three are in the notation of `process.platform`, `process.arch` and `process.versions.modules`. */
+  /** `platform`, `arch` and `abi` are written as in `process.platform`, `process.arch` and `process.versions.modules`. */
   readonly platform: string;
   readonly arch: string;
   readonly abi: string;
@@ -36,7 +36,7 @@ export function fitsHere({ platform, arch, abi }: Binary): boolean {
   return platform === process.platform && arch === process.arch && abi === process.versions.modules;
 }
 
-/** The name of the package that has only the binaries for this platform. A release depends on it. */
+/** The name of the package that has only the binaries for this platform. A release depends on one such package per platform. */
 export const platformPackage = `headgate-uws-${process.platform}-${process.arch}`;
 
 /** Why there is no binary for this process, in words; undefined if there is one. */

@@ -1,4 +1,4 @@
-// The HTTP server uWebSockets.js: fast, with an older parser (docs/http.md). No other file imports it.
+// The HTTP server uWebSockets.js: fast, with an older parser (docs/http.md). No other file imports uWebSockets.js.
 
 import type { AppOptions, HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { Certificate } from '../../config/certificate.ts';
@@ -21,7 +21,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
   // Switches off the header with the server's name. The typings lack this option.
   (uws as unknown as { _cfg(option: string): void })._cfg('silent');
 
-  // This function has no await, so another listener can be bound before the first request arrives.
+  // This function waits for nothing, so another listener can be bound before the first request arrives.
   async function bind(
     { host, port }: { readonly host: string; readonly port: number },
     certificate: Certificate | null,
@@ -53,8 +53,8 @@ export async function loadUws(scratch: string): Promise<Transport> {
       },
       served: () => names?.served ?? null,
       renew(next) {
-        // Tries the certificate and key on an app first, which throws if they are invalid: adding a server name with them would end the
-        // process.
+        // First makes an app with the certificate and its key, which throws if the pair is invalid: adding a server name with an
+        // invalid pair would end the process.
         secureApp(next).close();
         names!.renew(next, withPair);
       },
@@ -139,7 +139,7 @@ const corkedBytesMax = 16_384;
 
 class UwsResponse implements ResponseTarget {
   readonly #res: HttpResponse;
-  /** Whether writes are sent together, as they are in a callback of uWebSockets.js. Elsewhere they must be inside `cork`. */
+  /** Whether uWebSockets.js collects writes now, which it does in its callbacks. Otherwise writes must be inside `cork`. */
   isCorked = true;
   #isHeld = false;
   #isOver = false;
@@ -161,8 +161,9 @@ class UwsResponse implements ResponseTarget {
     });
   }
 
-  // Requests that follow in the same network packet are still handled. Then uWebSockets.js closes the connection and aborts them before it
-  // is done with the packet, so submissions that wait for the end of the packet can still be withdrawn.
+  // uWebSockets.js still handles the requests that follow in the same network packet. Then it closes the connection and aborts
+  // these requests before it is done with the packet. Submissions wait for the end of the packet, so those of these requests can
+  // still be withdrawn.
   hold(): void {
     this.#res.pause();
     this.#isHeld = true;
@@ -180,7 +181,8 @@ class UwsResponse implements ResponseTarget {
     this.#write(() => {
       this.#release();
       this.#res.writeStatus(headText(head));
-      // The length is written as a header. As an argument of endWithoutBody, it would make the server wait for that many bytes.
+      // The length is written as a header. As an argument of `endWithoutBody`, the length would make uWebSockets.js wait for that
+      // many bytes.
       if (length !== null) this.#res.writeHeader('Content-Length', String(length));
       this.#res.endWithoutBody();
     });
@@ -235,8 +237,8 @@ class UwsResponse implements ResponseTarget {
   }
 
   /**
-   * Lets the connection's next request be read, in a later round of the event loop. Called before the answer ends, because the response
-   * cannot be used after that.
+   * Lets the next request of the connection be read, in a later round of the event loop. Must be called before the end of the
+   * answer, because the response cannot be used afterwards.
    */
   #release(): void {
     if (this.#isHeld) this.#res.resume();
