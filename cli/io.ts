@@ -10,7 +10,7 @@ export type Io = {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: { readonly [name: string]: string | undefined };
-  /** Reading this throws a system error if the working directory has been removed. */
+  /** Reading this property throws a system error if the working directory has been removed. */
   readonly cwd: string;
 };
 

@@ -79,7 +79,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   };
 }
 
-/** The source tree without the values that contain an unset variable. */
+/** The source tree without the values whose variables could not be replaced. */
 function withoutUnresolved(node: SourceNode, isUnresolved: (node: SourceNode) => boolean): SourceNode {
   if (node.kind === 'scalar') return node;
   const inner = (value: SourceNode): SourceNode => withoutUnresolved(value, isUnresolved);

@@ -121,7 +121,7 @@ export type RetryPolicy = {
   readonly backoffMaxMs: number;
 };
 
-/** The values of a retry policy that the configuration of a plugin does not set. */
+/** The default of each value of a retry policy. */
 export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000, backoffMaxMs: 600_000 };
 
 /** An instance of a plugin: the manifest under a configured name, with its own config and state. */

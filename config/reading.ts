@@ -53,7 +53,8 @@ export type ConfigReading = {
 };
 
 /**
- * Reads and checks everything. Never throws because of the contents of files or environment. Returns a message if there is no main file.
+ * Reads and checks all files of the configuration. Never throws because of the contents of files or environment. Returns a
+ * message if there is no main file.
  */
 export function readConfiguration(options: ReadOptions): ConfigReading | string {
   const bytes = new Map<string, Uint8Array>();

@@ -36,7 +36,10 @@ export type PayloadBatch = {
   readonly payloads: StoredList;
   /** The members beside `payloads`, unchecked; none for NDJSON. */
   readonly members: { readonly [name: string]: unknown };
-  /** The hash of all payloads' values in their order, which is the same for JSON and NDJSON. Empty unless `isHashed`. */
+  /**
+   * The hash of the values of all payloads in their order. JSON and NDJSON with the same payloads have the same hash. Empty if
+   * `isHashed` is false.
+   */
   readonly hash: Uint8Array;
 };
 

@@ -233,6 +233,6 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
 const space = /[ \t\r\n]*/y;
 const word = /true|false|null/y;
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** Matches all characters but quotes, backslashes and control characters. */
+/** Matches all characters but quotes, backslashes and the control characters below U+0020. */
 const plain = /[ !#-[\]-\uffff]*/y;
 const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;

@@ -72,7 +72,7 @@ export const optionMembers = {
   tags: Type.Optional(tagsSchema),
 };
 
-/** The same options as query parameters. */
+/** The options as query parameters. */
 export const optionParameters = {
   ...(Object.fromEntries(times.map(name => [name, fields[name].parameter])) as {
     readonly [N in OptionName]: Parameter<number>;

@@ -35,7 +35,7 @@ export function headText(head: ResponseHead): string {
   return mayStore(head) ? block : `${block}\r\nCache-Control: no-store`;
 }
 
-/** All headers as a list: name, value, name, value … */
+/** The headers as a list: name, value, name, value … */
 export function headList(head: ResponseHead): string[] {
   const list = ['X-Content-Type-Options', 'nosniff', 'X-Request-Id', head.requestId];
   if (head.contentType !== null) list.push('Content-Type', head.contentType);

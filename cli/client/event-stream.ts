@@ -7,7 +7,7 @@ import { brokenAnswer, type Client } from './client.ts';
 
 const firstPauseMs = 250;
 const pauseMsMax = 5_000;
-/** The silence after which the connection counts as lost. The service writes something at least every 15 s. */
+/** The silence after which the connection counts as lost. The service writes something about every 15 s. */
 const silenceMsMax = 45_000;
 /** The maximum length of one event, in characters. A longer event ends the connection. */
 const eventCharsMax = 4_194_304;

@@ -1,4 +1,4 @@
-// The command `headgate config show`, which prints the merged configuration without its secrets.
+// The command `headgate config show`, which prints a view of the merged configuration without its secrets.
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
 

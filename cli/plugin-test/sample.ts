@@ -59,8 +59,8 @@ function ofType(schema: JsonObject, root: JsonObject, depth: number): Json {
     case 'array':
       return Array.from({ length: Number(minItems ?? 0) }, () => sample(items ?? {}, root, depth + 1));
     default: {
-      // If the schema has no `required`, all fields are generated: plugins with short schemas often need fields that these
-      // schemas do not require.
+      // If the schema has no `required`, all fields are generated (down to `optionalDepthMax`): plugins with short schemas often
+      // need fields that these schemas do not require.
       const all = isObject(properties) ? properties : {};
       const shown = depth > optionalDepthMax ? [] : Object.keys(all);
       const names = Array.isArray(required) ? required.map(String) : shown;

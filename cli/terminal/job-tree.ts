@@ -104,7 +104,7 @@ function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, 
 }
 
 function lineOf({ id, name, inside, status, ranMs, isReused, error, children }: TreeNode, first: string): TerminalLine {
-  // The error of a run usually repeats the error of a failed job inside the run, which is drawn below.
+  // The error of a run usually repeats the error of a failed job that the drawing has below the run.
   const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
   return [

@@ -15,7 +15,7 @@ export function printable(text: string): string {
   return text.replace(unprintable, escaped);
 }
 
-/** Escapes as `printable` does, but keeps line breaks and tabs. */
+/** Escapes as `printable` does, but keeps `\n` and `\t`. */
 export function printableBlock(text: string): string {
   return text.replace(unprintable, character =>
     character === '\n' || character === '\t' ? character : escaped(character),

@@ -8,7 +8,10 @@ export type PathRoot = Path['root'];
 
 const roots: readonly string[] = pathRoots;
 
-/** Parses a path; returns what is wrong if it is none. `allowed` are the roots with which a path may begin at this position. */
+/**
+ * Parses a path. Returns what is wrong if the text is not a path. `allowed` are the roots with which a path may begin at this
+ * position.
+ */
 export function parsePath(text: string, allowed: readonly PathRoot[]): Path | { readonly wrong: string } {
   const [root = '', ...keys] = text.split('.');
   const list = allowed.map(name => `"${name}."`).join(' or ');

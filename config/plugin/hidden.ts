@@ -1,4 +1,4 @@
-// Paths that plugins in bubblewrap never see, wherever they are: the state, the configuration files and the keys.
+// Paths that are hidden from plugins in bubblewrap: the state, the configuration files with their directories, and the keys.
 import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 

@@ -36,7 +36,10 @@ export type Instances = {
   readonly warnings: readonly ConfigProblem[];
 };
 
-/** Why a name cannot be used as an instance, or null if the name is unknown. Reports the problems of the plugin. */
+/**
+ * Returns why a name cannot be used as an instance, and reports the problems of a plugin that is not usable. Null if the name is
+ * unknown.
+ */
 export function reportUnusable(instances: Instances, name: string, report: Report): string | null {
   if (Object.hasOwn(instances.disabled, name))
     return `the plugin ${JSON.stringify(name)} is disabled; enable it or use another`;

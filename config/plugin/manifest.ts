@@ -24,7 +24,7 @@ import { type Entrypoint, readEntrypoint } from './entrypoint.ts';
 import { manifestSchema, openManifestSchema } from './manifest-schema.ts';
 
 export type ReadManifest = {
-  /** The name in the manifest, else that of the directory. */
+  /** The name in the manifest, else the name of the directory. */
   readonly name: string;
   readonly namePlace: SourceLocation;
   /** The manifest; null if there are problems. */

@@ -77,7 +77,7 @@ export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[
   return itemsOf(list).flatMap((item, index) => {
     const isBundled = textOf(item) === bundledRoot;
     const directory = isBundled ? bundledDirectory() : readPath(item);
-    // The schema reports every other text that begins with `headgate:`.
+    // The schema reports texts that begin with `headgate:`, except `headgate:bundled`.
     return directory === undefined || (!isBundled && textOf(item)?.startsWith('headgate:'))
       ? []
       : [{ directory, place: item.place, path: ['plugin_roots', index], isDefault: false, isBundled }];

@@ -11,8 +11,8 @@ export type MainFile =
 const mainName = 'config.yaml';
 
 /**
- * The file that `--config` or else `$HEADGATE_CONFIG` names, even if it is missing; if neither is given, the first that exists of
- * `./config.yaml`, `$XDG_CONFIG_HOME/headgate/config.yaml` and `/etc/headgate/config.yaml`.
+ * Finds the file that `--config`, or else `$HEADGATE_CONFIG`, names; it is a problem if that file is missing. If neither is
+ * given, finds the first that exists of `./config.yaml`, `$XDG_CONFIG_HOME/headgate/config.yaml` and `/etc/headgate/config.yaml`.
  */
 export function findMainFile(path: string | undefined, env: Environment, cwd: string, files: Files): MainFile {
   const given = path ?? (env['HEADGATE_CONFIG'] || undefined);

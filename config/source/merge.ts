@@ -1,4 +1,5 @@
-// Merges the source trees of several files: maps merge deeply, lists are concatenated, two different scalars are a conflict.
+// Merges the source trees of several files: maps merge deeply, and lists are concatenated. Any other two values that differ are a
+// conflict.
 import { formatPlace, type Report } from '../check/problem.ts';
 import {
   describeKind,

@@ -1,4 +1,4 @@
-// Actions over many jobs (docs/engine.md#actions). A filter starts them; they are watched and cancelled as jobs.
+// Actions over many jobs (docs/engine.md#actions). An action is started with a filter, and watched and cancelled as a job.
 
 import { actionCommands, actionsOpenMax, type Deed, deeds, skipReasons } from '../../actors/job/records/action.ts';
 import { headgatePlugin, isHosted, type RerunFrom, rerunPoints } from '../../actors/job/records/job.ts';

@@ -181,7 +181,7 @@ const getPipelineDocument = documentRoute({
   make: ({ engine, found }) => pipelinesDocument(found.name, engine.version, [found]),
 });
 
-/** `routes`: all routes of the API, including this one. */
+/** `routes`: all routes of the API, including the one that this function returns. */
 export function controlDocumentRoute(routes: () => readonly Route[]): Route {
   return documentRoute({
     path: discovery.openapi_control,

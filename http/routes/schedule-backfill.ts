@@ -1,4 +1,5 @@
-// Backfills of schedules (docs/schedules.md#backfill): an action that fires what did not fire in a stretch of the past.
+// Backfills of schedules (docs/schedules.md#backfill): actions that fire the occurrences of a stretch of the past which have not
+// fired.
 import { actionsOpenMax, type Selection } from '../../actors/job/records/action.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';

@@ -60,7 +60,10 @@ const getStopwatch = route({
 
 export const stopwatchRoutes: readonly Route[] = [getStopwatch];
 
-/** The names of the plugin's steps: those of its commands, then those of pipelines that use it, in the order of the configuration. */
+/**
+ * The names of the plugin's steps: those of its commands, then those of pipeline steps that use the plugin, in the order of the
+ * configuration.
+ */
 function stepNames(config: Config, { name, manifest }: PluginInstance): string[] {
   const ofCommands = manifest.commands.flatMap(({ name: command }) =>
     (['queue', 'run', 'total'] as const).map(what => commandStep(command, what)),

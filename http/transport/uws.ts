@@ -162,8 +162,8 @@ class UwsResponse implements ResponseTarget {
   }
 
   // uWebSockets.js still handles the requests that follow in the same network packet. Then it closes the connection and aborts
-  // these requests before it is done with the packet. Submissions wait for the end of the packet, so those of these requests can
-  // still be withdrawn.
+  // these requests before it is done with the packet. Submissions wait for the end of the packet, so the submissions of these
+  // requests can still be withdrawn.
   hold(): void {
     this.#res.pause();
     this.#isHeld = true;

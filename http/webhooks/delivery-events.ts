@@ -29,7 +29,10 @@ export class DeliveryEvents {
     this.#publish('webhook.accepted', { endpoint, job_id: jobId });
   }
 
-  /** Reports a refusal. The first is published at once. Further ones within the interval are counted and published together. */
+  /**
+   * Reports a refusal. Of refusals with the same endpoint and code, the first is published at once. Those that follow within
+   * `rejectedEventEveryMs` are counted and published together.
+   */
   rejected(endpoint: string, refusal: HttpProblem): void {
     this.#options.onRejected(endpoint, problemStatus(refusal), refusal.code);
     const key = `${endpoint} ${refusal.code}`;
