@@ -41,8 +41,8 @@ export class Output {
   }
 
   /**
-   * Prints text as it is, but escapes control characters if stdout is a terminal. Adds a final newline if a non-empty text has
-   * none.
+   * Prints text as it is. If stdout is a terminal, unprintable characters are escaped (`printableBlock`). Adds a final newline if
+   * a non-empty text has none.
    */
   verbatim(text: string): Promise<void> {
     const shown = this.#io.stdout.isTTY ? printableBlock(text) : text;

@@ -205,7 +205,7 @@ export type Config = {
   };
   readonly state: {
     readonly path: string;
-    /** `heldMs`: how long a job may be held before it fails. */
+    /** `heldMs`: how long a job waits for a plugin or command that cannot run before the job fails. */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
   };
   readonly api: Protection & {

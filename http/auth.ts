@@ -4,12 +4,12 @@ import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
 
 export type Caller = {
-  /** The name of the caller's API token; null if the token has no name. */
+  /** The name of the caller's token; null if the token has no name. */
   readonly name: string | null;
   /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** The SHA-256 of the caller's API token. */
+  /** The SHA-256 of the caller's token; empty on signed routes. */
   readonly tokenDigest: string;
   /** When the API token expires; null: never. */
   readonly expiresAtMs: number | null;

@@ -275,7 +275,9 @@ function valueEnd(bytes: Buffer, start: number): number {
   return Math.min(end, bytes.length);
 }
 
-/** Finds the end of the string at `start`: the position behind its closing quote. */
+/**
+ * Finds the end of the string at `start`: the position behind its closing quote, or the end of the bytes if the quote is missing.
+ */
 function stringEnd(bytes: Buffer, start: number): number {
   for (let end = bytes.indexOf(quote, start + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
     let before = end;

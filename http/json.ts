@@ -42,7 +42,7 @@ export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse')
   return refusal(text, firstFault(text, bigIntegers));
 }
 
-/** Reads a body: its value, or 415 or 400. If a single value is refused, `errors` has its pointer. */
+/** Returns the value of a body, or a problem: 415 or 400. If a single value is refused, `errors` has its pointer. */
 export function readJsonBody(
   contentType: string | undefined,
   bytes: Uint8Array,

@@ -118,7 +118,7 @@ function isOwn(host: string): boolean {
 
 /**
  * At most `tokensMax` API tokens: those of the configuration that have not expired, the ones with scope `*` first, then the local
- * token, which is a file in the state directory. None if the configuration belongs to another user.
+ * token from the state directory. None if the configuration belongs to another user.
  */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';

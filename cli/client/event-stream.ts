@@ -20,7 +20,7 @@ export type StreamEvent = {
 /**
  * `opened`: a connection is open. `continues`: it begins with the events after the last one seen, or with a `gap` event if some
  * of them are lost; otherwise it has only new events. `events`: events that arrived together. `lost`: the connection is lost, and
- * another one will follow.
+ * another one will be tried.
  */
 export type StreamNews =
   | { readonly kind: 'opened'; readonly continues: boolean }

@@ -46,7 +46,8 @@ export function pageOptions(): Option[] {
 }
 
 /**
- * The note below a page: that nothing matches, or the total and how to see the next page. The last page of a list has no note.
+ * The note below a page: that nothing matches, or the total and how to see the next page. A last page that is not empty has no
+ * note.
  */
 export function moreLines(shown: number, page: Page): string[] {
   if (page.next_cursor === undefined) return shown === 0 ? ['nothing matches'] : [];

@@ -1,4 +1,4 @@
-// The command `headgate init`, which creates a working configuration in a new directory.
+// The command `headgate init`, which creates a working configuration in a new or empty directory.
 import { join, relative, resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { parseListen } from '../../config/quantity.ts';

@@ -70,7 +70,8 @@ export const jobWatch = clientCommand({
 });
 
 /**
- * The filter for the events of the job and, for a run, of the jobs inside the run. Other jobs have no children before they end.
+ * The filter for the events of the job. For a run, it includes the jobs inside the run or, if the run has no parent, all its
+ * descendants. Other jobs have no children before they end.
  */
 function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { readonly [filter: string]: string } {
   if (plugin !== 'pipeline') return { job_id: id };

@@ -1,4 +1,5 @@
-// The command `headgate reload`. With `--refuse-held` the service reloads only if no job would be held. `--dry-run` only reports.
+// The command `headgate reload`. With `--refuse-held` the service reloads only if no further job would be held. `--dry-run` only
+// reports.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { dryRunReload } from '../client/reload-dry-run.ts';

@@ -45,9 +45,9 @@ export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAccep
 }
 
 /**
- * Writes both notes of an accepted lock durably, unless they have this lock or a newer one. Throws the system's error if the note
- * in the state directory cannot be written. Returns null, or the reason why the note beside the key cannot be written, for
- * example because its directory is read-only.
+ * Writes both notes of an accepted lock durably, unless they have this lock or a newer one. Throws if the note in the state
+ * directory cannot be read or written. Returns null, or the reason why the note beside the key cannot be written, for example
+ * because its directory is read-only.
  */
 export function accept(statePath: string, { lock, note }: AcceptedLock): string | null {
   if (lock === null) return null;

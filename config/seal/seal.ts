@@ -28,7 +28,10 @@ export type Seal = AcceptedLock & {
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /** Why the accepted lock is noted only in the state directory, and not beside the seal key as well; null if both notes have it. */
+  /**
+   * Why the accepted lock is noted only in the state directory, and not beside the seal key as well. Null if that is not the
+   * case.
+   */
   readonly gap: string | null;
 };
 

@@ -1,4 +1,4 @@
-// The settings that the service reads only when it starts. A reload puts every other setting into force at once.
+// The settings for which a reload keeps the old value until the next start.
 import type { SettingName } from '../config.ts';
 
 export type RestartSetting = {

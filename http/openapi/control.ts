@@ -6,7 +6,7 @@ import type { Route, RouteAccess } from '../route.ts';
 import { answeredWith, byToken, refusedWith, wholeDocument } from './parts.ts';
 import { problemsOf } from './route-problems.ts';
 
-/** The paths that have OpenAPI documents of their own. */
+/** The routes that other OpenAPI documents describe, with one operation for each command or pipeline. */
 const elsewhere = ['/plugin/{plugin}/{command}', '/pipeline/{pipeline}'];
 
 export function controlDocument(title: string, version: string, routes: readonly Route[]): JsonObject {

@@ -3,7 +3,10 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** What the value of each keyword is: one schema, a list or a map of schemas, or plain data. */
+/**
+ * What the value of each keyword is: one schema (`single`), a list or a map of schemas (`lists`, `maps`), or plain data
+ * (`values`).
+ */
 const single = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items', 'additionalItems']
   .concat(['contains', 'propertyNames', 'not', 'if', 'then', 'else', 'contentSchema'])
   .map(keyword => [keyword, 'schema'] as const);
@@ -199,7 +202,7 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** A key as a part of a JSON Pointer. */
+/** Escapes a key for a JSON Pointer. */
 function escaped(key: string): string {
   // An unpaired surrogate is replaced, because it cannot be escaped in a fragment.
   return key
@@ -208,7 +211,7 @@ function escaped(key: string): string {
     .replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** A key as a part of a pointer in a fragment. */
+/** Escapes a key for a JSON Pointer in the fragment of a URI. */
 function fragment(key: string): string {
   return encodeURI(escaped(key)).replaceAll('#', '%23');
 }

@@ -142,7 +142,7 @@ export class NodeConnection implements ConnectionContext {
     this.#waiting.push(() => this.#socket.destroySoon());
   }
 
-  /** Writes the refusal as the last answer, and closes the connection. */
+  /** Writes the refusal as the last answer if that is still possible, and closes the connection. */
   #hangUp(refusal: HttpProblem): void {
     const socket = this.#socket;
     const current = this.#response;

@@ -6,7 +6,7 @@ import { type HttpProblem, problem } from '../problem.ts';
 /** The maximum number of header lines; a request with more is refused. */
 export const headerLinesMax = 100;
 
-/** What is wrong with a request that Node's parser accepts, but that a strict parser refuses; null if nothing is wrong. */
+/** What is wrong with a request that Node's parser has accepted; null if nothing is wrong. */
 export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProblem | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return wrongVersion;
   if (rawHeaders.length > 2 * headerLinesMax) {

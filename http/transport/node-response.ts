@@ -5,7 +5,7 @@ import { idleMsMax, type ResponseTarget } from './transport.ts';
 
 /** The part of a connection that a response uses. */
 export type ConnectionContext = {
-  /** Called when the body of a request begins to arrive. From then on, the connection checks the speed of the body. */
+  /** From this call on, the connection checks how fast the body of this request arrives. */
   arriving(request: IncomingMessage): void;
   /** Called when further requests on this connection must be ignored. */
   endBehind(): void;

@@ -1,4 +1,4 @@
-// The installed native binaries of uWebSockets.js: one for each platform and ABI of Node.
+// The installed native binaries of uWebSockets.js. Each is for one platform, one processor architecture and one ABI of Node.
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';

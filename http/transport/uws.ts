@@ -21,7 +21,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
   // Switches off the header with the server's name. The typings lack this option.
   (uws as unknown as { _cfg(option: string): void })._cfg('silent');
 
-  // This function waits for nothing, so another listener can be bound before the first request arrives.
+  // This function has no `await`, so another listener can be bound before the first request arrives.
   async function bind(
     { host, port }: { readonly host: string; readonly port: number },
     certificate: Certificate | null,

@@ -3,7 +3,7 @@ import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import type { WebhookEndpoint } from '../../config/config.ts';
 import { standardKeyBytes } from '../../config/section/webhook-key.ts';
 
-/** Returns the header with this lower-case name. */
+/** Returns the value of the header with this lower-case name. */
 export type HeaderOf = (name: string) => string | undefined;
 
 /** Whether the sender has signed these bytes with the endpoint's key and, if the endpoint has a signed time, recently enough. */
