@@ -5,8 +5,8 @@ import { exitStatus } from './exit-status.ts';
 import { processIo } from './io.ts';
 import { run } from './run.ts';
 
-// It is no error if the reader of a pipe closes the pipe early. Any other failure to write to stdout is an error, such as a full
-// disk.
+// It is no error if the reader of a pipe closes the pipe early. Any other failure to write to stdout, such as a full disk, is an
+// error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // `setImmediate`, because a command whose answer must not be lost reports the error itself and sets its own exit status first.
   setImmediate(() => {

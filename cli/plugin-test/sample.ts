@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** Deeper than this in the schema, `{}` is generated, because a schema may refer to itself. */
 const depthMax = 20;
-/** Deeper than this, objects get only required fields: a schema with many references to itself would take hours. */
+/** Deeper than this, objects get only required fields: a schema with many references to itself could take hours. */
 const optionalDepthMax = 5;
 
 /**

@@ -6,7 +6,7 @@ export type ConfigProblem = {
   readonly place: SourceLocation | null;
   readonly path: NodePath;
   readonly message: string;
-  /** True if all other problems at this place are consequences of this one, and are not reported. */
+  /** True: other problems at the same place are consequences of this problem, and are not reported. */
   readonly isCause?: true;
 };
 export type Report = (problem: ConfigProblem) => void;

@@ -118,7 +118,7 @@ function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
   return found;
 }
 
-/** A valid name for a component that is not in `taken`. */
+/** Returns a valid name for a component that is not in `taken`, and adds the name to `taken`. */
 function unused(name: string, taken: Set<string>): string {
   const fit = name.replace(/[^\w.-]/g, '_');
   let free = fit;

@@ -61,7 +61,9 @@ const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
 
 type FoundCommand = { readonly plugin: PluginInstance; readonly command: Command };
 
-/** The command; a problem if there is none, or if the caller may not run it. */
+/**
+ * Returns the plugin and its command. Returns a problem if there is no such plugin or command, or if the caller may not run it.
+ */
 export function findCommand(
   config: Config,
   pluginName: string,
