@@ -1,5 +1,6 @@
-// Actions over many jobs. An action is itself a job that is never dispatched. The main thread sends the ids of the jobs on which the action
-// acts next; a backfill finds its occurrences itself. Acting and moving the action's cursor are one commit, so nothing is handled twice.
+// Actions over many jobs. An action is itself a job that is never dispatched. The main thread sends a message for each step of an
+// action, with the ids of the next jobs; for a backfill, the schedule actor finds the next occurrences. What a step does and the
+// new cursor of the action are one commit, so no job is handled twice.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -83,7 +84,10 @@ export class Actions {
     return id;
   }
 
-  /** Acts on the next jobs. `closed`: why the action cannot act now. Null: it can. */
+  /**
+   * Handles a step: acts on the next jobs or, for a backfill, fires the next occurrences. `closed`: why the action cannot act
+   * now. Null: it can.
+   */
   step(turn: Turn, message: ActionStep, closed: Refusal | null): void {
     const reply = this.#step(turn, message, closed);
     turn.reply(message.replyTo, { kind: 'action_step', ...reply } satisfies ActionStepReply);
@@ -94,7 +98,7 @@ export class Actions {
     if (!action) return { cursor: null, isOver: true, waits: null };
     const { plan, progress } = action;
     if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
-    // The message was sent twice, or the step before it was not committed.
+    // The main thread has another cursor than the action. The reply has the action's cursor.
     if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
     if (plan.backfill) return this.#fill(turn, action);
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
@@ -108,7 +112,7 @@ export class Actions {
     return { cursor: taken.cursor, isOver, waits };
   }
 
-  /** A step of a backfill: the schedule actor decides how many occurrences it takes. */
+  /** Handles a step of a backfill. The schedule actor decides how many occurrences the step takes. */
   #fill(turn: Turn, action: OpenAction): Omit<ActionStepReply, 'kind'> {
     const { plan, progress } = action;
     const report = this.backfill?.(plan.backfill!, progress.cursor, turn);
@@ -121,7 +125,10 @@ export class Actions {
     return { cursor: taken.cursor, isOver, waits };
   }
 
-  /** Ends the action. Matched jobs that it was not asked to act on count as skipped: they have settled in the meantime, or were pruned. */
+  /**
+   * Ends the action. Matched jobs that no step contained count as skipped: they have settled (if unsettled jobs were selected),
+   * or were pruned.
+   */
   #finish(turn: Turn, action: OpenAction): void {
     const { plan, progress } = action;
     const most = Math.min(plan.matched, plan.limit ?? plan.matched);
@@ -132,7 +139,7 @@ export class Actions {
     this.#end(turn, { ...action, progress: gone === 0 ? progress : { ...progress, skipped } }, null);
   }
 
-  /** Cancels the action. The jobs on which it has acted stay as they are. */
+  /** Cancels the action. The jobs on which the action has acted stay as they are. */
   cancel(turn: Turn, id: JobId, cancel: Cancel): void {
     const action = this.#open.get(keyText(id));
     if (!action) return;

@@ -1,4 +1,4 @@
-// The job actor, the only writer of jobs. A turn ends with the dispatch of jobs.
+// The job actor, the only writer of jobs. It dispatches jobs at the end of each turn.
 
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.ts';
@@ -42,7 +42,7 @@ import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
-/** A message that originates on the ledger thread, for instance from a host, from a timer or from the actor itself. */
+/** A message from the ledger thread itself: from a host, a timer or this actor. Only `stop` comes from the main thread. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';
@@ -55,7 +55,7 @@ export type InnerMessage =
       readonly slot: HostSlotName;
       readonly frameId: number;
       readonly tasks: readonly number[];
-      /** Whether these attempts had begun: then each runs alone the next time. */
+      /** Whether these attempts had begun. If so, each of them runs alone the next time. */
       readonly alone?: boolean;
     }
   /**
@@ -95,7 +95,7 @@ export type JobActor = Actor &
     /** Must be called before the first message of each turn. The first call adopts the frames that hosts have. */
     begin(turn: Turn): void;
     reconfigure(config: Config): void;
-    /** Writes the blocks of new jobs and dispatches jobs. True: jobs have ended, and their runs may have created further jobs. */
+    /** Writes the blocks of new jobs and dispatches jobs. True: jobs have settled, which may have created further jobs. */
     dispatch(turn: Turn): boolean;
     close(turn: Turn): void;
   };
@@ -127,9 +127,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
   let alarmUs: number | null = null;
-  /**
-   * Whether the dispatcher must store which holds have jobs. It does so at the end of the turn, when all accepted jobs have been counted.
-   */
+  /** Whether the dispatcher must store at the end of the turn, when all accepted jobs are counted, which holds have jobs. */
   let areHoldsDue = true;
   let isFirstTurn = true;
   /** Whether retention prunes at the end of this turn, when all reruns of the turn are known. */
@@ -159,7 +157,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         state.awaited.remove(message.id);
         break;
       case 'ask_idle':
-        // Answered after the dispatch of this turn, which may send a returned job to a host again.
+        // The answer is made after the commit, because the dispatch of this turn may send a returned job to a host again.
         turn.after(() => {
           turn.reply(message.replyTo, { kind: 'idle', ids: state.isLoaded ? idleOf(dispatcher, message.ids) : null });
         });
@@ -192,7 +190,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         actions.start(turn, message, acceptor.closed);
         break;
       case 'action_step':
-        // Until recovery has read all jobs, it is unknown what they wait for.
+        // Until recovery has read all unsettled jobs, it is unknown what they wait for.
         actions.step(turn, message, acceptor.closed ?? (state.isLoaded ? null : 'unavailable'));
         areHoldsDue = true;
         break;
@@ -282,7 +280,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     return { kind: 'set_aside', all: size, listed };
   }
 
-  /** Moves the runs of settled jobs on. A run may create jobs that end at once, which moves it on again. True: jobs had settled. */
+  /** Tells the pipeline actor of settled jobs, until the jobs that it creates no longer end at once. True: jobs had settled. */
   function moveRuns(turn: Turn): boolean {
     let settled = state.settled.take();
     const haveMoved = settled.length > 0;
@@ -364,7 +362,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       areHoldsDue = true;
     },
     dispatch(turn) {
-      // Jobs that become due may be held, and held jobs may expire.
+      // Delayed jobs whose time has come may be held, and held jobs may expire.
       areHoldsDue ||= delayed.isDue(turn.nowUs);
       const isBehind = delayed.step(turn);
       runs.seal(turn);

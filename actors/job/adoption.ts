@@ -11,12 +11,15 @@ import type { OutstandingFrames } from './outstanding-frames.ts';
 import { attemptOf, type KeyText, OpenBlock } from './records/open.ts';
 import { isInFlight } from './records/retry.ts';
 
-/** A block with unsettled jobs. `held`: the indexes of those that are in adopted frames. */
+/** A block with unsettled jobs. `held`: the indexes of those of its jobs that are in adopted frames. */
 export type AdoptedBlock = { readonly open: OpenBlock; readonly held: ReadonlySet<number> };
 
 type Adopting = { readonly open: OpenBlock; readonly held: Set<number> };
 
-/** Puts the frames into their slots. Recovery (recovery.ts) handles the other unsettled jobs of the blocks. */
+/**
+ * Puts the frames into their slots, and returns the blocks of their unsettled jobs. Recovery (recovery.ts) handles the jobs of
+ * these blocks that are in no frame.
+ */
 export function adoptFrames(
   state: JobState,
   outstanding: OutstandingFrames,

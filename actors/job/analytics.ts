@@ -44,7 +44,7 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
   };
 }
 
-/** Those of the jobs `ids` (16 bytes each) that no host has. */
+/** The ids of those jobs among `ids` (16 bytes each) that no host has. */
 export function idleOf(dispatcher: Dispatcher, ids: Uint8Array): Uint8Array {
   const held = new Set<string>();
   for (const {

@@ -6,9 +6,9 @@ import type { OpenBlock } from './records/open.ts';
 
 export class Backlog {
   readonly blocks = new Queue<OpenBlock>();
-  /** Jobs that are dispatched before all blocks: retries, returned jobs, suspects, and jobs that were queued by themselves. */
+  /** Jobs that are dispatched before all blocks: retries, returned jobs, suspects, and other jobs that were queued one by one. */
   readonly attempts = new AttemptQueue();
-  /** The number of jobs in attempts and blocks. */
+  /** The number of jobs that wait in `attempts` and `blocks`. */
   waiting = 0;
 
   enqueue(open: OpenBlock): void {
@@ -58,7 +58,7 @@ export class Backlog {
     return job;
   }
 
-  /** Removes the job from `attempts` and returns it. Undefined: it is not there. */
+  /** Removes the job from `attempts` and returns it. Undefined: the job is not in `attempts`. */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
     const job = this.attempts.remove(open, index);
     if (job) this.waiting--;

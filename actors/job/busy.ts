@@ -16,7 +16,7 @@ export class BusyMeter {
     this.#workers = workers;
   }
 
-  /** The busy time of all workers in the last minute. */
+  /** The busy time of all workers in the last 59 to 60 s: the oldest bucket is dropped as a whole. */
   busyUs(nowUs: number): number {
     this.#advance(nowUs);
     return this.#bucketUs.reduce((sum, busy) => sum + busy, 0);
@@ -24,7 +24,7 @@ export class BusyMeter {
 
   #advance(nowUs: number): void {
     if (nowUs - this.#atUs > busyWindowUs) {
-      // The last call lies before the window: the workers that were busy then count as busy for the whole window.
+      // The last call lies before the window: the workers that were busy at that call count as busy for the whole window.
       this.#atUs = nowUs - busyWindowUs;
       this.#bucketUs.fill(0);
     }

@@ -17,7 +17,10 @@ export function expiryAt(atUs: number): Cancel {
   return { by: 'headgate', reason: 'expired', atUs, notStarted: { jobs: 0, elements: 0 } };
 }
 
-/** Ends a job whose attempt was stopped or has failed. `startedUs` null: the start of the attempt was not observed. */
+/**
+ * Ends a job that was cancelled or is past its deadline, and whose attempt was stopped, has failed or was lost. `startedUs` null:
+ * the start of the attempt was not observed.
+ */
 export function endStopped(
   state: JobState,
   turn: Turn,
@@ -30,8 +33,8 @@ export function endStopped(
 }
 
 /**
- * Ends a cancelled or late job whose attempt never started. Observations and hooks do not report this end if it was the job's first attempt
- * and only a run that contains the job was cancelled.
+ * Ends a job that was cancelled or is past its deadline, and that waits or was returned unstarted. No observation or hook reports
+ * this end if the job was at its first attempt and was cancelled only with a run.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;
@@ -57,7 +60,10 @@ export function isStopped(state: JobState, job: OpenAttempt, nowUs: number): boo
   return state.stopOf(job, nowUs) !== null || hasExpired(state, job, nowUs);
 }
 
-/** Whether the job should have started by now. An attempt that a host returned uncharged counts as not started. */
+/**
+ * Whether the job has expired: it is at its first attempt, and should have started by now. A first attempt that a host returned
+ * uncharged counts as not started.
+ */
 function hasExpired(state: JobState, { open, index, attempt }: OpenAttempt, nowUs: number): boolean {
   if (!open.isTimed || attempt > 1) return false;
   const expiresUs = state.times.of(open, state.load(open), index)?.expiresUs ?? null;
@@ -86,7 +92,7 @@ export function endStoppedWaiting(state: JobState, turn: Turn, job: OpenAttempt)
   state.end(turn, job, 'cancelled', null, encodeBody({ error: Buffer.from(cancelText(cancel)) }), 'queued');
 }
 
-/** Ends jobs that wait, all of which were stopped or have expired. No host may have any of them. */
+/** Ends waiting jobs, each of which was cancelled, has expired or is past its deadline. No host may have any of these jobs. */
 export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
   for (const [open, indexes] of wanted) {
     for (const index of indexes) {

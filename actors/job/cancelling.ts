@@ -1,5 +1,5 @@
-// Cancels jobs and runs. Waiting jobs end in the same commit, and hosts are asked to stop running ones. The jobs of a cancelled run are
-// handled over several turns.
+// Cancels jobs and runs. Hosts are asked at once to stop running jobs. A waiting job that is in memory ends in the same commit;
+// the waiting jobs of a cancelled run end over several turns.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -20,7 +20,10 @@ import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import { openOf } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 
-/** The maximum number of jobs that one turn ends for cancelled runs or for an action, and the number of jobs that a walk examines. */
+/**
+ * The maximum number of jobs that walks end in one turn and that one call of `cancelAll` handles, and (`lookedAtPerTurnMax`) of
+ * jobs that walks examine in one turn.
+ */
 export const cancelledPerTurnMax = 256;
 const lookedAtPerTurnMax = 16_384;
 const blocksPerScan = 16;
@@ -28,8 +31,8 @@ const blocksPerScan = 16;
 const afterBlocks = Buffer.alloc(12, 0xff);
 
 /**
- * The position of a walk through a tree. The walk ends the jobs of cancelled runs. It begins at the block of a cancelled run, whose jobs
- * are in later blocks.
+ * A walk through a tree, which ends the jobs of cancelled runs, and its position. A walk begins at the block of a cancelled run,
+ * because the jobs of the run are in later blocks.
  */
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
@@ -41,13 +44,16 @@ export class Cancelling {
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
-  /** The walks through trees, by root. The first one is in progress. */
+  /** The unfinished walks through trees, by root. */
   readonly #walks = new Map<string, Walk>();
-  /** Callers, each with the jobs that hosts must stop for it. A caller is answered when no code of its jobs can start any more. */
+  /**
+   * Callers that wait for an answer, each with the jobs (`left`) that hosts are stopping for this caller. A caller is answered
+   * when no code of these jobs can start any more.
+   */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
   /** The callers of `#asked`, as of the last commit. */
   readonly #callers: Set<WaitingCancel>;
-  /** The last turn that began or continued a walk. The writes of this turn cannot be read before its commit. */
+  /** The last turn that began or continued a walk. In this turn no walk goes on, because no read shows the turn's writes. */
   #turn: Turn | null = null;
 
   constructor(state: JobState, dispatcher: Dispatcher, pipeline: PipelineCalls, callers: Set<WaitingCancel>) {
@@ -75,8 +81,9 @@ export class Cancelling {
   }
 
   /**
-   * Cancels these jobs for an action; no caller waits for an answer. `outcomes[k]` is the outcome for `ids[k]`. Ids that this turn has no
-   * time for, or that exceed `cancelledPerTurnMax`, get no outcome, and are left for the next turn.
+   * Cancels these jobs for an action or a schedule; no caller waits for an answer. Returns the outcomes of the first ids, in the
+   * order of the ids. The other ids, for which the turn has no time or which exceed `cancelledPerTurnMax`, are left for the next
+   * turn.
    */
   cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): DeedOutcome[] {
     const { reader } = this.#state;
@@ -101,7 +108,7 @@ export class Cancelling {
     return outcomes;
   }
 
-  /** Tells each host to stop those of its jobs whose id, or the id of whose run, is in `cancelled`. */
+  /** Tells hosts to stop the jobs that were cancelled themselves or with a run. `cancelled`: the ids of these jobs and runs. */
   #stopAll(turn: Turn, cancelled: ReadonlySet<string>, reason: string): void {
     this.stop(turn, ({ open, index }) => {
       const run = this.#state.cancelledRun(open, index);
@@ -126,7 +133,7 @@ export class Cancelling {
     return 'done';
   }
 
-  /** Tells hosts to stop the job, or the jobs of the run. The caller is answered when the hosts have confirmed it. */
+  /** Tells hosts to stop the job, or the jobs of the run. The caller is answered when no code of these can start any more. */
   #await(turn: Turn, caller: WaitingCancel, reason: string): void {
     const { id } = caller;
     const { cancels } = this.#state;
@@ -139,7 +146,10 @@ export class Cancelling {
     this.#asked.push({ caller, left: new Set(left) });
   }
 
-  /** After a failed turn, tells hosts again to stop cancelled and late jobs that they still have, and waits again for confirmations. */
+  /**
+   * After a failed turn, tells hosts again to stop jobs that were cancelled or are past their deadline. The callers of earlier
+   * turns wait again for confirmations.
+   */
   goOn(turn: Turn): void {
     const state = this.#state;
     this.stop(turn, job => state.stopOf(job, turn.nowUs) && 'stopped');
@@ -171,14 +181,14 @@ export class Cancelling {
     return false;
   }
 
-  /** Must be called at the end of a turn: removes detached cancels that have nothing left to end, and answers callers. */
+  /** Must be called at the end of a turn. Removes detached cancels that have nothing left to end, and answers callers. */
   close(turn: Turn): void {
     const { detached } = this.#state.cancels;
     if (detached.size > 0) detached.end(turn, root => this.#isQuiet(root));
     if (this.#asked.length > 0) this.#answerStopped(turn);
   }
 
-  /** Answers the callers of whose jobs no code can start any more. */
+  /** Answers the callers for which no host has to stop a job any more. */
   #answerStopped(turn: Turn): void {
     const active = new Set(Array.from(this.#dispatcher.active(), ({ job }) => job));
     for (const asked of this.#asked.splice(0)) {
@@ -188,7 +198,10 @@ export class Cancelling {
     }
   }
 
-  /** Cancels a job. If no host has it, adds it to `waiting`; the caller must end the jobs in `waiting` in this turn. */
+  /**
+   * Cancels a job. If the job is in memory and no host has it, adds it to `waiting`: the caller must end the jobs in `waiting` in
+   * this turn.
+   */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: Wanted): DeedOutcome {
     const state = this.#state;
     const open = state.find(blockOf(id));
@@ -197,7 +210,7 @@ export class Cancelling {
     const isEnding =
       state.cancels.of(id) !== undefined || (open !== undefined && state.cancelledRun(open, index) !== null);
     if (!isEnding) state.cancels.mark(turn, id, cancel);
-    // If the job is not in memory, recovery ends it when it reads the block.
+    // If the block is not in memory, recovery ends the job when it reads the block.
     if (open && !this.#has(open, index)) addTo(waiting, open, index);
     return isEnding ? 'ending' : 'done';
   }
@@ -240,7 +253,7 @@ export class Cancelling {
     return !this.#pipeline.haveWaitingEvents(root);
   }
 
-  /** Ends or stops the next jobs of cancelled runs. True: there are more. */
+  /** Ends the next waiting jobs of cancelled runs, and cancels the runs inside these runs. True: some walks are not complete. */
   step(turn: Turn): boolean {
     const state = this.#state;
     if (this.#turn === turn) return this.#walks.size > 0;
@@ -259,7 +272,8 @@ export class Cancelling {
   }
 
   /**
-   * Continues the walk, and adds the jobs that must end to `wanted`. True: the walk is complete. False: the budget of this turn is used up.
+   * Continues the walk, and adds the jobs that must end to `wanted`. True: the walk is complete. False: the walk must continue in
+   * a later turn.
    */
   #walk(walk: Walk, wanted: Wanted, budget: { jobs: number; looks: number }): boolean {
     const { reader } = this.#state;
@@ -279,7 +293,10 @@ export class Cancelling {
     return entries.length < blocksPerScan;
   }
 
-  /** The indexes in `ranges`, from the position of the walk on: of unsettled jobs or, if the block is open but not in memory, of all. */
+  /**
+   * The indexes in `ranges` that the walk has not passed: those of unsettled jobs or, if the block is open but not in memory,
+   * those of all jobs. A block that is not open yields none.
+   */
   *#left({ index: first }: Walk, key: Buffer, ranges: readonly number[]): Iterable<number> {
     const open = this.#state.open.get(keyText(key));
     if (!open && !this.#state.reader.get('open', key)) return;
@@ -291,8 +308,8 @@ export class Cancelling {
   }
 
   /**
-   * Handles the job that the walk has reached, if it belongs to a cancelled run: adds it to `wanted` if it waits, and cancels it if it is a
-   * run itself. True: it was added or cancelled.
+   * Handles the job that the walk has reached, if the job belongs to a cancelled run: adds a waiting job to `wanted`, and cancels
+   * a job that is itself a run. True: one of these was done.
    */
   #drop(key: Buffer, index: number, wanted: Wanted): boolean {
     const state = this.#state;

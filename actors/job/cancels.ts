@@ -1,4 +1,5 @@
-// The stored cancels of unsettled jobs, called marks. While there are none, every lookup returns at once.
+// The cancels of unsettled jobs, called marks, and the detached cancels of runs. While there are none, every lookup returns at
+// once.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -59,7 +60,7 @@ export class Cancels {
     return this.#runsIn.size > 0 || this.detached.size > 0;
   }
 
-  /** The marked runs, and those with detached cancels. */
+  /** The marked runs, and the runs with detached cancels. */
   get runs(): readonly JobId[] {
     const marked = [...this.#marks.values()].flatMap(({ id, root }) => (root ? [id] : []));
     return [...marked, ...this.detached.runs];
@@ -117,8 +118,8 @@ export class Cancels {
   }
 
   /**
-   * The run itself if it is marked, otherwise the marked run that contains it, or the run whose detached cancel covers it. Null: there is
-   * none.
+   * The run itself if it is marked, otherwise the nearest marked run that contains it, or the run whose detached cancel covers
+   * it. Null: there is no such run.
    */
   around(run: JobId): JobId | null {
     if (!this.haveRuns) return null;
@@ -147,7 +148,7 @@ export class Cancels {
     return run;
   }
 
-  /** Whether this run is `outer` or is inside it, or the detached cancel of `outer` covers it. */
+  /** Whether `run` is `outer`, is inside `outer`, or is covered by the detached cancel of `outer`. */
   isUnder(run: JobId, outer: JobId): boolean {
     const name = keyText(outer);
     for (let at: JobId | null = run; at; at = this.#openRuns.callerOf(at)) if (keyText(at) === name) return true;

@@ -38,9 +38,9 @@ export type AttemptOrigin = {
   readonly submittedBy: string;
   /** When the job was accepted. */
   readonly createdUs: number;
-  /** Whether the job belongs to a step of a pipeline. */
+  /** Whether the job belongs to a step of a pipeline. False for jobs that stand for runs or actions. */
   readonly inStep: boolean;
-  /** Whether the job was accepted with a time to run. */
+  /** Whether the job was accepted with a time to run. False for jobs that stand for runs or actions. */
   readonly isDelayed: boolean;
 };
 
@@ -106,12 +106,12 @@ export class CompletionWriter {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** `jobs` jobs were accepted for a later time or, if negative, their time has come or they have ended. */
+  /** Changes the number of delayed jobs: `jobs` jobs were accepted for a later time or, if negative, are no longer delayed. */
   delayed(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.delayed += jobs;
   }
 
-  /** Must be called when the actors start: resets the counters of running jobs, which are from the time before. */
+  /** Must be called when the actors start: sets the counters of running jobs, which are out of date, to zero. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;
@@ -176,7 +176,10 @@ export class CompletionWriter {
     return bytes;
   }
 
-  /** Merges updates into the state key by key, or replaces the state. Returns an error if the updates or the new state are too large. */
+  /**
+   * Merges updates into the state key by key, or replaces the state. Returns an error if there are too many updates, or if they
+   * or the new state are too large; null: the state was updated.
+   */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
     if (updates.length > stateBytesMax) return tooLarge(updates.length);
     if (!replaces && mapCount(updates) > stateUpdatesMax) return tooManyUpdates(mapCount(updates));

@@ -1,16 +1,17 @@
-// The transitions of an attempt that has left its block. Its custody is what the ledger knows about it (`records/retry.ts`).
+// The transitions of an attempt (`it` in the table) that has left its block. The custody of an attempt is what the ledger knows
+// about the attempt (`records/retry.ts`).
 //
 //   event                                           custody       next
-//   a frame takes it                                waiting       sent; sentAlone if the frame has no other job
+//   a frame takes it                                waiting       sent, or sentAlone if the frame has no other job
 //                                                   suspect       sentAlone
 //   it ends                                         in flight     the job ends, or its next attempt is waiting
-//   it is returned unstarted                        in flight     waiting; suspect if its host is one for suspects
+//   it is returned unstarted                        in flight     waiting, or suspect if it was in quarantine
 //   its thread or process died of another job       in flight     suspect
-//   its host died and had other jobs, too           in flight     suspect; charged unless the command is retry-safe
+//   its host died and had other jobs, too           in flight     suspect if the command is retry-safe, otherwise charged
 //   its host died and had no other job              in flight     charged; the next attempt is suspect
-//   the service stops                               in flight     waiting; charged unless the command is retry-safe
+//   the service stops                               in flight     waiting if the command is retry-safe, otherwise charged
 //   the service starts                              sent          waiting, alone in its next frame
-//                                                   sentAlone     charged; lost if its command is missing
+//                                                   sentAlone     charged, or lost if its command is missing
 //   its command is available again                  lost          charged
 //
 // In flight means sent or sentAlone. A charged attempt has failed: the job ends with it or is retried at once.
@@ -51,8 +52,8 @@ export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome
 }
 
 /**
- * Applies the state update of a successful outcome. If the state would become too large, it stays as it is and the attempt fails
- * permanently.
+ * Applies the state update of a successful outcome. If `updateState` refuses the update, the state stays as it is and the attempt
+ * fails permanently.
  */
 function withState(
   state: JobState,
@@ -93,8 +94,8 @@ export function charge(
 }
 
 /**
- * Takes back an attempt that a host had, without charging it: it becomes `waiting` or `suspect`. Null: the job was stopped and has ended.
- * `hasBegun`: plugin code may have run.
+ * Takes back an attempt that a host had, without charging it: it becomes `waiting` or `suspect`. Null: the job has ended, because
+ * it was cancelled or is past its deadline. `hasBegun`: plugin code may have run.
  */
 export function giveBack(
   state: JobState,

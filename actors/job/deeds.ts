@@ -13,13 +13,13 @@ import { findJob } from './views/jobs.ts';
 import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
 
 /**
- * The outcomes of the first ids; the others are left for another turn. `waits`: why the next id cannot be handled yet; null: nothing
- * hinders it.
+ * The outcomes of the first ids, in order; the other ids are left for another turn. `waits`: why the next id cannot be handled
+ * yet; null: it can.
  */
 export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
 export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;
 
-/** When one call of `rerunAll` has written payloads of this size, it stops. */
+/** A call of `rerunAll` stops when the payloads of the jobs that it has handled have this total size. */
 const rerunBytesMax = 4 * 2 ** 20;
 
 export type DeedParts = RunNowParts & {
@@ -83,7 +83,10 @@ export function openDeeds(parts: DeedParts): ApplyDeed {
   };
 }
 
-/** Whether waiting would not help, because the configuration lacks the job's plugin, command or pipeline. */
+/**
+ * Whether the refusal fails the job instead of making the action wait: the configuration lacks the job's plugin, command or
+ * pipeline.
+ */
 function isFinal(refusal: Refusal): boolean {
   return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';
 }

@@ -1,5 +1,5 @@
-// Delayed jobs and runs, expiry and deadlines. Timers say when to look; then delayed jobs become due, unstarted jobs expire, and jobs past
-// their deadline end or are stopped. Blocks of which all unsettled jobs are delayed are only on disk, whatever their number.
+// Delayed jobs and runs, expiry and deadlines. Timers say when to look at a job: delayed jobs become due, unstarted jobs expire,
+// and jobs past their deadline end or are stopped. A block whose unsettled jobs are all delayed is usually only on disk.
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endWaiting, expiryAt, lateText } from './cancelled-jobs.ts';
@@ -16,7 +16,9 @@ import type { RunJobs } from './run-jobs.ts';
 import type { RescheduleJob, RescheduleReply } from './time-protocol.ts';
 import { hasStarted } from './views/started-runs.ts';
 
-/** The maximum number of jobs that one turn makes due one by one, or ends. Whole blocks become due at once. */
+/**
+ * The maximum number of jobs that timers make due or end in one turn. A whole block that becomes due at once counts as one job.
+ */
 export const timedPerTurnMax = 1_024;
 
 export type DelayedParts = {
@@ -28,7 +30,7 @@ export type DelayedParts = {
 
 export class Delayed {
   readonly #parts: DelayedParts;
-  /** The last turn that handled timers. Its writes cannot be read before the commit. */
+  /** The last turn that handled timers. A turn handles timers only once, because no read shows its writes. */
   #turn: Turn | null = null;
   #left = 0;
 
@@ -43,7 +45,10 @@ export class Delayed {
     return { kind: 'reschedule', runAtUs: this.reschedule(turn, id, atUs) ? Math.max(atUs, turn.nowUs) : null };
   }
 
-  /** When the next timer is due, in µs. Null: there is none, or it is not known yet. */
+  /**
+   * The time of the next timer in µs, or an earlier time. Null: there is no timer, or the unsettled jobs have not all been read
+   * since the start.
+   */
   get nextUs(): number | null {
     const { isLoaded, times } = this.#parts.state;
     return isLoaded ? times.nextUs : null;
@@ -63,7 +68,7 @@ export class Delayed {
     this.#left = timedPerTurnMax;
     for (const timer of times.due(turn.nowUs)) {
       const open = this.#find(timer.block);
-      // The timers of a block whose record was set aside are kept for the time when it can be read.
+      // The timers of a block whose record was set aside are kept until the record can be read.
       if (!open && setAside.has('open', timer.block)) continue;
       if (open && !this.#handle(turn, open, timer)) return true;
       times.over(turn.batch, timer);
@@ -76,7 +81,7 @@ export class Delayed {
   #handle(turn: Turn, open: OpenBlock, timer: Timer): boolean {
     if (this.#left <= 0 || turn.isSpent) return false;
     const isOver = this.#act(turn, open, timer);
-    // There may be very many blocks: they must not all stay in memory.
+    // There may be very many blocks, so they must not all stay in memory.
     if (open.inFlight === 0) this.#parts.state.release(open);
     return isOver;
   }
@@ -167,7 +172,10 @@ export class Delayed {
     return some.length === late.length;
   }
 
-  /** The unsettled jobs of the timer for which this time has come. A rescheduled job may have a later one. */
+  /**
+   * The indexes of those unsettled jobs of the timer for which the time `name` has come. A rescheduled job may have a later time
+   * than the timer.
+   */
   #reached(turn: Turn, open: OpenBlock, { first, count }: Timer, name: keyof JobTimes): number[] {
     const { state } = this.#parts;
     const block = state.load(open);
@@ -182,8 +190,8 @@ export class Delayed {
   }
 
   /**
-   * Gives the delayed job or run another time; a time that has passed makes it due at once. False: it is not delayed, or has not been
-   * read yet after the start.
+   * Gives the delayed job or run another time; a time that has passed makes it due at once. False: the job or run is not delayed,
+   * or its block has not been read since the start.
    */
   reschedule(turn: Turn, id: JobId, runAtUs: number): boolean {
     const { state } = this.#parts;

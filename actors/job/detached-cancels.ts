@@ -1,6 +1,6 @@
-// Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs have started, and further runs that these have
-// started. A covered run gets a mark of its own (cancels.ts) when it is first looked up, at the latest when the walk through its tree
-// (cancelling.ts) reaches it.
+// Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs have started, and further runs that
+// the covered ones have started. A covered run that is open gets a mark of its own (cancels.ts) when it is first looked up, at
+// the latest when the walk through its tree (cancelling.ts) reaches it.
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -27,7 +27,7 @@ type Detached = { readonly run: JobId; readonly root: JobId; readonly cancel: Ca
 
 export class DetachedCancels {
   readonly #reader: Reader;
-  /** Returns the origin of a run that may not be in the store yet. */
+  /** Returns the origin of an open run, which may not be in the store yet. Null: the run is a root, or is not open. */
   readonly #begun: (run: JobId) => BegunRun | null;
   readonly #cancels = new Map<string, Detached>();
   /** The number of detached cancels per tree, by root. */
@@ -65,7 +65,7 @@ export class DetachedCancels {
     this.#roots.set(keyText(root), (this.#roots.get(keyText(root)) ?? 0) + 1);
   }
 
-  /** The run, this one or one above it, whose detached cancel covers this run. Null: there is none. */
+  /** The nearest run with a detached cancel among this run and the runs above it (`#next`). Null: none of them has one. */
   above(run: JobId): JobId | null {
     if (this.#cancels.size === 0) return null;
     const { root } = this.#originOf(run) ?? {};
@@ -79,7 +79,7 @@ export class DetachedCancels {
     return this.#cancels.has(wanted) && this.#find(run, name => name === wanted) !== null;
   }
 
-  /** The first wanted run among this one, the one above it (`#next`), and so on. Null: none of them is wanted. */
+  /** The first wanted run among this run and the runs above it (`#next`). Null: none of them is wanted. */
   #find(run: JobId, isWanted: (name: string) => boolean): JobId | null {
     for (let at: JobId | null = run; at; at = this.#next(at)) if (isWanted(keyText(at))) return at;
     return null;
@@ -92,7 +92,10 @@ export class DetachedCancels {
     return position != null && this.above(position.run) !== null;
   }
 
-  /** The run above: the one that called this run, or the one whose job started this run by an event. Null: there is none. */
+  /**
+   * The run above this run: the one that called this run, or else the one whose job started this run by an event. Null: there is
+   * none.
+   */
   #next(run: JobId): JobId | null {
     const origin = this.#originOf(run);
     return origin && (origin.run?.run ?? starterOf(this.#reader, origin));
@@ -110,7 +113,7 @@ export class DetachedCancels {
       const { run, root } = detached;
       this.#cancels.delete(name);
       if (!isQuiet(root)) {
-        // Moves it to the end: the next turn begins with the others.
+        // Moves the cancel to the end of the map: the next turn begins with the other cancels.
         this.#cancels.set(name, detached);
         continue;
       }

@@ -49,7 +49,7 @@ export type DispatcherPorts = {
 /** Lanes that compete for the same places, in the order of `turns`, and the slots with these places. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/** When a turn has moved or ended this many jobs without sending them, it dispatches no more. This keeps turns short. */
+/** When a turn has moved or ended this many jobs without sending them, it dispatches nothing more. This keeps turns short. */
 export const heldMovesPerTurnMax = 1024;
 
 /** Why nothing is dispatched from any lane: the disk is full (`isDisk`), or the service is stopping. */
@@ -146,7 +146,7 @@ export class Dispatcher {
     return this.#pause;
   }
 
-  /** Sends frames to hosts with free places, after the commit. True: `heldMovesPerTurnMax` was reached: another turn must follow. */
+  /** Sends frames to hosts with free places, after the commit. True: another turn must follow (`heldMovesPerTurnMax`). */
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
@@ -187,7 +187,7 @@ export class Dispatcher {
     );
   }
 
-  /** Sends a frame of the next lane, moves its held jobs away, or ends stopped ones. False: no lane can run a job, or no place is free. */
+  /** Sends a frame of the next lane, or moves or ends its jobs that cannot run. False: no lane is ready, or no place is free. */
   #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
@@ -208,7 +208,7 @@ export class Dispatcher {
     if (!slot) return false;
     turns.advance(lane);
     const runner = hasRunners ? command.runners.free(slot.threads, command.concurrency) : -1;
-    // The jobs of the frame may have to end without being sent (`#failRevoked`).
+    // Sending may end the jobs of the frame instead (`#failRevoked`), so the frame must not exceed the moves that are left.
     const max = Math.min(tasksMax(lane, command, slots, runner), this.#movesLeft);
     const frame = pickFrame(this.#state, turn, lane, command, this.#outstanding.nextId(), max, runner);
     this.#send(turn, slot, frame);
@@ -233,7 +233,7 @@ export class Dispatcher {
     });
   }
 
-  /** Fails the attempts without sending them, because the plugin may no longer receive its secrets: plugin code never runs without them. */
+  /** Fails the attempts without sending them, because the plugin may no longer receive its secrets. */
   #failRevoked(turn: Turn, slot: HostSlot, frame: JobFrame, { reason }: RevokedDelivery): void {
     this.#movesLeft -= frame.jobs.length;
     const body = encodeBody({ error: Buffer.from(reason) });
@@ -269,7 +269,7 @@ export class Dispatcher {
       heard++;
       settleTask(this.#state, turn, frame, outcome);
     }
-    // Concurrent jobs do not show how long the frame would take one job after another.
+    // Jobs that ran at the same time do not show how long jobs take that run one after another.
     if (frame.runner < 0) frame.command.pace.measured(heard, ranUs);
     this.#closeIfOver(turn, slot, frame);
   }
@@ -301,8 +301,8 @@ export class Dispatcher {
   }
 
   /**
-   * Handles the death of a host. If it had a single job, that job is charged. If it had several, those that must not run twice are charged,
-   * and each of the others runs again alone, in the quarantine.
+   * Handles the death of a host. If the host had a single job, that job is charged. If it had several, those that must not run
+   * twice are charged, and the others become suspects.
    */
   hostLost(turn: Turn, slotName: HostSlotName, reason: string, sentUpTo: number): void {
     const state = this.#state;
@@ -361,7 +361,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.over(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // No job of the block runs or waits in a lane. If a retry is left, the block is read again when the retry is due.
+      // Only jobs that are delayed or have a record in `retries` can still need the block. It is read again for them.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }

@@ -19,13 +19,13 @@ export class FollowedEnds implements FollowedJobs {
     this.#ids.delete(formatId(id));
   }
 
-  /** The job settles in this turn. */
+  /** Must be called when a job settles, in the same turn. */
   ended(id: JobId, status: TerminalStatus): void {
     const text = formatId(id);
     if (this.#ids.delete(text)) this.#ended.push({ id: text, status });
   }
 
-  /** Those that have ended since the last call. */
+  /** The followed jobs that have ended since the last call. */
   takeEnded(): readonly EndedJob[] {
     const ended = this.#ended;
     if (ended.length > 0) this.#ended = [];

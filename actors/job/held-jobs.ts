@@ -32,8 +32,8 @@ function takeBack(lane: Lane, movesMax: number): number {
 }
 
 /**
- * Charges `lost` attempts whose commands are available again, returns jobs to their lane if their hold has ended, and fails jobs that were
- * held for too long; at most `max` jobs in total.
+ * Charges `lost` attempts whose commands are available again, returns jobs to their lane if their hold has ended, and ends jobs
+ * that were held for too long. `max`: the maximum number of moves and ends together; moving a whole block counts as one.
  */
 export function advanceHolds(
   state: JobState,
@@ -69,7 +69,10 @@ function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number 
   return ended;
 }
 
-/** Fails the next jobs of the backlog with this reason; cancelled and late jobs end as such. Returns their number, at most `jobsMax`. */
+/**
+ * Fails the next jobs of the backlog with this reason; jobs that were cancelled or are past their deadline end as such. Returns
+ * the number of these jobs, at most `jobsMax`.
+ */
 function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: string, jobsMax: number): number {
   let jobs = 0;
   for (; jobs < jobsMax; jobs++) {

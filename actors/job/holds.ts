@@ -25,7 +25,10 @@ export class Holds {
     }
   }
 
-  /** Why no job of the lane may be dispatched. Null: jobs may be. `isDisabled`: the plugin is configured, but disabled. */
+  /**
+   * The hold of all jobs of the lane, other than a pause. Null: there is none. `isDisabled`: the plugin is configured, but
+   * disabled.
+   */
   ofLane({ name, instance }: Lane, isDisabled: boolean): Hold | null {
     const absence = isDisabled
       ? `the plugin ${name} is disabled`
@@ -72,8 +75,8 @@ export class Holds {
   }
 
   /**
-   * The holds that have lasted for at least `lastingUs`: their jobs fail. A hold by the vault never expires: the operator decides what
-   * happens.
+   * The holds that have lasted for at least `lastingUs` and whose jobs therefore fail. A hold by the vault never expires: the
+   * operator decides what happens.
    */
   expired(nowUs: number, lastingUs: number): readonly Hold[] {
     if (this.#known.size === 0) return none;

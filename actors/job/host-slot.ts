@@ -1,10 +1,11 @@
-// A slot of the dispatcher: a host, and the frames that it has. Its places are its threads, or the programs that it may run at once.
+// A slot of the dispatcher: a host, and the frames that the host has. The places of a slot are the host's threads, or the
+// programs that the host may run at once.
 import type { PluginHost, Runtime } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 
-/** The maximum number of hosts that start programs. Starting a program blocks its host, so several hosts start programs in parallel. */
+/** The maximum number of hosts for programs that each run one attempt. A host is blocked while it starts a program. */
 export const programHostsMax = 4;
 
 /** The maximum number of suspects that run at the same time, each in a host of its own. */
@@ -23,7 +24,10 @@ export type HostSlotName =
 
 export type HostSlot = {
   readonly name: HostSlotName;
-  /** What the host runs. Programs have small hosts of their own: starting a process takes longer the more memory its parent has. */
+  /**
+   * What the host runs. Programs have hosts without plugin threads where possible: starting a process takes longer the more
+   * memory its parent has.
+   */
   readonly runtimes: readonly Runtime[];
   /** How many threads the host has, or how many programs it may run at once. */
   readonly threads: number;
@@ -33,7 +37,7 @@ export type HostSlot = {
   readonly isConcurrent: boolean;
   host: PluginHost | null;
   readonly frames: Map<number, JobFrame>;
-  /** The number of frames that are not short: while there are any, no frame may wait. */
+  /** The number of slow frames (job-frame.ts). While there are any, no frame may wait. */
   slow: number;
   /** Whether the host has returned jobs, usually because its threads are busy: no frame may wait there until its next report. */
   congested: boolean;
@@ -74,8 +78,8 @@ export function programSlots(places: number): readonly HostSlot[] {
 }
 
 /**
- * The slots for suspects. There is one for each job that can run at the same time, up to `quarantineHostsMax`: a suspect seldom waits
- * behind a long one.
+ * The slots for suspects: one for each job that can run at the same time, up to `quarantineHostsMax`. So a suspect seldom waits
+ * for another one to end.
  */
 export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));
@@ -87,8 +91,9 @@ export function singleJobSlot(name: HostSlotName): HostSlot {
 }
 
 /**
- * Chooses the slot with the fewest frames among those with room for the command: no frame waits in one slot while another has a free place.
- * Among equals it is the first one, whose processes are the most likely to be warm. Undefined: no slot has room.
+ * Chooses the slot with the fewest frames among those with room for the command: no frame waits in one slot while another has a
+ * free place. Among equals the first slot is chosen, because its processes are the most likely to be warm. Undefined: no slot has
+ * room.
  */
 export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): HostSlot | undefined {
   let best: HostSlot | undefined;
@@ -99,8 +104,8 @@ export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): H
 }
 
 /**
- * Whether the slot has room for a frame of the command. Each thread takes one frame. It takes a second one if all frames, including this
- * one, are short, and if the host is not congested.
+ * Whether the slot has room for a frame of the command. A slot takes one frame per place. It takes a second one per place if all
+ * frames, including this one, are short, and if the host is not congested.
  */
 function hasRoom(slot: HostSlot, command: CommandLane): boolean {
   const out = slot.frames.size;
@@ -109,15 +114,15 @@ function hasRoom(slot: HostSlot, command: CommandLane): boolean {
 }
 
 /**
- * How many jobs a frame may have if the waiting jobs are divided equally among all places, in `framesPerPlace` frames each. Jobs that run
- * in parallel end sooner.
+ * How many jobs a frame may have if the waiting jobs are divided equally among all places, with `framesPerPlace` frames for each
+ * place. Jobs that run in parallel end sooner.
  */
 export function fairShare(slots: readonly HostSlot[], waiting: number): number {
   const places = slots.reduce((sum, { threads }) => sum + threads, 0);
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }
 
-/** How many jobs the next frame of the lane may have. A lane that is isolated, or whose breaker is half open, runs one job at a time. */
+/** The maximum number of jobs in the next frame. If the lane is isolated or its breaker half open, jobs run one at a time. */
 export function tasksMax(
   lane: Lane,
   { runners, concurrency }: CommandLane,

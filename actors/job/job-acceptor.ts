@@ -26,7 +26,7 @@ import { putTagged } from './records/tags.ts';
 import { writeTree } from './records/tree.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
-/** `timing` null: its jobs have no times. Delayed jobs share no block with others. */
+/** `timing` null: the jobs of the block have no times. Blocks of delayed jobs contain no other jobs. */
 type FillingBlock = {
   readonly builder: BlockBuilder;
   readonly failed: FailedAtCreation[];
@@ -87,7 +87,7 @@ export class JobAcceptor {
     return allWaiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
   }
 
-  /** Whether the plugin is held, or jobs of some of its commands are: then a new job may have to wait, too. */
+  /** Whether the plugin, or jobs of some of its commands, are held. Then a new job may have to wait, too. */
   #mayWait(plugin: string): boolean {
     const { hold, heldByCommand } = this.#state.lane(plugin);
     return hold !== null || heldByCommand.size > 0;
@@ -147,7 +147,9 @@ export class JobAcceptor {
     this.#state.unsettled += payloads.length;
   }
 
-  /** Writes the blocks of this turn and adds those of their jobs that are not delayed to their lanes. */
+  /**
+   * Writes the blocks of this turn, and adds their jobs to the lanes, except jobs that are delayed or failed at their creation.
+   */
   seal(turn: Turn): void {
     for (const filling of this.#builders.values()) this.#close(turn, filling);
     this.#builders.clear();

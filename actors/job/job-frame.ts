@@ -1,4 +1,5 @@
-// Makes frames of waiting jobs. A frame has jobs of one lane and command, in order, as many as the pace of the command (pace.ts) allows.
+// Makes frames of waiting jobs. A frame has jobs of one lane and command, in order. The pace of the command (pace.ts) limits
+// their number or, if a runner runs them, the room in the runner.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { lengthOf, type PartReader } from '../../runtime/parted.ts';

@@ -31,7 +31,7 @@ import { Retries } from './retries.ts';
 import { SettledJobs } from './settled-jobs.ts';
 import { assertMove } from './transitions.ts';
 
-/** The maximum size of the waiting blocks that stay decoded in memory. Other blocks are read again when their jobs are dispatched. */
+/** The maximum total size of the accepted blocks that stay decoded in memory. Other blocks are read again when needed. */
 export const cachedBytesMax = 8 * 2 ** 20;
 
 export type JobStateOptions = {
@@ -72,7 +72,7 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /** By key: the blocks with unsettled jobs, except those of runs and actions and those with only delayed jobs; `find` reads the latter. */
+  /** By key: the blocks with unsettled jobs that hosts run. `find` also reads blocks whose unsettled jobs are all delayed. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
@@ -142,7 +142,7 @@ export class JobState {
     return lane;
   }
 
-  /** The open block with this key. Undefined: it has no unsettled job that hosts run, or was not read yet after the start. */
+  /** The open block with this key. Undefined: it has no unsettled job that hosts run, is not read yet, or is unusable. */
   find(key: Uint8Array): OpenBlock | undefined {
     const name = keyText(key);
     const known = this.open.get(name);
@@ -250,7 +250,7 @@ export class JobState {
     return member;
   }
 
-  /** Stores the new custody of the job's attempt, or of its next attempt. */
+  /** Stores the new custody of the job's attempt or, if `attempt` is greater, of its next attempt. Returns this attempt. */
   move(turn: Turn, job: OpenAttempt, custody: Custody, dueUs: number, attempt = job.attempt): OpenAttempt {
     const { open, index } = job;
     const moved = { open, index, attempt, custody, dueUs };
@@ -278,7 +278,7 @@ export class JobState {
     return groupOf(this.load(open), index).group.run?.run ?? null;
   }
 
-  /** The cancelled run that contains the job, directly or not, or whose detached cancel covers it. Null: there is none. */
+  /** The nearest cancelled run that contains the job, or a run whose detached cancel covers the job. Null: there is none. */
   cancelledRun(open: OpenBlock, index: number): JobId | null {
     if (!this.cancels.haveRuns) return null;
     const run = this.runOf({ open, index });
@@ -309,7 +309,7 @@ export class JobState {
     return true;
   }
 
-  /** Removes the attempt of a job from the place where it waits. Undefined: it does not wait. */
+  /** Removes the attempt of a job from where it waits. Undefined: it does not wait, or waits in `blocks` of a backlog. */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
     if (this.wake(open, index)) return firstAttempt(open, index);
     const lane = this.lane(open.plugin);

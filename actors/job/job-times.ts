@@ -20,7 +20,7 @@ export class JobTimesTable {
   readonly #rescheduled = new Map<string, number>();
   /** The time of the next timer, in µs, or an earlier one. Null: there is no timer. */
   nextUs: number | null;
-  /** The earliest timer that this turn has set. */
+  /** The time of the earliest timer that this turn has set. Null: it has set none. */
   #setUs: number | null = null;
 
   constructor(reader: Reader, setAside: SetAside) {
@@ -94,7 +94,7 @@ export class JobTimesTable {
 
   #set(turn: Turn, jobs: Omit<Timer, 'atUs' | 'kind'>, { plugin }: Block, times: JobTimes): void {
     for (const [kind, atUs] of timersOf(plugin, times)) {
-      // The jobs are due at once.
+      // The jobs are due at once, and need no timer.
       if (kind === 'run_at' && atUs <= turn.nowUs) continue;
       putTimer(turn.batch, { ...jobs, kind, atUs });
       this.nextUs = earlier(this.nextUs, atUs);
@@ -123,7 +123,7 @@ export class JobTimesTable {
     }
   }
 
-  /** Removes a timer that has been handled. */
+  /** Removes the record of a timer that has been handled. */
   over(batch: Batch, timer: Timer): void {
     batch.remove('timers', timerKey(timer));
   }
@@ -133,7 +133,7 @@ export class JobTimesTable {
     this.nextUs = earlier(nextTimerUs(this.#reader, nowUs), this.#setUs);
   }
 
-  /** Called at the end of a turn. */
+  /** Must be called at the end of a turn. */
   close(): void {
     this.#setUs = null;
     if (this.#rescheduled.size > 0) this.#rescheduled.clear();

@@ -17,7 +17,7 @@ export type CommandLane = {
   readonly replacesState: boolean;
   readonly deadlineMs: number;
   readonly pace: Pace;
-  /** How many jobs each of its runners may run at once. 1: it has no runners. */
+  /** How many jobs each of the command's runners may run at once. 1: the command has no runners. */
   readonly concurrency: number;
   readonly runners: Runners;
 };
@@ -27,8 +27,8 @@ export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
   /**
-   * `running`: the number of jobs that hosts have. `inFlight`: how many of them run at once; a frame whose jobs run one after another
-   * counts as one.
+   * `running`: the number of jobs that hosts have. `inFlight`: the number of these jobs, but jobs that run one after another in a
+   * frame count as one.
    */
   running = 0;
   inFlight = 0;
@@ -38,9 +38,9 @@ export class Lane extends Backlog {
   readonly #framesOf = new Map<string, number>();
   /** Null: the plugin instance is not configured. */
   instance: PluginInstance | null = null;
-  /** Why no job of the lane is dispatched. Null: jobs are dispatched. Set by `JobState`. */
+  /** The hold of all jobs of the lane. Null: no hold keeps them from being dispatched. Set by `JobState`. */
   hold: Hold | null = null;
-  /** By command: jobs whose command is missing or paused. */
+  /** By command: jobs of missing or paused commands that were moved out of the way of other jobs. */
   readonly heldByCommand = new Map<string, Backlog>();
   /** Jobs whose attempt is `lost`: they wait until their command is available again. */
   readonly lost: OpenAttempt[] = [];

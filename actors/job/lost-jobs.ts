@@ -1,5 +1,5 @@
-// Runs that have lost jobs: the run is stored, but jobs that it created or reused have been pruned. Such a run can no longer be rerun
-// `from: failed`. A record for each such run names one of these jobs.
+// Runs that have lost jobs: the run is stored, but jobs inside it, or jobs that it reused, have been pruned. Such a run can no
+// longer be rerun `from: failed`. A record for each such run names one of these jobs.
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { reusedKey, writeLostJob } from '../pipeline/records/reuse.ts';
@@ -32,7 +32,7 @@ export class LostJobs {
     }
   }
 
-  /** Records that the run loses the job. The runs that contain this run lose it, too, and so do the reruns that have reused the job. */
+  /** Records that the run loses the job, and so do all runs that contain the run, and all reruns that have reused the job. */
   #lose(run: JobId, key: BlockKey, job: JobId, seen: Set<string>): void {
     const name = keyText(run);
     if (seen.has(name)) return;

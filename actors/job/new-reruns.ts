@@ -1,4 +1,5 @@
-// The reruns that began in this turn. Reads show their records only after the commit. Until then, retention learns here what they need.
+// The reruns that began in this turn, and the blocks that they need. Retention must not prune these blocks, and cannot find these
+// reruns in the store before the commit.
 import { blockOf, type JobId } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { neededRoots } from '../pipeline/views/reuse-roots.ts';

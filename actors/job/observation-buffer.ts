@@ -18,7 +18,10 @@ export class ObservationBuffer {
   #groups: Observations[] = [];
   #last: OpenGroup | null = null;
 
-  /** Adds an observation of one job: to the last group, if that has the same type, plugin and command, or else to a new one. */
+  /**
+   * Adds an observation of one job. If the last group has the same type, plugin and command, the observation joins it; otherwise
+   * a new group begins.
+   */
   job(
     type: ObservationType,
     atUs: number,
@@ -73,7 +76,7 @@ export class ObservationBuffer {
   }
 }
 
-/** Cuts the text to `errorCharsMax`, never within a surrogate pair. */
+/** Cuts the text to `errorCharsMax` characters, but never within a surrogate pair. */
 function cut(text: string): string {
   if (text.length <= errorCharsMax) return text;
   const last = text.charCodeAt(errorCharsMax - 1);

@@ -1,5 +1,5 @@
-// An attempt that has not ended: its job, and its custody. The objects all have the same fields, and never change: a turn that fails must
-// leave those of the turn before as they were.
+// An attempt that has not ended: its job, and its custody. These objects never change, because the frames that outlive a failed
+// turn (outstanding-frames.ts) refer to them.
 import type { OpenBlock } from './records/open.ts';
 import type { RetryRecord } from './records/retry.ts';
 
@@ -15,7 +15,6 @@ export function hasRecord({ attempt, custody }: RetryRecord): boolean {
   return attempt > 1 || custody === 'lost';
 }
 
-/** Removes the job from the list and returns it. */
 export function takeFrom(list: OpenAttempt[], open: OpenBlock, index: number): OpenAttempt | undefined {
   const place = list.findIndex(job => job.index === index && job.open === open);
   return place < 0 ? undefined : list.splice(place, 1)[0];

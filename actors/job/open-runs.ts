@@ -21,7 +21,7 @@ export class OpenRuns {
     });
   }
 
-  /** Whether the run is open, or a run that called it, directly or not. In both cases, the jobs of this run are kept. */
+  /** Whether the run, or a run that called it directly or not, is open. */
   #isOpen(run: JobId): boolean {
     const name = keyText(run);
     let isOpen = this.#known.get(name);

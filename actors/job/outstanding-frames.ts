@@ -1,5 +1,5 @@
-// The frames that hosts have, and the cancels that hosts must confirm, as of the last commit. They outlive the actors: a failed turn loses
-// no work.
+// The frames that hosts have, and the cancels that hosts must confirm, as of the last commit. Both outlive the actors, so a
+// failed turn loses no work.
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
@@ -11,8 +11,8 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
 /**
- * The contents are changed by the effects of a turn, which run after its commit, and by the adoption of frames (adoption.ts), so they agree
- * with the store.
+ * Effects of a turn, which run after its commit, and the adoption of frames (adoption.ts) change the contents. So the contents
+ * agree with the store.
  */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();

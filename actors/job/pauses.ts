@@ -1,4 +1,4 @@
-// The pauses in force. While there are none, a check costs one comparison.
+// The pauses that have not ended. While there are none, a check costs one comparison.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -22,7 +22,7 @@ export class Pauses {
     }
   }
 
-  /** Begins a pause. It replaces an earlier one of the same target. */
+  /** Begins a pause, which replaces an earlier pause of the same target. */
   put(turn: Turn, pause: Pause): void {
     const key = pauseKey(pause);
     this.#known.set(key, pause);

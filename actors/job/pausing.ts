@@ -21,7 +21,10 @@ export function endPause(state: JobState, turn: Turn, target: PauseTarget, by: s
   return pause;
 }
 
-/** Handles a pause that has expired: ends it or, if a breaker began it, makes the breaker half open. */
+/**
+ * Handles a pause that has expired: ends the pause or, if the breaker that began it is still configured, makes this breaker half
+ * open.
+ */
 export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
   if (pause.by !== breakerName || !state.lane(pause.name).breaker) {
     endPause(state, turn, pause, 'until');
@@ -55,7 +58,7 @@ function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: stri
   beginPause(state, turn, { ...target, reason, by: breakerName, sinceUs, untilUs, rejects: false });
 }
 
-/** Records for the stopwatch that a pause of jobs ends: from now on they can run, unless something else holds them. */
+/** Records for the stopwatch that a pause of jobs ends: from now on these jobs can run, unless something else holds them. */
 function noteEnd({ reader, lanes }: JobState, turn: Turn, { kind, name, command }: PauseTarget): void {
   const write = (plugin: string) =>
     writeHoldEnd(reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });

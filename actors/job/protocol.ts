@@ -15,14 +15,19 @@ import type { Pause } from './records/pause.ts';
 import type { ScheduledWork } from './scheduled-work.ts';
 import type { RescheduleJob, RunNow } from './time-protocol.ts';
 
-/** `key`: a hash of the Idempotency-Key together with the caller's API token. `request`: a hash of the whole request. Each has 16 bytes. */
+/**
+ * `key`: a hash of an Idempotency-Key and the caller's API token, or of a webhook and the id of a delivery. `request`: a hash of
+ * the whole request; it is the same for all deliveries. Each has 16 bytes.
+ */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
 
-/** Which calls with an Idempotency-Key were answered, and how. A key belongs to one request, which asked for jobs or for runs. */
+/**
+ * Which calls with an idempotency key were answered, and how. A key belongs to one request: for jobs, for runs or for an action.
+ */
 export interface IdempotencyStore {
   /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
-  /** As `answer`, for a call that may have created many jobs. */
+  /** Like `answer`, for a call that may have created many jobs. */
   answerAll(key: IdempotencyKey, turn: Turn): SubmitJobsReply | null;
   /** Must be called in the turn that creates the jobs. `ids` has 16 bytes per job. */
   remember(key: IdempotencyKey, ids: Uint8Array, turn: Turn): void;
@@ -39,14 +44,14 @@ export type RerunSource = {
   readonly dedupeKey: string | null;
 };
 
-/** Jobs of direct calls, of a webhook or of a schedule, that differ only in their payloads. */
+/** New jobs that differ only in their payloads: of calls, of a webhook, of a schedule or of a rerun. */
 export type NewCalls = {
   readonly plugin: string;
   readonly command: string;
   /** The packed payloads, one per job. */
   readonly payloads: readonly Uint8Array[];
   readonly submittedBy: string;
-  /** The event that the command `handle` receives. Null: another command. */
+  /** The event that the jobs receive, if their command is `handle`. Null: their command is another one. */
   readonly event: EntryEvent | null;
   /** Whether callers wait: then a JobSettled follows when a job has settled. */
   readonly watch?: boolean;
@@ -71,7 +76,10 @@ export type NewRun = {
   /** The packed payload, a map. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** The event of a delivery or of a schedule, or the one that started the original run of a rerun. Absent: a call starts the run. */
+  /**
+   * The event of a delivery or of a schedule. Of a rerun: the event that started the original run. Absent: a call starts the run,
+   * or started the original run.
+   */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;
@@ -105,19 +113,19 @@ export type RefusedWork = {
   readonly detail?: string;
 };
 
-/** The answer to a rerun of a job whose payload names what is no longer stored. */
+/** The answer to a rerun of a job whose payload refers to values that are no longer stored. */
 export const payloadGone: RefusedWork = {
   kind: 'refused',
   refusal: 'not_kept',
   detail: 'a part of its payload has been pruned: send a new payload',
 };
 
-/** The answer to the submission of one job or run. */
+/** The answer to the submission of one job, run or action. */
 export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | RefusedWork;
 
 /**
- * The answer to the submission of several jobs. `ids` has 16 bytes per job, in the order of the payloads. If it has fewer jobs than there
- * are payloads, there was no room for the rest.
+ * The answer to the submission of several jobs. `ids` has 16 bytes per job, in the order of the payloads. There may be fewer jobs
+ * than payloads: then there was no room for the last payloads.
  */
 export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
@@ -148,7 +156,10 @@ export type NewJobs = {
   readonly group: JobGroup;
   /** Packed, one per job: payloads[k] belongs to job k of the group. */
   readonly payloads: readonly Uint8Array[];
-  /** How the jobs end at once, without an attempt (template error, hop limit). Null: they do not. */
+  /**
+   * How the jobs end at once, without an attempt, because of a template error, or a limit on chains or trees. Null: the jobs do
+   * not end at once.
+   */
   readonly failedAtCreation: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
 };
 
@@ -166,8 +177,9 @@ export type EndedRun = {
 /** The job actor, as the other actors of its thread call it. All changes are part of the turn's commit. */
 export interface JobCalls {
   /**
-   * Why no new work is accepted at the moment; null: new work is accepted. Without a plugin: for a run, which may call any plugin.
-   * `waitingRuns`: how many runs were accepted and have not begun; each will create a job. `isDelayed`: the work is for a later time.
+   * Why no new work is accepted at the moment; null: new work is accepted. Without a plugin: for a run, which may call any
+   * plugin. `waitingRuns`: how many accepted runs count in addition to the counted jobs. `isDelayed`: the work is for a later
+   * time.
    */
   refusal(plugin?: string, waitingRuns?: number, isDelayed?: boolean): Refusal | null;
   readonly idempotency: IdempotencyStore;
@@ -176,14 +188,14 @@ export interface JobCalls {
   createJobs(jobs: NewJobs, turn: Turn): void;
   /** Creates the job that stands for a run. It is never dispatched. */
   createRun(pipeline: string, group: JobGroup, payload: Uint8Array, turn: Turn): JobId;
-  /** As `createRun`, for roots that differ only in their payloads. They have blocks of their own. */
+  /** Creates jobs for runs that are roots, differ only in their payloads and begin in a later turn. They are never dispatched. */
   createRuns(pipeline: string, group: JobGroup, payloads: readonly Uint8Array[], turn: Turn): JobId[];
   settleRun(run: EndedRun, turn: Turn): void;
   /** The pause that holds the runs of this pipeline at their next step. Null: there is none. */
   pauseOf(pipeline: string): Pause | null;
   /** Why a pause refuses new runs of this pipeline. Null: none does. */
   pauseRefusal(pipeline: string): RefusedWork | null;
-  /** The cancels of runs that have not ended. */
+  /** The cancels of runs, for lookups and counts. */
   readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted'> & {
     readonly detached: Pick<DetachedCancels, 'coversEventsOf'>;
   };
@@ -193,9 +205,9 @@ export interface JobCalls {
 
 /** The pipeline actor, as the job actor calls it. */
 export interface PipelineCalls {
-  /** Moves the runs of these jobs on. Must be called in the turn that settles the jobs, after the message that settled them. */
+  /** Moves the runs of these jobs on. Must be called in the turn in which the jobs settle. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
-  /** Called when a pause has ended: the runs that it held continue in this turn, unless another pause holds them. */
+  /** Called when a pause has ended: the runs that it held can continue from this turn on, unless another pause holds them. */
   resumed(): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;
@@ -204,9 +216,9 @@ export interface PipelineCalls {
   /** Ends a delayed run as cancelled, with this error. */
   endDelayed(run: JobId, error: string): void;
   isOpen(run: JobId): boolean;
-  /** The run that called this one. Null: no run did, or this run is not open. */
+  /** The run that called this run. Null: no run called it, or it is not open. */
   callerOf(run: JobId): JobId | null;
-  /** The origin of a run that the store may not contain yet. Null: the store contains it, it is a root, or it has ended. */
+  /** The origin of an open run, which the store may not contain yet. Null: the run is a root, or is not open. */
   begun(run: JobId): BegunRun | null;
   /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
@@ -225,7 +237,7 @@ export type JobsSettled = {
 };
 export type SettledJob = {
   readonly id: JobId;
-  /** The job's index in the group: its ordinal is the group's first ordinal plus this index. */
+  /** The index of the job in the group. The ordinal of the job is the sum of the group's first ordinal and this index. */
   readonly offset: number;
   readonly status: TerminalStatus;
   readonly body: Body;
@@ -240,12 +252,14 @@ export type CancelJob = {
   readonly id: JobId;
   readonly by: string;
   readonly reason: string | null;
-  /** Whether to cancel also the runs that events of its jobs have started, and so on. */
+  /**
+   * Of a run: whether to cancel also the runs that events of its jobs have started, and the runs that those have started in turn.
+   */
   readonly detached?: boolean;
 };
 /**
- * The answer to a CancelJob. `status`: that of the job after the commit. If it is not final, the job is being stopped. Null: there is no
- * such job, or its record is unusable.
+ * The answer to a CancelJob. `status`: the status of the job after the commit. If the status is not final, the job is being
+ * stopped. Null: there is no such job, or its record is unusable.
  */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };
 
@@ -296,19 +310,19 @@ export type Waits = {
   readonly reason: WaitReason;
   readonly detail: string;
   readonly sinceUs: number;
-  /** The latest time at which the wait ends; absent: unknown. */
+  /** When this reason ends, if nothing else changes; absent: unknown. */
   readonly untilUs?: number;
 };
 /** From the main thread: what does this job wait for? Answered with a WaitsReply. */
 export type WaitsQuery = { readonly kind: 'ask_waits'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null };
 
-/** The number of queued jobs of one plugin and command, including those that wait for their next attempt. */
+/** The number of queued jobs of one plugin and command, including delayed jobs and jobs that wait for their next attempt. */
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
- * From the main thread: which jobs are held? `next` has the commands of each plugin in another configuration. The answer then lists the
- * jobs that this configuration would hold and that are not held now, except by a pause. Answered with a HeldReply.
+ * From the main thread: which jobs are held, other than by a pause? With `next`, the commands of each plugin in another
+ * configuration, the question is which other jobs that configuration would hold. Answered with a HeldReply.
  */
 export type HeldQuery = {
   readonly kind: 'ask_held';
@@ -327,7 +341,7 @@ export type SetAsideReply = {
 };
 
 /**
- * From the main thread: asks for a moment up to which jobs can be selected. Answered with a MomentReply after the commit: from then on,
+ * From the main thread: asks for a moment up to which jobs can be selected. Answered with a MomentReply after the commit, when
  * reads show all jobs that were accepted before the moment.
  */
 export type MomentQuery = { readonly kind: 'ask_moment'; readonly replyTo: ReplyTo };
@@ -343,7 +357,10 @@ export type StartAction = {
   readonly idempotency?: IdempotencyKey;
 };
 
-/** From the main thread: the next jobs of an action (16 bytes each, in ascending order). Answered with an ActionStepReply. */
+/**
+ * From the main thread: the next step of an action, with the ids of the next jobs (16 bytes each, in ascending order). There are
+ * none for a backfill. Answered with an ActionStepReply.
+ */
 export type ActionStep = {
   readonly kind: 'action_step';
   readonly replyTo: ReplyTo;
@@ -354,7 +371,7 @@ export type ActionStep = {
   /** Whether no further jobs match. */
   readonly isLast: boolean;
 };
-/** What an action has done. `waits`: why the job after the cursor cannot be handled yet. Null: it can. */
+/** What an action has done. `waits`: why the job or occurrence after the cursor cannot be handled yet. Null: it can. */
 export type ActionStepReply = {
   readonly kind: 'action_step';
   readonly cursor: JobId | null;

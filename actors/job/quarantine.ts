@@ -1,4 +1,4 @@
-// The quarantine, where each suspect runs alone in a host of its own. If several jobs of a plugin have ended their hosts recently, the
+// The quarantine: hosts in each of which one suspect runs at a time. If jobs of a plugin have recently ended several hosts, the
 // plugin is isolated: its jobs run one at a time in a host that only isolated plugins use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -19,7 +19,7 @@ export const endedHostsWindowMs = 60_000;
 export const isolationMs = 30_000;
 
 export class Quarantine {
-  /** The slots for suspects, one at a time in each. */
+  /** The slots for suspects. Each slot has one suspect at a time. */
   readonly slots: readonly HostSlot[];
   /** The slot for isolated plugins, whose jobs run one at a time. */
   readonly isolation = singleJobSlot('isolation');
@@ -35,7 +35,9 @@ export class Quarantine {
     this.#outstanding = outstanding;
   }
 
-  /** Adds a suspect. Likely culprits (`isLikely`) run before the others. If the plugin is isolated, the suspect goes to its lane. */
+  /**
+   * Adds a suspect. Likely culprits (`isLikely`) run before other suspects. A suspect of an isolated plugin waits in its lane.
+   */
   take(job: OpenAttempt, isLikely: boolean): void {
     const lane = this.#state.lane(job.open.plugin);
     if (lane.isIsolated) lane.enqueueAttempt(job);

@@ -22,7 +22,7 @@ export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly Job
   return queued;
 }
 
-/** The held jobs among the queued ones, without paused jobs, which are meant to wait. */
+/** The held jobs among the queued ones. Paused jobs are left out, because they are meant to wait. */
 export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
   return queued.flatMap(jobs => {
     const hold = state.lane(jobs.plugin).holdOf(jobs.command);
@@ -30,7 +30,9 @@ export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJ
   });
 }
 
-/** The queued jobs that are not held, except by a pause, but would be held if the plugins had only the commands of `next`. */
+/**
+ * The queued jobs that a configuration with only the commands of `next` would hold, and that are not held now, except by a pause.
+ */
 export function wouldBeHeld(
   state: JobState,
   queued: readonly QueuedJobs[],

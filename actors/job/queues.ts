@@ -55,7 +55,6 @@ export class AttemptQueue {
     return this.#first ? this.remove(this.#first.job.open, this.#first.job.index) : undefined;
   }
 
-  /** Removes and returns the attempt of a job. Undefined: the queue does not contain it. */
   remove(open: OpenBlock, index: number): OpenAttempt | undefined {
     const place = this.#index.take(open, index);
     if (!place) return undefined;

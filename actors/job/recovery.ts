@@ -1,4 +1,4 @@
-// After a start, reads the unsettled jobs from the store, some in each turn: work begins while the rest is still loading.
+// After a start, reads the unsettled jobs from the store, some in each turn. Jobs that have been read can run meanwhile.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -59,7 +59,7 @@ export class Recovery {
   #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>, marked: ReadonlySet<KeyText>): void {
     const state = this.#state;
     state.unsettled += open.unsettled - open.delayed;
-    // A block with nothing but delayed jobs stays on disk until they are due.
+    // A block whose unsettled jobs are all delayed stays on disk until one of them is due.
     const isMarked = marked.has(open.key);
     if (open.delayed === open.unsettled && !isMarked) return;
     state.open.set(open.key, open);

@@ -38,7 +38,7 @@ type Commits = Map<number, Buffer>;
 /** The position of a walk through the blocks, and how many settled (`passed`) and open (`open`) blocks it has passed in this sweep. */
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
-/** A block that a walk reaches. `block` null: the block is open, and was not read, because its key has the time of its acceptance. */
+/** A block that a walk has reached. `block` null: the block is open, and its key has the time of its acceptance. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
 /** The data of one call of `step`. */
@@ -54,16 +54,19 @@ type SweepContext = {
 };
 
 /**
- * A sweep has two walks. The first one, the front, moves from the oldest block to the first one that is young enough to stay, and waits
- * there; it passes each block once. The second walk checks the blocks behind the front again, because some have ended in the meantime, and
- * starts over when it reaches the front. It reads only the keys of blocks that are still open.
+ * A sweep has two walks. The front moves from the oldest block to the first block that is young enough to stay, and waits there.
+ * The other walk checks the blocks behind the front again, because their jobs may have ended in the meantime, and starts over
+ * when it reaches the front. Of most open blocks, the walks read only the keys.
  */
 export class Retention {
   readonly #state: JobState;
   readonly #front: SweepCursor = { at: undefined, passed: 0, open: 0 };
   readonly #behind: SweepCursor = { at: undefined, passed: 0, open: 0 };
   #isAtFront = false;
-  /** Set after the clock was ahead: blocks before this key with a time in the future were accepted by `acceptedUs` at the latest. */
+  /**
+   * Set after the clock was ahead: blocks with a time in the future and a key below `to` were accepted at `acceptedUs` or
+   * earlier.
+   */
   #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
   /** Whether the sweep passes over blocks with times in the future, to find out when they were accepted. */
   #isPassing = false;
@@ -186,9 +189,8 @@ export class Retention {
   }
 
   /**
-   * Whether a run of the block must stay because of another job that is stored. A called run is removed after its caller. A run is removed
-   * after its reruns `from: failed`, and after jobs whose payloads name results that its joins received: their values in parts may refer to
-   * the run's arrivals.
+   * Whether a run of the block must stay because of another job that is stored. A called run is removed after its caller. A run
+   * is removed after its reruns `from: failed`, and after jobs whose payloads refer to results that its joins received.
    */
   #isOfKeptRun(key: Buffer, block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;
@@ -283,7 +285,7 @@ export class Retention {
     turn.batch.remove('blocks', Buffer.from(key));
   }
 
-  /** Removes the arrivals that outlasted the block's runs because values in parts refer to them. */
+  /** Removes the arrivals that were kept when the block's runs ended, because values in parts refer to these arrivals. */
   #pruneNamed(turn: Turn, key: Uint8Array, { count }: Block): void {
     const range = { from: jobId(key, 0), to: jobId(key, count) };
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));

@@ -26,7 +26,7 @@ export class Retries {
     this.#rise(item, this.#heap.length - 1);
   }
 
-  /** Removes and returns the job with the earliest time, if that has come. */
+  /** Removes and returns the job with the earliest time, if this time has come. */
   popDue(nowUs: number): OpenAttempt | undefined {
     const first = this.#heap[0]?.job;
     return first && first.dueUs <= nowUs ? this.remove(first.open, first.index) : undefined;

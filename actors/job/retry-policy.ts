@@ -1,4 +1,4 @@
-// Decides whether a job ends or is retried after an attempt (docs/contract.md#retries). Pure.
+// Decides whether a job ends or is retried after an attempt (docs/contract.md#retries). Depends only on its arguments.
 import type { RetryPolicy } from '../../config/config.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { TerminalStatus } from './records/job.ts';

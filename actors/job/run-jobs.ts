@@ -26,7 +26,7 @@ export class RunJobs {
   readonly #new = new Map<KeyText, NewBlock>();
   /** By pipeline, and for runs with times also by whether they are delayed: the block that takes the next root run. */
   readonly #filling = new Map<string, BlockBuilder>();
-  /** The blocks with open runs, if one of their runs has begun or ended since the start. */
+  /** The blocks with open runs that were created or read since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last run has ended in this turn. The store still has them as open. */
   readonly #over = new Set<KeyText>();
@@ -49,7 +49,7 @@ export class RunJobs {
     return id;
   }
 
-  /** Creates runs that begin in a later turn. They share no block with runs that begin in this one. */
+  /** Creates runs that begin in a later turn. They share no block with runs that begin in this turn. */
   createAll(turn: Turn, pipeline: string, group: JobGroup, payloads: readonly Uint8Array[]): JobId[] {
     this.#filling.clear();
     const ids = payloads.map(payload => this.create(turn, pipeline, group, payload));
@@ -141,13 +141,13 @@ export class RunJobs {
     return open;
   }
 
-  /** Called at the end of a turn. */
+  /** Must be called at the end of a turn. */
   close(): void {
     for (const open of this.#timed.splice(0)) this.#state.release(open);
     this.#over.clear();
   }
 
-  /** The delayed run begins or, `isBegun` false, ends before it has begun. */
+  /** Ends the delay of a run. `isBegun`: the run begins now; otherwise it ends without having begun. */
   wake(turn: Turn, open: OpenBlock, index: number, isBegun = true): void {
     open.next = open.count;
     this.#state.wake(open, index);
@@ -156,7 +156,7 @@ export class RunJobs {
       this.#state.observations.job('pipeline.started', turn.nowUs, pipelinePlugin, command, jobId(keyBytes, index));
   }
 
-  /** The run has ended. Returns its time to run, in µs; null: it had none. */
+  /** Records that the run has ended. Returns the run's time to run, in µs; null: it had none. */
   #end(turn: Turn, id: JobId): number | null {
     const name = keyText(blockOf(id));
     const fresh = this.#new.get(name);

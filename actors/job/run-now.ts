@@ -8,7 +8,7 @@ import { keyText } from './records/open.ts';
 
 export type RunNowParts = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
 
-/** Makes the job's next attempt, or the delayed job or run, due. False: the job does not wait for a time. */
+/** Returns false if the job does not wait for a time, or has not been read since the start. */
 export function runNow({ state, dispatcher, delayed }: RunNowParts, turn: Turn, id: JobId): boolean {
   const open = state.open.get(keyText(blockOf(id)));
   const job = open && state.retries.remove(open, indexOf(id));

@@ -1,4 +1,4 @@
-// What a schedule gives the jobs and runs that it starts, and a call does not.
+// What a schedule gives to the jobs and runs that it starts, and a call does not give.
 
 export type ScheduledWork = {
   /** The baggage, a packed map. */

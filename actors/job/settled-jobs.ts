@@ -1,4 +1,5 @@
-// The jobs that have settled in a turn and concern runs: the pipeline actor takes them, grouped.
+// The settled jobs that concern the pipeline actor, grouped: jobs of runs, jobs that emitted events, and jobs whose end a hook
+// may report.
 import { isJobHook, type PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';

@@ -2,11 +2,16 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 
-/** A job that waits for the time of its next attempt, or a delayed job or run, becomes due at once. Answered with a RunNowReply. */
+/**
+ * From the main thread: make a job that waits for the time of its next attempt, or a delayed job or run, due at once. Answered
+ * with a RunNowReply.
+ */
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
-/** A delayed job or run gets another time, by `runAtUs` or by `delayMs`. Answered with a RescheduleReply. */
+/**
+ * From the main thread: give a delayed job or run another time, by `runAtUs` or by `delayMs`. Answered with a RescheduleReply.
+ */
 export type RescheduleJob = {
   readonly kind: 'reschedule';
   readonly replyTo: ReplyTo;

@@ -11,7 +11,10 @@ export type Deed = (typeof deeds)[number];
 /** The commands of the jobs that stand for actions. */
 export const actionCommands = [...deeds, 'backfill'] as const;
 
-/** The stretch of a schedule's past whose occurrences fire if they have not. Times are ms since the epoch, both inclusive. */
+/**
+ * The stretch of a schedule's past in which a backfill fires the occurrences that have not fired. Times are in ms since the
+ * epoch, both inclusive.
+ */
 export type BackfillPlan = { readonly schedule: string; readonly fromMs: number; readonly toMs: number };
 
 /** Why an action left a job as it was. */
@@ -58,18 +61,18 @@ export type Selection = {
   readonly children: boolean;
 };
 
-/** The moment for which a selection is evaluated: that of a message in a turn of the ledger. */
+/** The moment for which a selection is evaluated. It is the turn in which the ledger handled a MomentQuery. */
 export type Moment = {
   readonly atUs: number;
   /** A block key: the blocks that were created before the moment have smaller keys. */
   readonly block: Uint8Array;
-  /** The time that the commit of that turn has in the journal. */
+  /** The time that the commit of this turn has in the journal. */
   readonly commitUs: number;
 };
 
 export type ActionPlan = {
   readonly deed: (typeof actionCommands)[number];
-  /** Only for `backfill`; then the selection is not used, and the cursor of the progress is an occurrence. */
+  /** Only for `backfill`. Then the selection and the moment are not used, and the cursor of the progress is an occurrence. */
   readonly backfill?: BackfillPlan;
   /** From where reruns begin. Absent: from the start. */
   readonly from?: RerunFrom;
@@ -82,12 +85,12 @@ export type ActionPlan = {
   readonly perSecond: number | null;
   readonly reason: string | null;
   readonly by: string;
-  /** How many jobs matched at `moment`. */
+  /** How many jobs matched at `moment`, or how many occurrences when the backfill was asked for. */
   readonly matched: number;
 };
 
 export type ActionProgress = {
-  /** The last job that was handled. Jobs are handled in the order of their ids. Of a backfill: the last occurrence. */
+  /** The last job that was handled, in the order of ids. Of a backfill: the last occurrence that was handled. */
   readonly cursor: JobId | null;
   readonly done: number;
   readonly failed: number;

@@ -1,10 +1,10 @@
-// The table of attempts. If neighbouring jobs of a block end in the same commit with their first attempt, these attempts can share a value,
-// a page.
+// The table of attempts. If neighbouring jobs of a block end in the same commit with their first attempt, these attempts can
+// share a value, called a page.
 //
 //   key: id of the first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records
 //
-// Any other attempt is a page of its own. So a scan finds all attempts of a job next to each other, and in order. The body of a large
-// attempt is stored apart, in the table of bodies under the same key: lists of jobs need not read it.
+// Any other attempt is a page of its own. So a scan finds all attempts of a job next to each other, in order. The body of a large
+// attempt is stored apart, in the table of bodies under the same key, so lists of jobs need not read it.
 import { copyBytes } from '../../../runtime/bytes.ts';
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';

@@ -24,7 +24,7 @@ export interface Block {
   payload(index: number): Uint8Array;
   /** The index of the first job of each group. Groups cover the jobs in order. */
   readonly starts: readonly number[];
-  /** The group at this position. Each call returns the same object. */
+  /** The group at this position. Repeated calls for a stored block return the same object. */
   group(place: number): JobGroup;
 }
 
@@ -108,7 +108,7 @@ function sideBySide(payloads: readonly Uint8Array[], bytes: number): StoredList 
   return { ends, all };
 }
 
-/** A list of a single payload. The payload is not copied, because it may be large, unless it is a small part of a larger buffer. */
+/** A list of a single payload. A payload may be large, so it is copied only if it is a small part of a larger buffer. */
 function alone(payload: Uint8Array): StoredList {
   const ends = Buffer.allocUnsafeSlow(4);
   ends.writeUInt32LE(payload.length, 0);
@@ -259,7 +259,9 @@ function unpackPosition([run, node, scope, path, first, within]: ReturnType<type
   return within === undefined ? { run, node, scope, path, first } : { run, node, scope, path, first, within };
 }
 
-/** The group of a job, the job's position in it (`offset`), and how many jobs the group has from this one on (`left`). */
+/**
+ * The group of a job, the position of the job in the group (`offset`), and how many jobs the group has from this job on (`left`).
+ */
 export function groupOf(
   block: Block,
   index: number,
@@ -280,7 +282,7 @@ export function newestBlock(reader: Reader): BlockKey | undefined {
   return undefined;
 }
 
-/** Undefined: no stored job has this id. */
+/** The block of the job. Undefined: no stored job has this id. */
 export function findBlock(reader: Reader, id: JobId): Block | undefined {
   const bytes = reader.get('blocks', blockOf(id));
   if (!bytes) return undefined;

@@ -1,7 +1,8 @@
-// The table of cancels: who cancelled a job, when, and why. The record of an unsettled job is called its mark: the job does not start any
-// more. When the job ends, the mark becomes a note, which is pruned with the job. A job inside a cancelled run needs no record of its own,
-// because the run's record applies. A detached cancel of a run has a second record, which also applies to the runs that events of the run's
-// jobs have started: these get marks of their own, one by one, and the second record is removed when no further ones can follow.
+// The table of cancels: who cancelled a job, when, and why. The record of an unsettled job is called its mark: the job does not
+// start any more. When the job ends, the mark becomes a note, which is pruned with the job. A job inside a cancelled run needs no
+// record of its own, because the run's record applies. A detached cancel of a run has a second record, which also applies to the
+// runs that events of the run's jobs have started. These runs get marks of their own, one by one. The second record is removed
+// when no more such runs can follow.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

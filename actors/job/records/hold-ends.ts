@@ -1,5 +1,5 @@
-// The table of hold ends: the times at which pauses and holds ended. If a job to which the hold applied was accepted before such a time and
-// started after it, the hold had kept the job from running until then.
+// The table of hold ends: the times at which pauses and holds ended. If a job to which the hold applied was accepted before the
+// hold ended and started afterwards, the hold had kept the job from running until then.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 
@@ -20,7 +20,7 @@ export function writeHoldEnd(reader: Reader, batch: Batch, { atUs, plugin, comma
     for (const key of reader.keys('hold_ends', { limit: excess })) batch.remove('hold_ends', Buffer.from(key));
 }
 
-/** Removes some of the ends from before this time. */
+/** Removes ends from before this time, at most `prunedPerTurnMax`. */
 export function pruneHoldEnds(reader: Reader, batch: Batch, beforeUs: number): void {
   const range = { to: usKey(Math.max(0, beforeUs)), limit: prunedPerTurnMax };
   for (const key of reader.keys('hold_ends', range)) batch.remove('hold_ends', Buffer.from(key));

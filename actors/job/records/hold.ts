@@ -3,8 +3,8 @@
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
- * The reasons that stored holds have. `plugin`: the plugin or its command is missing or disabled, or its sandbox is not known to work.
- * `vault`: the plugin's secrets cannot be delivered.
+ * The reasons that stored holds have. `plugin`: the plugin is missing or disabled, or its command is missing, or its sandbox is
+ * not known to work. `vault`: the plugin's secrets cannot be delivered.
  */
 export const holdReasons = ['plugin', 'vault'] as const;
 export type HoldReason = (typeof holdReasons)[number];
@@ -15,7 +15,7 @@ export type Hold = {
   /** The command whose jobs are held. Null: all commands of the plugin. */
   readonly command: string | null;
   detail: string;
-  /** Since when it has held jobs; 0: it holds none. */
+  /** Since when the hold has held jobs; 0: it holds none. Of a pause: since when the target has been paused. */
   sinceUs: number;
   /** When the hold ends; absent: unknown. */
   readonly untilUs?: number;

@@ -29,7 +29,10 @@ export type RunPosition = {
   readonly scope: number;
   /** The ordinals of the forks on the way to this step, which give the order of a join's results. */
   readonly path: readonly number[];
-  /** The ordinal of the group's first job: it is appended to `path`, and job k of the group has `first + k`. Null: `path` is complete. */
+  /**
+   * The ordinal of the group's first job; job k of the group has `first + k`. `path` lacks this ordinal. Null: `path` is
+   * complete.
+   */
   readonly first: number | null;
   /** The paths of the scopes around the job, outermost first, without the top scope. Absent: the job is in the top scope. */
   readonly within?: readonly (readonly number[])[];
@@ -51,7 +54,7 @@ export type JobGroup = {
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly run: RunPosition | null;
-  /** Whether the job is a run that a hook started, or is inside such a run; no hooks fire there. */
+  /** Whether the job is a run that a hook started, or descends from such a run. Then no hook fires for it. */
   readonly hooked: boolean;
   /** Null: the jobs of the group are not reruns. */
   readonly rerun: Rerun | null;
@@ -66,8 +69,8 @@ export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
- * How the jobs inside a run ended, including those of called runs. `unsettled`: how many of an open run's own jobs, not those of called
- * runs, have not ended. `reused`: how many jobs of earlier runs are reused; absent: none.
+ * How the jobs inside a run ended, including those of called runs. `unsettled`: how many jobs of an open run have not ended,
+ * without the jobs inside called runs. `reused`: how many jobs of earlier runs are reused; absent: none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly unsettled?: number;

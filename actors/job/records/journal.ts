@@ -1,5 +1,5 @@
-// The journal: for each commit, the attempts that ended in it, in order. It contains exactly the stored attempts, indexed by the time of
-// their commit: logs are listed and counted from these short entries alone.
+// The journal: for each commit, the attempts that ended in it, in order. It contains exactly the stored attempts, by the time of
+// their commit. The list of logs finds its logs in these short entries, without reading the attempts.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
@@ -54,7 +54,7 @@ export class JournalEntry {
     return this.#bytes[this.#at + statusAt]!;
   }
 
-  /** The job's id, 16 bytes; a view. */
+  /** The id of the job (16 bytes), not copied. */
   get id(): Uint8Array {
     return this.#bytes.subarray(this.#at, this.#at + 16);
   }
@@ -82,12 +82,12 @@ export class JournalEntry {
     return (this.#bytes[this.#at + flagsAt]! & spansFlag) !== 0;
   }
 
-  /** Whether the job belongs to a step of a pipeline. */
+  /** Whether the job belongs to a step of a pipeline. False for jobs that stand for runs or actions. */
   get stepped(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & stepFlag) !== 0;
   }
 
-  /** Whether its job was accepted with a time to run. */
+  /** Whether the job was accepted with a time to run. False for jobs that stand for runs or actions. */
   get delayed(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & delayedFlag) !== 0;
   }
@@ -106,7 +106,7 @@ export class JournalEntry {
     return this.#bytes.readUInt32LE(this.#at + commandAt);
   }
 
-  /** The whole encoded entry; a view. */
+  /** The whole encoded entry, not copied. */
   get record(): Uint8Array {
     return this.#bytes.subarray(this.#at, this.#at + journalEntryBytes);
   }
@@ -190,7 +190,7 @@ export class AttemptReader {
   }
 }
 
-/** What the journal stores about the job of an attempt: when it was accepted, and whether it belongs to a step or was delayed. */
+/** When the job of an attempt was accepted, whether it belongs to a step, and whether it was delayed. */
 type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean; readonly isDelayed: boolean };
 
 /** Writes the entries of one commit. */

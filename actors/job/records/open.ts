@@ -1,4 +1,5 @@
-// The open record of a block: which of its jobs are unsettled, and what has become of them. It is small, and rewritten with each change.
+// The open record of a block: which jobs are unsettled, and the state of their first attempts. It is small, and rewritten with
+// each change.
 
 import { jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -15,8 +16,8 @@ export function keyText(key: Uint8Array): KeyText {
 }
 
 /**
- * The stored form. Jobs from `next` on wait in order, unless they have settled. `retrying`: how many of the other jobs, which were
- * dispatched, queued one by one, delayed or settled, have a record in `retries`.
+ * The stored form. Jobs from `next` on wait in order, unless they have settled or are delayed. `retrying`: how many jobs have a
+ * record in `retries`; all of them are before `next`.
  */
 type StoredOpenRecord = [
   plugin: string,
@@ -26,7 +27,7 @@ type StoredOpenRecord = [
   retrying: number,
   /** The indexes of jobs whose first attempt was sent alone in its frame. */
   sentAlone: number[],
-  /** The indexes of jobs below `next` whose first attempt waits: it was returned by a host, or queued by itself. */
+  /** The indexes of jobs below `next` whose first attempt waits: a host has returned it, or it was queued individually. */
   returned: number[],
   /** When jobs of the block were last dispatched, in µs. */
   sentUs: number,
@@ -54,19 +55,19 @@ export class OpenBlock {
   #settled: Uint8Array | null = null;
   #delayed: Uint8Array | null = null;
   unsettled: number;
-  /** Whether its jobs have times (records/options.ts). */
+  /** Whether any job of the block has times (records/options.ts). */
   isTimed = false;
-  /** How many of its unsettled jobs are delayed: their time to run has not come. */
+  /** How many jobs of the block are delayed: their time to run has not come. */
   delayed = 0;
-  /** How many of its jobs were rescheduled. */
+  /** How many jobs of the block were rescheduled. */
   rescheduled = 0;
   /** The decoded block, if it is in memory. Not stored. */
   block: Block | null = null;
   /** How much of `cachedBytesMax` (job-state.ts) the decoded block takes up. Not stored. */
   cachedBytes = 0;
-  /** The backlog in which its undispatched jobs wait. Not stored. */
+  /** The backlog in which the undispatched jobs of the block wait. Not stored. */
   waitsIn: { waiting: number } | null = null;
-  /** The number of its jobs that hosts have. Not stored. */
+  /** The number of jobs of the block that hosts have. Not stored. */
   inFlight = 0;
   readonly key: KeyText;
   readonly keyBytes: Uint8Array;

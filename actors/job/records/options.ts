@@ -1,5 +1,4 @@
-// The options of a call: when its jobs run, how long they may wait and take, and their tags. They lie in the group of a job
-// (records/block.ts), each only if it was given.
+// The options of a call: the times of its jobs, and their tags. The group of a job (records/job.ts) has the given ones.
 //
 // A new option is a new optional field of `JobOptions`, and an entry in `fields` of http/options.ts.
 import { isDeepStrictEqual } from 'node:util';
@@ -8,9 +7,9 @@ import { noTags, type Tags } from './tags.ts';
 export type JobOptions = {
   /** When the job may first run, in µs. A reschedule does not change it (records/rescheduled.ts). */
   readonly runAtUs?: number;
-  /** How long the job may wait for its start, from `runAtUs`, or else from its acceptance. */
+  /** How long the job may wait for its start, from its time to run or, if it has none, from its acceptance. */
   readonly expiresMs?: number;
-  /** How long after `runAtUs`, or else after its acceptance, the job must have ended. */
+  /** How long after its time to run or, if it has none, after its acceptance the job must have ended. */
   readonly deadlineMs?: number;
   /** All jobs of a tree have the tags of its root. */
   readonly tags?: Tags;
@@ -19,7 +18,7 @@ export type JobOptions = {
 /** Options as they travel to the ledger, which turns a delay into a time. */
 export type CallOptions = JobOptions & { readonly delayMs?: number };
 
-/** The options of a job that is accepted now. Null: it has none. A time that has passed is kept. */
+/** The options of a job that is accepted now. Null: it has none. A time to run that has passed is kept. */
 export function acceptedOptions(asked: CallOptions | undefined, nowUs: number): JobOptions | null {
   if (asked === undefined) return null;
   const { delayMs, tags, ...times } = asked;
@@ -36,7 +35,7 @@ export function isLater(options: JobOptions | null, nowUs: number): boolean {
   return (options?.runAtUs ?? 0) > nowUs;
 }
 
-/** The options of a rerun: those of the call and, where it gives none, those of the old job, except its time. */
+/** The options of a rerun: those that the call gives and, besides, those of the old job except its time to run. */
 export function rerunOptions(old: JobOptions | null, asked: CallOptions | undefined): CallOptions | undefined {
   if (old === null) return asked;
   const { runAtUs: _, ...kept } = old;

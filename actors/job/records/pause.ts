@@ -16,12 +16,12 @@ export type PauseTarget = {
 
 export type Pause = PauseTarget & {
   readonly reason: string | null;
-  /** Who paused it: the `submitted_by` of the caller, or `breaker`. */
+  /** Who began the pause: the `submitted_by` of the caller, or `breaker`. */
   readonly by: string;
   readonly sinceUs: number;
-  /** When the pause ends; null: only when it is resumed. */
+  /** When the pause ends; null: only when somebody resumes the target. */
   readonly untilUs: number | null;
-  /** Whether new calls and webhook deliveries are refused. */
+  /** Whether new calls and webhook deliveries for the target are refused. */
   readonly rejects: boolean;
 };
 

@@ -1,5 +1,5 @@
-// The table of reruns: under each job, its reruns. Each of these refers back to the job in its group (records/job.ts).
-// Under a run there are also the jobs whose payloads name values that its joins received (runtime/parted.ts).
+// The table of reruns: under each job, its reruns. The group of a rerun (records/job.ts) refers back to the job. Under a run
+// there are also the jobs whose payloads refer to values that joins of the run received (runtime/parted.ts).
 import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -21,7 +21,7 @@ const reusesMark = 1;
 const namesPartsMark = 2;
 /** The value for a rerun `from: failed`. */
 const takesOver = Uint8Array.of(reusesMark);
-/** The value for a job that does not rerun this run: its payload names values that the joins of this run received. */
+/** The value for a job that does not rerun this run, but whose payload refers to values that joins of this run received. */
 const namesParts = Uint8Array.of(namesPartsMark);
 export const afterIds = Buffer.alloc(16, 0xff);
 
@@ -31,18 +31,18 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
   batch.put('reruns', rerunKey(of, id), from === 'failed' ? takesOver : nothing);
 }
 
-/** What an entry with this value says of its job. `parts`: the job is no rerun, but its payload names parts. */
+/** What an entry with this value says of its job. `parts`: the job is no rerun, but its payload refers to values of the run. */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';
   return value[0] === reusesMark ? 'failed' : 'parts';
 }
 
-/** Whether all parts of the payload are stored: a part is removed together with the run whose join received it. */
+/** Whether all parts of the payload are stored. A part is removed together with the run whose join received it. */
 export function isWhole(reader: Reader, payload: Uint8Array): boolean {
   return runsNamedIn(payload).every(run => reader.peek('blocks', blockOf(run)) !== undefined);
 }
 
-/** The runs whose joins received the parts that the payload names. */
+/** The runs whose joins received the parts to which the payload refers. */
 export function runsNamedIn(payload: Uint8Array): JobId[] {
   if (!isParted(payload)) return [];
   const runs = new Map<string, JobId>();
@@ -62,8 +62,8 @@ export function* takersOver(reader: Reader, first: JobId, end: JobId): Iterable<
 }
 
 /**
- * The reruns `from: failed` of the runs from `first` up to, not including, `end`, and the jobs whose payloads name parts that the joins of
- * these runs received.
+ * The reruns `from: failed` of the runs from `first` up to, not including, `end`, and the jobs whose payloads refer to parts that
+ * joins of these runs received.
  */
 export function* dependents(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
   for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {

@@ -23,7 +23,7 @@ export function rescheduledTo(reader: Reader, id: JobId): number | undefined {
   return value && decodeRescheduled(value);
 }
 
-/** The rescheduled jobs of a block. */
+/** The rescheduled jobs of a block, each with its new time in µs. */
 export function* rescheduledIn(reader: Reader, block: BlockKey, count: number): Iterable<readonly [JobId, number]> {
   if (reader.count('rescheduled') === 0) return;
   for (const { key, value } of reader.scan('rescheduled', { from: jobId(block, 0), to: jobId(block, count) })) {

@@ -6,7 +6,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
  * What is known of an attempt that has not ended.
  *
  * - `waiting`: it waits in its lane, or for the time of a retry.
- * - `suspect`: it waits and will run alone, because it may have ended its host.
+ * - `suspect`: it waits and will run alone, because it may end its host.
  * - `sent`: a host has it, in a frame with others. If the host is lost, nobody knows whether it had started.
  * - `sentAlone`: a host has it, alone in its frame. If the host is lost, it counts as started.
  * - `lost`: it was alone in its frame when the service ended. It waits until the configuration has its command again: the command says
@@ -19,7 +19,7 @@ export type RetryRecord = {
   /** The number of the attempt that runs or comes next. */
   readonly attempt: number;
   readonly custody: Custody;
-  /** When the attempt is due or, if it was dispatched, when that happened. */
+  /** When the attempt is due. In flight: when it was dispatched. */
   readonly dueUs: number;
 };
 

@@ -1,5 +1,5 @@
-// Tags: up to eight keys with a text each, which the call of a job gives. All jobs of its tree have them, too. The table of tagged jobs
-// has the blocks with such jobs, in the order of their acceptance: the index follows it.
+// Tags: up to eight keys with a text each, which a call gives to its job. All jobs of the job's tree have the same tags. The
+// table of tagged jobs has the blocks with such jobs, in the order of their acceptance; the index follows this table.
 import type { BlockKey } from '../../../runtime/ids.ts';
 import { canonicalText } from '../../../runtime/json-value.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -14,7 +14,7 @@ export const tagKeyPattern = '^[a-z0-9_]{1,32}$';
 /** The tags of a job as JSON: an object with its keys in order. Equal tags have equal texts. */
 export type Tags = string;
 
-/** No tags at all: a rerun with these does not take the tags of the old job. A job with these has none stored. */
+/** An empty set of tags, which is never stored. A rerun with this set does not take the tags of the old job. */
 export const noTags: Tags = '{}';
 
 export function tagsOf(given: { readonly [key: string]: string }): Tags {

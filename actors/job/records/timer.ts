@@ -1,5 +1,5 @@
-// The table of timers: when the ledger has to look at delayed jobs, and at jobs that expire or have a deadline. It is ordered by time, so
-// only the next entries are ever read.
+// The table of timers: when the ledger has to look at delayed jobs, and at jobs that expire or have a deadline. It is ordered by
+// time, so the ledger reads only the next entries.
 //
 // An entry concerns adjacent jobs of a block. It says only when to look, and the jobs themselves say what to do: whether they are still
 // delayed (records/open.ts), and what their times are (records/options.ts, records/rescheduled.ts). So a cancel or a start leaves the
@@ -17,7 +17,10 @@ import type { JobTimes } from './options.ts';
 export const timerKinds = ['run_at', 'expires', 'deadline'] as const;
 export type TimerKind = (typeof timerKinds)[number];
 
-/** `isOwn`: of a single job that was rescheduled. It never replaces the entry of its neighbours. */
+/**
+ * `isOwn`: the entry is for a single job that was rescheduled. It does not replace the entry that the job shares with its
+ * neighbours.
+ */
 export type Timer = {
   readonly atUs: number;
   readonly kind: TimerKind;
@@ -63,7 +66,7 @@ export function decodeTimer(key: Uint8Array, value: Uint8Array): Timer {
   };
 }
 
-/** The times of a plugin's jobs as entries. Deadlines of runs have none. */
+/** The kinds and times of the entries for jobs with these times. The deadline of a run has no entry. */
 export function timersOf(
   plugin: string,
   { runAtUs, expiresUs, deadlineUs }: JobTimes,
@@ -76,7 +79,7 @@ export function timersOf(
   return all.flatMap(([kind, atUs]) => (atUs === null ? [] : [[kind, atUs] as const]));
 }
 
-/** The time of the first entry that is later than `afterUs`. Null: there is none. */
+/** The time of the first entry later than `afterUs` (null: of the first entry). Null: there is none. */
 export function nextTimerUs(reader: Reader, afterUs: number | null): number | null {
   const range = { ...(afterUs !== null && { from: usKey(afterUs + 1) }), limit: 1 };
   for (const key of reader.keys('timers', range)) return readUs(key);

@@ -1,9 +1,11 @@
-// The table of trees: under each root, the blocks that contain jobs of its tree.
+// The table of trees: under each root, the blocks that contain descendants of the root.
 import type { Batch } from '../../../runtime/store/store.ts';
 import { type Block, groupEnd } from './block.ts';
 import { keyText } from './open.ts';
 
-/** Writes which jobs of the block belong to which root, as pairs `from, to` of four bytes each. */
+/**
+ * Writes which jobs of the block belong to which root, as pairs of indexes `from, to` (`to` is not included), of four bytes each.
+ */
 export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
   const ranges = new Map<string, number[]>();
   for (const [place, start] of block.starts.entries()) {
@@ -25,7 +27,7 @@ export function encodeRanges(ranges: readonly number[]): Uint8Array {
   return Buffer.from(Uint32Array.from(ranges).buffer);
 }
 
-/** The pairs `from, to` of an entry, one after another. */
+/** The pairs `from, to` of an entry, one after another in one list. */
 export function rangesOf(value: Uint8Array): number[] {
   const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
   const ranges: number[] = [];

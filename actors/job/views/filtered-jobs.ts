@@ -11,7 +11,7 @@ import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './
 import { BlockJobs } from './job-view.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** The number of jobs after which the work can be interrupted. */
+/** The number of jobs after which the work can be interrupted again. */
 const jobsPerStep = 64;
 
 /**
@@ -36,7 +36,7 @@ export function* filterJobs(
     if (id === null || ++looked % jobsPerStep === 0) yield;
     if (id === null) continue;
     const ending = latestAttempt(reader, id);
-    // The job has an attempt, which is pruned only together with the block.
+    // If the job has an attempt, its block is stored: they are pruned together.
     const block = ending && blocks.find(blockOf(id));
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;

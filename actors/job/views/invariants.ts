@@ -43,7 +43,7 @@ const treeEntriesMax = 4096;
 
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
-/** The invariants of this store. Checks may cache what they read for a key object: pass a new object to read afresh. */
+/** The invariants of this store. A check may cache what it reads for a key object: a new key object makes it read again. */
 export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
   /** The last decoded block, which consecutive checks often need again. */
   let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;

@@ -10,7 +10,7 @@ import { findJob } from './jobs.ts';
 
 /** The maximum number of runs whose callers are cached. */
 const runsMax = 1_000;
-/** Reading a block counts as one lookup, and as another one for each time that this number of bytes fits into it. */
+/** Reading a block of n bytes counts as 1 + n / `bytesPerWork` lookups. */
 const bytesPerWork = 16_384;
 
 /** The origin that the jobs of a group share. `root` null: each job is its own root. */

@@ -10,13 +10,13 @@ export type JobFilter = {
   readonly status: Status | null;
   /** A job must match all of these filters. Empty: every job matches. */
   readonly within: readonly JobScopeFilter[];
-  /** A job must have all of these, each as `key:text`. */
+  /** The tags that a job must have, each as `key:text`. */
   readonly tags?: readonly string[];
 };
 
 /**
- * Selects jobs of one tree. `root`: the job and all its descendants; `parent`: the jobs that it caused; `run`: the jobs inside a run,
- * including those of called runs, but not those that its events started.
+ * Selects jobs of one tree. `root`: the root `id` and all its descendants. `parent`: the jobs that the job `id` caused. `run`:
+ * the jobs inside the run `id`, including those of called runs, but not the jobs that events of these started.
  */
 export type JobScopeFilter = { readonly of: 'root' | 'parent' | 'run'; readonly id: JobId };
 
@@ -40,9 +40,12 @@ export type JobPage = {
   readonly total: number;
   readonly more: boolean;
   readonly atLeast: boolean;
-  /** The end of the searched time range; only for a search. Null: no attempt had ended yet. */
+  /** The end of the searched time range; only for a search by error. Null: no attempt had ended yet. */
   readonly searchedUs?: number | null;
-  /** Only for a filter by tags: the number of jobs with tags that the index lacks, and that the page may therefore miss. */
+  /**
+   * Only for a filter by tags: how many jobs with tags the index lacks that this list has counted but not read. The page may miss
+   * some of these jobs.
+   */
   readonly unindexed?: number;
 };
 

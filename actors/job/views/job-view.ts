@@ -66,7 +66,7 @@ export type JobView = {
 export type JobInput = {
   /** The payload as it is stored, possibly in parts. */
   readonly stored: Uint8Array;
-  /** The packed payload. A value in parts is assembled on demand. It is a packed null if some of its parts were pruned. */
+  /** The packed payload. A value in parts is assembled on demand; if some of its parts were pruned, this is a packed null. */
   readonly payload: Uint8Array;
   readonly payloadBytes: number;
   /** The baggage, a packed map. */
@@ -294,7 +294,10 @@ class StoredJob implements JobView {
   }
 }
 
-/** When the attempt started; its end if no start was observed. Null: the job was cancelled or late before its first attempt. */
+/**
+ * When the attempt started; its end if no start was observed. Null: before the first attempt, the job was cancelled or its
+ * deadline passed.
+ */
 export function startOf({ number, attempt }: NumberedAttempt): number | null {
   const isLate = number === 0 && attempt.status === 'timed_out';
   return isLate || isNeverStarted(attempt.status, number) ? null : attempt.startedUs;

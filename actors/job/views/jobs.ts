@@ -64,7 +64,7 @@ type LocatedJob = { readonly block: Block; readonly job: JobView };
 function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | undefined {
   const ending = latestAttempt(reader, id);
   const key = blockOf(id);
-  // If the job has an attempt, the block is stored, too: they are pruned together.
+  // If the job has an attempt, its block is stored, too: they are pruned together.
   const block = ending ? blocks.find(key) : blocks.read(key);
   const index = indexOf(id);
   if (!block || index >= block.count) return undefined;

@@ -126,7 +126,7 @@ class PageBuilder {
     }
   }
 
-  /** Takes jobs that succeeded, by their attempts, newest first. Jobs without attempts cost nothing. */
+  /** Takes jobs that succeeded, by their attempts, newest first. Jobs without attempts are not read. */
   *succeeded(): Sliced<void> {
     for (let to = attemptKey(this.#before, 0); ; ) {
       let seen = 0;
@@ -204,7 +204,7 @@ class PageBuilder {
     }
   }
 
-  /** The number of jobs of the block whose ids are smaller than `#before`: they are its first ones. */
+  /** The number of jobs of the block with ids smaller than `#before`. These are the first jobs of the block. */
   #endIn(key: Uint8Array, count: number): number {
     const order = Buffer.compare(key, this.#before.subarray(0, blockKeyBytes));
     if (order !== 0) return order < 0 ? count : 0;
@@ -215,7 +215,7 @@ class PageBuilder {
 /** Stands for an unusable record, whose job is shown as queued. */
 const unusable: RetryRecord = { attempt: 1, custody: 'waiting', dueUs: 0 };
 
-/** Whether an unsettled job of the block is queued or running. */
+/** Returns a function that tells whether an unsettled job of the block is queued or running. */
 function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
   const retries = new Map<number, RetryRecord>();
   if (open.retrying > 0) {

@@ -155,8 +155,8 @@ export function* logsAt(reader: Reader, names: NameTable, places: readonly Journ
 }
 
 /**
- * All logs of a job, newest first. A log's position orders the logs of one commit; here it is 0, since each attempt of a job ends in a
- * commit of its own.
+ * All logs of a job, newest first. The position of a log orders the logs of one commit. Here it is always 0, because each attempt
+ * of a job ends in a commit of its own.
  */
 export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const block = findBlock(reader, id);

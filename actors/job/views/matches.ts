@@ -1,5 +1,5 @@
-// The jobs that match a selection at its moment, in the order of their ids. Jobs that were accepted and attempts that ended after the
-// moment do not count. So an interrupted walk finds the same jobs when it continues.
+// The jobs that match a selection at its moment, in the order of their ids. Jobs that were accepted and attempts that ended after
+// the moment do not count.
 import { type BlockKey, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -205,7 +205,7 @@ function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits |
   };
 }
 
-/** The status that the job had at the moment. */
+/** The status that the job had at the moment, as far as records still show it. */
 function statusAt(
   { atUs, commitUs }: Moment,
   jobs: BlockJobs,

@@ -13,7 +13,7 @@ import { rangesOf } from '../records/tree.ts';
 /** A span: some or all jobs of a block. `indexes` are in ascending order; null: all jobs. */
 export type JobSpan = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
 
-/** The maximum number of keys that one scan reads. */
+/** The maximum number of keys, or of records (`blocksPerStep`), that one scan reads. */
 const keysPerStep = 256;
 const blocksPerStep = 64;
 /** Larger than the key of any block. */

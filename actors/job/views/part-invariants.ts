@@ -20,7 +20,7 @@ export function partInvariants(reader: Reader): readonly Invariant[] {
     return `an arrival belongs to the run ${formatId(run)}, which does not exist`;
   }
 
-  /** Checks the payloads of all jobs and the results of runs. */
+  /** Checks the payloads of all jobs of the block and, if the jobs are runs, their results. */
   function valuesHaveParts(key: Uint8Array, value: Uint8Array): string | null {
     const block = decodeBlock(value);
     for (let index = 0; index < block.count; index++) {

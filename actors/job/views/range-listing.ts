@@ -39,7 +39,7 @@ export function* listRanges(
   reader: Reader,
   { filter: { plugin, command, status }, ranges, limit, before, has, countMax }: RangeListing,
 ): Sliced<JobPage> {
-  // Whether each job must be checked. Otherwise all jobs of a range match, and only those on the page are read.
+  // Whether each job must be checked. Otherwise all jobs of a range match, and only the jobs on the page are read.
   const isSifted = status !== null || has !== undefined;
   const rows: JobRow[] = [];
   let total = 0;

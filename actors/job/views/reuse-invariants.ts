@@ -1,4 +1,4 @@
-// Invariants of reruns: each is listed with the original job, and the jobs that it reuses or may reuse are stored.
+// Invariants of reruns: each rerun is listed with its original job, and the jobs that an open rerun may reuse are stored.
 import { blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';

@@ -14,8 +14,9 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * The jobs that the runs of this tree reused. Before the jobs that a run reused comes the run itself, which is added to `shown`. `isBelow`:
- * whether the wanted part of the tree contains the children of this job. Each null is a point at which the walk can pause.
+ * The jobs that the runs of this tree reused. Before the jobs that a run reused comes the run itself, unless `shown` has it; it
+ * is then added to `shown`. `isBelow`: whether the wanted part of the tree contains the children of this job. Each null is a
+ * point at which the walk can pause.
  */
 export function* reusedJobs(
   reader: Reader,

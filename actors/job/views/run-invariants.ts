@@ -14,7 +14,8 @@ import { descendantsOf } from './jobs.ts';
 import { reuseInvariants } from './reuse-invariants.ts';
 
 /**
- * If the table has more records of runs than this, the runs are not counted. If a tree has more jobs than `treeJobsMax`, it is not checked.
+ * If the table `runs` has more records than `recordsMax`, its runs are not counted. If a tree has more jobs than `treeJobsMax`,
+ * the tree is not checked.
  */
 const recordsMax = 4096;
 const treeJobsMax = 1024;

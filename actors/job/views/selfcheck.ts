@@ -1,7 +1,7 @@
 // The selfcheck compares the tables of the running store with each other, in slices, while work continues (docs/contract.md#selfcheck).
 //
-// Commits continue between two slices, so a record may look wrong although it is not. It is checked again later, within one slice, and
-// reported if it still looks wrong.
+// Commits continue between two slices, so a record may look wrong although it is not. Such a record is checked again later,
+// within one slice, and reported if it still looks wrong.
 
 import { formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';

@@ -10,7 +10,7 @@ import { openOf } from './job-view.ts';
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
 
-/** For a run that is the root of its tree. `open`: the open blocks in memory, which are newer than the stored ones. */
+/** `run` must be the root of its tree. `open`: the open blocks in memory, which are newer than the stored ones. */
 export function hasStarted(reader: Reader, open: ReadonlyMap<KeyText, OpenBlock>, run: JobId): boolean {
   for (const entry of reader.scan('tree', { from: run, to: Buffer.concat([run, afterBlocks]) })) {
     const key = Buffer.from(entry.key.subarray(jobIdBytes));
@@ -21,7 +21,7 @@ export function hasStarted(reader: Reader, open: ReadonlyMap<KeyText, OpenBlock>
       for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
         if (block?.isUnstarted(index)) continue;
         const isOpen = block !== undefined && !block.isSettled(index);
-        // Jobs that ended without an attempt have attempt 0. A run among the jobs counts by its own jobs.
+        // A job that ended without an attempt has attempt 0. An open run among the jobs counts by its own jobs.
         if (isOpen || hasAttempt(reader, jobId(key, index))) return true;
       }
     }

@@ -1,4 +1,5 @@
-// Invariants of delayed jobs, timers and rescheduled jobs. A timer may be left over for jobs that have started; it goes with its block.
+// Invariants of delayed jobs, timers and rescheduled jobs. A timer may be left over for jobs that have started. It is removed at
+// its time, or with the open record of its block.
 import { formatId, indexOf, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
@@ -21,7 +22,7 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
     { name: 'delayed_jobs_are_counted', table: 'counters', wrong: delayedAreCounted },
   ];
 
-  /** A delayed job must have timers for all its times, because none of these has come. */
+  /** A delayed job must have timers for all its times, because none of these times has come. */
   function delayedHaveTimers(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
     if (!open.isTimed) return null;

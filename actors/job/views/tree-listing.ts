@@ -1,4 +1,4 @@
-// The list of a tree's jobs: its own, newest first, then those that its runs reused from other trees. No further jobs are read.
+// The list of a tree's jobs: its own, newest first, then those that its runs reused from other trees. Only these jobs are read.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -71,11 +71,11 @@ function* rangesOfTable(
 ): Iterable<JobRange | null> {
   let to: Uint8Array = Buffer.concat([root, endOfBlocks]);
   for (;;) {
-    // Reads all these entries at once: no scan stays open while other reads run.
+    // Reads all entries of a step at once: no scan stays open while other reads run.
     const entries = [...reader.scan(table, { from: root, to, reverse: true, limit: entriesPerStep })];
     for (const entry of entries) {
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
-      // The block may have been pruned since the scan. The entry of a reused block stays even longer than the block.
+      // The block may have been pruned since the scan. The entry of a reused block even outlasts the block.
       const found = blocks.read(at);
       if (found) yield* rangesOfEntry(at, found, rangesOf(entry.value), wanted);
       yield null;

@@ -26,9 +26,9 @@ export function newestKeys(
 }
 
 /**
- * The jobs below `before`, newest first, that have ended with the plugin, command and status of the filter and did not succeed. If the
- * filter accepts unsettled jobs, they include all unsettled jobs of any command that have a record in `retries`. Each null is a point at
- * which the walk can pause.
+ * The jobs below `before`, newest first, that have ended with the plugin, command and status of the filter and did not succeed.
+ * If the filter accepts unsettled jobs, all unsettled jobs with a record in `retries` are among them, whatever their plugin and
+ * command. Each null is a point at which the walk can pause.
  */
 export function* unsuccessfulIds(
   reader: Reader,
