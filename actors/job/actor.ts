@@ -42,7 +42,7 @@ import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
-/** A message from the ledger thread itself: from a host, a timer or this actor. Only `stop` comes from the main thread. */
+/** A message from the ledger thread itself, for instance from a host or a timer. Only `stop` comes from the main thread. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';

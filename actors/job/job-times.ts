@@ -53,7 +53,7 @@ export class JobTimesTable {
     }
   }
 
-  /** Gives the delayed job another time, and moves its timers. */
+  /** Gives the delayed job another time, and timers of its own. */
   reschedule(turn: Turn, open: OpenBlock, block: Block, index: number, runAtUs: number): void {
     const id = jobId(open.keyBytes, index);
     const jobs = { block: open.keyBytes, first: index, count: 1, isOwn: true };

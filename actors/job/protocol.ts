@@ -358,8 +358,8 @@ export type StartAction = {
 };
 
 /**
- * From the main thread: the next step of an action, with the ids of the next jobs (16 bytes each, in ascending order). There are
- * none for a backfill. Answered with an ActionStepReply.
+ * From the main thread: the next step of an action, with the ids of the next jobs (16 bytes each, in ascending order). A backfill
+ * has no ids. Answered with an ActionStepReply.
  */
 export type ActionStep = {
   readonly kind: 'action_step';

@@ -18,7 +18,7 @@ const nobody: ReadonlySet<number> = new Set();
 export class Recovery {
   readonly #state: JobState;
   #from: Buffer | undefined;
-  /** Blocks from this key on were created after the start, and are in memory. */
+  /** Blocks from this key on were created after the start, and need no recovery. */
   readonly #to: Uint8Array;
   /** Blocks with jobs in adopted frames. */
   #adopted: ReadonlyMap<KeyText, AdoptedBlock> = new Map();

@@ -222,8 +222,8 @@ export class Retention {
   }
 
   /**
-   * Records that blocks with a time in the future and a key below `to` were accepted by `acceptedUs`, and begins the sweep again with this
-   * knowledge.
+   * Records that blocks with a time in the future and a key below `to` were accepted at `acceptedUs` or earlier, and begins the
+   * sweep again with this knowledge.
    */
   #learn(to: Uint8Array, acceptedUs: number): true {
     this.#ahead = { to: Buffer.from(to), acceptedUs };
@@ -291,7 +291,7 @@ export class Retention {
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
   }
 
-  /** Marks the entries of the block's attempts as pruned in the value of the commit at this time. */
+  /** Marks the entries of the block's attempts as pruned, in the journal's value of the commit at this time. */
   #strike(key: Uint8Array, us: number, commits: Commits): void {
     let page = commits.get(us);
     if (!page) {

@@ -58,8 +58,8 @@ export class RunJobs {
   }
 
   /**
-   * The block for the next run. Root runs share blocks: usually only their payloads are large. Any other run has a block of its own,
-   * younger than that of its parent, because a tree is listed in the order of its blocks.
+   * The block for the next run. Root runs share blocks. Any other run has a block of its own, younger than that of its parent,
+   * because a tree is listed in the order of its blocks.
    */
   #builderFor(turn: Turn, pipeline: string, { root, options }: JobGroup, isDelayed: boolean): BlockBuilder {
     const name = areTimed(options) ? `${pipeline}\0${isDelayed}` : pipeline;

@@ -43,7 +43,7 @@ export type JobGroup = {
   readonly submittedBy: string;
   /** The job that caused the jobs of the group; null for the root of a tree. */
   readonly parent: JobId | null;
-  /** The root of their tree. Null: each of these jobs is a root. */
+  /** The root of the tree of these jobs. Null: each of these jobs is a root. */
   readonly root: JobId | null;
   /** The number of jobs in the chain of events that ends with this job or run. Runs do not count. */
   readonly depth: number;

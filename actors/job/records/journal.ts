@@ -34,7 +34,7 @@ export function isNeverStarted(status: TerminalStatus, attempt: number): boolean
 export class JournalEntry {
   /** When the attempt ended: the time of its commit, in µs. */
   readonly atUs: number;
-  /** Its position among the entries of the commit. */
+  /** The position of the entry among the entries of the commit. */
   readonly place: number;
   readonly #bytes: Buffer;
   readonly #at: number;

@@ -31,7 +31,9 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
   batch.put('reruns', rerunKey(of, id), from === 'failed' ? takesOver : nothing);
 }
 
-/** What an entry with this value says of its job. `parts`: the job is no rerun, but its payload refers to values of the run. */
+/**
+ * What an entry with this value says of its job. `parts`: the job does not rerun the run, but its payload refers to values of it.
+ */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';
   return value[0] === reusesMark ? 'failed' : 'parts';

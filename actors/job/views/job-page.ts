@@ -43,8 +43,8 @@ export type JobPage = {
   /** The end of the searched time range; only for a search by error. Null: no attempt had ended yet. */
   readonly searchedUs?: number | null;
   /**
-   * Only for a filter by tags: how many jobs with tags the index lacks that this list has counted but not read. The page may miss
-   * some of these jobs.
+   * Only for a filter by tags: the number of jobs that have tags, are missing in the index, and were counted but not read. The
+   * page may miss some of these jobs.
    */
   readonly unindexed?: number;
 };

@@ -145,7 +145,7 @@ export class BlockJobs {
     if (open === undefined || open.isSettled(index)) return null;
     const attempt = readable(() => attemptOf(this.reader, open, index));
     if (!attempt || !isInFlight(attempt)) return null;
-    // The open record has one time for all runs of the block. A delayed run began later than others.
+    // The open record has one time for all runs of the block, but delayed runs begin at times of their own.
     return open.isTimed && open.plugin === pipelinePlugin ? this.#begunUs(index) : attempt.dueUs;
   }
 

@@ -34,7 +34,9 @@ export type Findings = {
   readonly detail: string;
 };
 
-/** Returns those of the jobs (16 bytes each) that no host has. Null: the service has not read all open jobs yet. */
+/**
+ * Returns the ids of those jobs among `ids` (16 bytes each) that no host has. Null: the service has not read all open jobs yet.
+ */
 export type FindIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
 
 export type SelfcheckOptions = {
