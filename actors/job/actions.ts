@@ -126,8 +126,8 @@ export class Actions {
   }
 
   /**
-   * Ends the action. Matched jobs that no step contained count as skipped: they have settled (if unsettled jobs were selected),
-   * or were pruned.
+   * Ends the action. Matched jobs that no step contained count as skipped: as settled if the selection was of unsettled jobs,
+   * otherwise as not found.
    */
   #finish(turn: Turn, action: OpenAction): void {
     const { plan, progress } = action;

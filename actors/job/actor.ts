@@ -59,8 +59,8 @@ export type InnerMessage =
       readonly alone?: boolean;
     }
   /**
-   * A host process has died. `sentUpTo`: the id of the newest frame that was sent to it. If the turn that handles this message fails, the
-   * message is handled again, and by then the restarted host may have newer frames.
+   * A host process has died. `sentUpTo`: the newest id of any frame at that time. If the turn that handles this message fails,
+   * the message is handled again, and by then the restarted host may have newer frames.
    */
   | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
   /** The host is stopping the task or no longer has it: the task's code cannot start any more. */

@@ -21,8 +21,8 @@ import { openOf } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 
 /**
- * The maximum number of jobs that walks end in one turn and that one call of `cancelAll` handles, and (`lookedAtPerTurnMax`) of
- * jobs that walks examine in one turn.
+ * The maximum number of jobs that walks end or cancel in one turn and that one call of `cancelAll` handles, and
+ * (`lookedAtPerTurnMax`) of jobs that walks examine in one turn.
  */
 export const cancelledPerTurnMax = 256;
 const lookedAtPerTurnMax = 16_384;

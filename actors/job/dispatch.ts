@@ -49,7 +49,9 @@ export type DispatcherPorts = {
 /** Lanes that compete for the same places, in the order of `turns`, and the slots with these places. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/** When a turn has moved or ended this many jobs without sending them, it dispatches nothing more. This keeps turns short. */
+/**
+ * When a turn has moved or ended this many jobs without sending them, it stops dispatching. Moving a whole block counts as one.
+ */
 export const heldMovesPerTurnMax = 1024;
 
 /** Why nothing is dispatched from any lane: the disk is full (`isDisk`), or the service is stopping. */
@@ -71,7 +73,7 @@ export class Dispatcher {
   readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
   readonly #outstanding: OutstandingFrames;
-  /** The current turn, and how many more jobs it may move or end without sending them. */
+  /** The current turn, and how much of `heldMovesPerTurnMax` it has left. */
   #turn: Turn | null = null;
   #movesLeft = heldMovesPerTurnMax;
   #generation = 0;
@@ -275,9 +277,9 @@ export class Dispatcher {
   }
 
   /**
-   * Takes back tasks that a host returns, without charging them. Tasks that had not started wait again, before the blocks of their lane or,
-   * if they are suspects, in the quarantine. `alone`: they had started when their thread or process died because of another task; each runs
-   * alone the next time.
+   * Takes back tasks that a host returns, without charging them. Tasks that had not started wait in their lane again or, if a
+   * quarantine host returns them, are suspects again. `alone`: the tasks had started when their thread or process died because of
+   * another task; each runs alone the next time.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
     const slot = this.#slots.get(slotName)!;

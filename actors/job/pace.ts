@@ -4,9 +4,9 @@ export const frameUsTarget = 2_000;
 /** The target time of a frame of programs. Less would fit only a few programs, and each frame costs a commit. */
 export const programsUsTarget = 20_000;
 export const frameTasksMax = 512;
-/** A frame has at most this many times the jobs of the one before, which limits the cost of a wrong estimate. */
+/** Each measurement makes frames at most this many times larger, which limits the cost of a wrong estimate. */
 const growth = 8;
-/** The weight of the newest frame in a falling estimate. */
+/** The weight of the newest measurement in a falling estimate. */
 const weight = 0.25;
 
 export class Pace {
@@ -37,7 +37,7 @@ export class Pace {
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 
-  /** Called when a host has returned jobs of a frame, usually because a job was slow: the next frame is smaller. */
+  /** Called when a host has returned jobs of a frame, usually because a job was slow: frames become smaller. */
   tooLarge(): void {
     this.#size = Math.max(1, this.#size >> 2);
   }

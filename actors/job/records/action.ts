@@ -17,7 +17,7 @@ export const actionCommands = [...deeds, 'backfill'] as const;
  */
 export type BackfillPlan = { readonly schedule: string; readonly fromMs: number; readonly toMs: number };
 
-/** Why an action left a job as it was. */
+/** Why an action left a job or an occurrence as it was. */
 export const skipReasons = [
   'already_settled',
   'ending',

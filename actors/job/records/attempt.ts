@@ -64,7 +64,7 @@ export function isApart(record: Buffer): boolean {
 }
 
 /**
- * An attempt that was read. A body that is stored apart may be large, so each access reads it again. If it has been pruned, the body is
+ * An attempt that was read. A body that is stored apart may be large, so each access reads it again. A pruned body is shown as
  * empty.
  */
 export class StoredAttempt implements Attempt {

@@ -11,7 +11,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobGroup, RerunFrom, RunPosition } from './job.ts';
 import type { JobOptions } from './options.ts';
 
-/** A block is full when it has this many jobs, or this many bytes of payloads and groups. */
+/** A block is full when it has this many jobs, or about this many bytes of payloads and groups. */
 export const blockJobsMax = 1024;
 export const blockBytesMax = 2 ** 20;
 

@@ -3,7 +3,7 @@
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 
-/** The maximum number of stored ends; older ones are removed. */
+/** When more ends than this are stored, the oldest are removed. */
 export const holdEndsMax = 10_000;
 /** The maximum number of ends that one turn removes because of their age. */
 const prunedPerTurnMax = 1_000;

@@ -29,7 +29,7 @@ type StoredOpenRecord = [
   sentAlone: number[],
   /** The indexes of jobs below `next` whose first attempt waits: a host has returned it, or it was queued individually. */
   returned: number[],
-  /** When jobs of the block were last dispatched, in µs. */
+  /** When jobs of the block were last dispatched, in µs. Of runs and actions: when they were accepted. */
   sentUs: number,
   /** One bit per job; null while no job is settled. */
   settled: Uint8Array | null,

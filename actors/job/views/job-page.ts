@@ -40,7 +40,7 @@ export type JobPage = {
   readonly total: number;
   readonly more: boolean;
   readonly atLeast: boolean;
-  /** The end of the searched time range; only for a search by error. Null: no attempt had ended yet. */
+  /** The end of the searched time range; only for a search by error. Null: the journal is empty. */
   readonly searchedUs?: number | null;
   /**
    * Only for a filter by tags: the number of jobs that have tags, are missing in the index, and were counted but not read. The

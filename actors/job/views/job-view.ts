@@ -77,7 +77,7 @@ export type JobInput = {
   readonly pipeline: string | null;
   readonly runId: string | null;
   readonly stepId: string | null;
-  /** The job's position among the elements of its fork. Null: it is not an element of a fork. */
+  /** The ordinal of the job in the innermost fork on the way to it. Null: there is no fork on the way. */
   readonly index: number | null;
 };
 
@@ -138,14 +138,17 @@ export class BlockJobs {
     return storedTimes(this.reader, this.#key, this.block, index);
   }
 
-  /** When a host got the job or, for a run, when it began. Null: the job is not running, or its record is unusable. */
+  /**
+   * When a host got the job. Of a run: when it was accepted or, if it was delayed, when its time came. Null: the job is not
+   * running, or its record is unusable.
+   */
   runningSince(index: number): number | null {
     if (this.#open === null) this.#open = readable(() => openOf(this.reader, this.#key));
     const open = this.#open;
     if (open === undefined || open.isSettled(index)) return null;
     const attempt = readable(() => attemptOf(this.reader, open, index));
     if (!attempt || !isInFlight(attempt)) return null;
-    // The open record has one time for all runs of the block, but delayed runs begin at times of their own.
+    // The open record has one time for all runs of the block, but delayed runs have times of their own.
     return open.isTimed && open.plugin === pipelinePlugin ? this.#begunUs(index) : attempt.dueUs;
   }
 

@@ -155,8 +155,8 @@ export function* logsAt(reader: Reader, names: NameTable, places: readonly Journ
 }
 
 /**
- * All logs of a job, newest first. The position of a log orders the logs of one commit. Here it is always 0, because each attempt
- * of a job ends in a commit of its own.
+ * All logs of a job, newest first. `place`, which orders the logs of one commit, is always 0 here: attempts of one job seldom end
+ * in one commit.
  */
 export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const block = findBlock(reader, id);

@@ -120,7 +120,7 @@ type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[
 type Filters = {
   /** Whether the jobs of a group are wanted: the answer is the same for all of them. */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
-  /** Whether a job is inside the selected trees and runs. Null: every job is. */
+  /** Whether a job matches the selected run, root and parent. Null: every job does. */
   readonly isInside: ((id: JobId, group: JobGroup) => boolean) | null;
   /** Whether a job matches in status, times and words. Null: every job does, and no attempt is read. */
   readonly fits: Fits | null;
