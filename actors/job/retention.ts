@@ -27,9 +27,9 @@ import { pruneTagged } from './records/tags.ts';
 /** The maximum number of blocks that one turn reads, and of block keys that it scans. */
 const blocksPerTurnMax = 4;
 const keysPerTurnMax = 512;
-/** The maximum number of blocks that each walk of a sweep reads without pruning them. The next sweep continues after them. */
+/** When a walk has read this many blocks without pruning them, it continues only in the next sweep. */
 export const passedPerSweepMax = 256;
-/** The maximum number of open blocks that each walk of a sweep passes without reading them. */
+/** When a walk has passed this many open blocks, it continues only in the next sweep. */
 const openPerSweepMax = 8192;
 
 /** By the time of a commit: its value in the journal, from which this turn removes entries. */

@@ -5,7 +5,7 @@ import { readUs, usKey } from './journal.ts';
 
 /** When more ends than this are stored, the oldest are removed. */
 export const holdEndsMax = 10_000;
-/** The maximum number of ends that one turn removes because of their age. */
+/** The maximum number of ends that one call of `pruneHoldEnds` removes. */
 const prunedPerTurnMax = 1_000;
 const timeBytes = 8;
 

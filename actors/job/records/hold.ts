@@ -21,7 +21,7 @@ export type Hold = {
   readonly untilUs?: number;
 };
 
-/** Returns why no job of a plugin instance may be dispatched. Null: jobs may be. */
+/** Returns why no job of a plugin instance may be dispatched. Null: this source of holds knows no reason. */
 export type HoldOf = (instance: string) => string | null;
 
 /** The key of the hold's record in `holds`. */

@@ -9,7 +9,7 @@ import { usKey } from './journal.ts';
 export const summaryWindowUs = 24 * 3_600_000_000;
 const keptUs = summaryWindowUs + 3_600_000_000;
 const minuteUs = 60_000_000;
-/** The maximum number of records removed per turn. */
+/** The maximum number of records that one call of `prune` removes. */
 const prunedPerTurnMax = 64;
 
 export type SettledCounts = { [S in TerminalStatus]: number };

@@ -19,7 +19,7 @@ export type RetryRecord = {
   /** The number of the attempt that runs or comes next. */
   readonly attempt: number;
   readonly custody: Custody;
-  /** When the attempt is due. In flight: when it was dispatched. */
+  /** When the attempt is due, was dispatched (in flight), or was found to be lost. */
   readonly dueUs: number;
 };
 

@@ -4,7 +4,8 @@ import { type Block, groupEnd } from './block.ts';
 import { keyText } from './open.ts';
 
 /**
- * Writes which jobs of the block belong to which root, as pairs of indexes `from, to` (`to` is not included), of four bytes each.
+ * Writes which jobs of the block belong to which root, as pairs of indexes `from, to` (`to` is not included). An index has four
+ * bytes.
  */
 export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
   const ranges = new Map<string, number[]>();

@@ -49,9 +49,7 @@ export type JobPage = {
   readonly unindexed?: number;
 };
 
-/**
- * The maximum number of jobs that are counted one by one, if no counter or index has the total. If more match, the total is a lower bound.
- */
+/** When the page is full and this many jobs have been counted one by one, counting stops. The total is then a lower bound. */
 export const countedMax = 10_000;
 
 /** Reads the parts of the view that a row has. */

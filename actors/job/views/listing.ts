@@ -44,7 +44,7 @@ const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 /** How many records one scan reads: `openPageSize` for open records, `pageSize` for others. */
 const pageSize = 64;
 const openPageSize = 256;
-/** The maximum number of jobs whose attempts one scan reads. */
+/** The maximum number of jobs whose attempts one scan reads if a status is wanted. */
 const attemptsAtOnce = 256;
 
 function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {

@@ -17,7 +17,7 @@ import { BlockJobs } from './job-view.ts';
 import { type JobSpan, spansOf } from './oldest-first.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** The maximum number of jobs whose attempts are read at once. */
+/** The maximum number of jobs that are examined at once. The attempts of the jobs between them are read, too. */
 const attemptsPerStep = 256;
 
 /** Checks whether an attempt has the words of a selection. A check is absent if the selection has no such words. */

@@ -142,5 +142,5 @@ export class Successors {
 }
 
 const knownMax = 10_000;
-/** The maximum number of reruns, and reruns of reruns, that are examined to find the one in this tree. */
+/** The maximum number of runs whose reruns are examined to find the one in this tree. */
 const lookedAtMax = 1000;

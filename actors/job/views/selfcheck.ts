@@ -19,7 +19,10 @@ import { isInFlight } from '../records/retry.ts';
 import type { Invariant } from './invariant.ts';
 import { invariantsOf } from './invariants.ts';
 
-/** The maximum number of records checked per table: those with the greatest keys. A block counts as the number of its jobs. */
+/**
+ * When this many records of a table have been checked, the greatest keys first, the others are skipped. A block counts as the
+ * number of its jobs.
+ */
 export const lookedMax = 100_000;
 /** The maximum number of records per invariant that are checked again and reported. */
 export const suspectsMax = 20;
