@@ -371,7 +371,7 @@ export type ActionStep = {
   /** Whether no further jobs match. */
   readonly isLast: boolean;
 };
-/** What an action has done. `waits`: why the job or occurrence after the cursor cannot be handled yet. Null: it can. */
+/** How far an action has come. `waits`: why the job or occurrence after the cursor cannot be handled yet. Null: it can. */
 export type ActionStepReply = {
   readonly kind: 'action_step';
   readonly cursor: JobId | null;

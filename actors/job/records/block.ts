@@ -108,7 +108,7 @@ function sideBySide(payloads: readonly Uint8Array[], bytes: number): StoredList 
   return { ends, all };
 }
 
-/** A list of a single payload. A payload may be large, so it is copied only if it is a small part of a larger buffer. */
+/** A list of a single payload. A payload may be large, so it is copied only if it is less than half of its buffer. */
 function alone(payload: Uint8Array): StoredList {
   const ends = Buffer.allocUnsafeSlow(4);
   ends.writeUInt32LE(payload.length, 0);

@@ -22,7 +22,7 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
     { name: 'delayed_jobs_are_counted', table: 'counters', wrong: delayedAreCounted },
   ];
 
-  /** A delayed job must have timers for all its times, because none of these times has come. */
+  /** A delayed job must have timers for all its times, because the ledger has handled none of these times. */
   function delayedHaveTimers(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
     if (!open.isTimed) return null;
