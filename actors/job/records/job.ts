@@ -45,7 +45,10 @@ export type JobGroup = {
   readonly parent: JobId | null;
   /** The root of the tree of these jobs. Null: each of these jobs is a root. */
   readonly root: JobId | null;
-  /** The number of jobs in the chain of events that ends with this job or run. Runs do not count. */
+  /**
+   * The number of jobs in the longest chain of causes that ends with this job or run. Runs do not count; a hook begins a new
+   * chain.
+   */
   readonly depth: number;
   /** The event that a job of the command `handle` receives, or that started a run; otherwise null. */
   readonly event: EventEnvelope | null;
