@@ -1,5 +1,4 @@
-// The table of hold ends: the times at which pauses and holds ended. If a job to which the hold applied was accepted before the
-// hold ended and started afterwards, the hold had kept the job from running until then.
+// The table of hold ends: the times at which pauses and holds ended. The stopwatch finds here until when a job was held.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 
