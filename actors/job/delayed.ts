@@ -77,7 +77,7 @@ export class Delayed {
     return false;
   }
 
-  /** Handles a timer of a block that is open. False: the turn had no time for all jobs of the timer. */
+  /** Handles a timer of a block that is open. False: jobs of the timer are left for the next turn. */
   #handle(turn: Turn, open: OpenBlock, timer: Timer): boolean {
     if (this.#left <= 0 || turn.isSpent) return false;
     const isOver = this.#act(turn, open, timer);

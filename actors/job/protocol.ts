@@ -321,8 +321,8 @@ export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null 
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
- * From the main thread: which jobs are held, other than by a pause? With `next`, the commands of each plugin in another
- * configuration, the question is which other jobs that configuration would hold. Answered with a HeldReply.
+ * From the main thread: which jobs are held, other than by a pause? `next`: the commands of each plugin in another configuration;
+ * if given, which further jobs would that configuration hold? Answered with a HeldReply.
  */
 export type HeldQuery = {
   readonly kind: 'ask_held';

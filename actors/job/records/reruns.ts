@@ -32,7 +32,8 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
 }
 
 /**
- * What an entry with this value says of its job. `parts`: the job does not rerun the run, but its payload refers to values of it.
+ * What an entry with this value says of its job. `parts`: the job does not rerun the run, but its payload refers to the run's
+ * values.
  */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';

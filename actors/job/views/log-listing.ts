@@ -1,5 +1,5 @@
-// The list of logs, newest first (docs/contract.md#logs), with one log per ended attempt. The journal provides them by time of
-// completion.
+// The list of logs, newest first (docs/contract.md#logs), with one log per stored attempt. The journal provides the logs by time
+// of completion.
 import { blockOf, formatId, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
