@@ -1,4 +1,4 @@
-// A timer that several callers can set. It rings once, at the earliest time set since it last rang.
+// A timer that several callers can set. It rings once, at the earliest time that was set since it last rang or was cleared.
 import { timerMsMax } from './clock.ts';
 
 export class Alarm {
@@ -10,7 +10,10 @@ export class Alarm {
     this.#ring = ring;
   }
 
-  /** Makes the alarm ring at this time of `performance.now`, unless it is set to an earlier time already. */
+  /**
+   * Makes the alarm ring at this time of `performance.now`, unless it is set to an earlier time already. If the time is more than
+   * `timerMsMax` away, the alarm rings after `timerMsMax`.
+   */
   set(atMs: number): void {
     if (this.#timer !== null) {
       if (this.#atMs <= atMs) return;

@@ -1,10 +1,11 @@
 // Functions that copy bytes.
 
-/** Above this length, a native copy is faster than a loop. */
+/** If more bytes than this are copied, a native copy is faster than a loop. */
 const longBytes = 32;
 
 /**
- * Copies the bytes from offset `from` up to, not including, `to`. The copy begins at offset `at` of `into`. Returns the offset of its end.
+ * Copies the bytes from offset `from` up to, not including, offset `to`. The copy begins at offset `at` of `into`. Returns the
+ * offset in `into` at which the copy ends.
  */
 export function copyBytes(into: Uint8Array, at: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
   const length = to - from;
@@ -13,7 +14,9 @@ export function copyBytes(into: Uint8Array, at: number, bytes: Uint8Array, from 
   return at + length;
 }
 
-/** Returns the bytes, or a copy if their view keeps a buffer of more than twice their size in memory. For values that are kept for long. */
+/**
+ * Returns `bytes`, or a copy if `bytes` is a view of a buffer that is more than twice as long. For values that are kept for long.
+ */
 export function unpinned(bytes: Uint8Array): Uint8Array {
   if (bytes.buffer.byteLength <= 2 * bytes.length) return bytes;
   const own = Buffer.allocUnsafeSlow(bytes.length);

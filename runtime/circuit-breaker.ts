@@ -1,4 +1,4 @@
-// A circuit breaker counts crashes. After too many of them within a window of time it opens for a while.
+// A circuit breaker counts crashes. After too many crashes within a window of time, it is open for a while.
 
 export const crashesMax = 5;
 export const crashWindowMs = 60_000;
@@ -6,7 +6,7 @@ export const openMs = 30_000;
 
 export type CircuitBreakerLimits = { readonly crashesMax: number; readonly windowMs: number; readonly openMs: number };
 
-/** The limits for the persistent processes of one plugin. While the breaker is open, none of them is started. */
+/** The limits for the persistent processes of one plugin in one host. While the breaker is open, no such process is started. */
 export const processLimits: CircuitBreakerLimits = { crashesMax, windowMs: crashWindowMs, openMs };
 
 /** All times are in ms, by one clock that the caller chooses. */
@@ -24,8 +24,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Counts a crash. If there were `crashesMax` crashes within the window, the breaker is open for `openMs` from now, even if it was open
-   * already. Returns whether the crash opened a closed breaker.
+   * Counts a crash. If it is at least the `crashesMax`th within `windowMs`, the breaker is open for `openMs` from now, even if it was open
+   * already. Returns true if the crash opened the breaker, and false if the breaker stays closed or was open already.
    */
   crashed(nowMs: number): boolean {
     const { crashesMax, windowMs, openMs } = this.#limits;

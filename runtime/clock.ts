@@ -13,11 +13,11 @@ export interface SystemClock extends Clock {
 /** The longest delay that Node accepts for a timer. */
 export const timerMsMax = 2 ** 31 - 1;
 
-// The time of `process.hrtime` when this thread's `performance.now` was 0. Only `hrtime` has the same origin in all processes of a
-// machine, but `performance.now` is faster to read.
+// The time of `process.hrtime`, in ms, when this thread's `performance.now` was 0. `hrtime` has one origin for all processes of a
+// machine. `performance.now` has not, but is faster to read.
 const zeroMs = measureZeroMs();
 
-/** Measures the difference between the two clocks several times. Returns the result of the fastest measurement, the most exact one. */
+/** Measures the difference between the two clocks 32 times. The fastest measurement is the most exact; its result is returned. */
 function measureZeroMs(): number {
   let zero = 0;
   let closestMs = Number.POSITIVE_INFINITY;
@@ -33,8 +33,7 @@ function measureZeroMs(): number {
 }
 
 /**
- * Converts a time of this thread's `performance.now` to steady time, in µs. Steady time has the same origin in all processes of the
- * machine.
+ * Converts a time of this thread's `performance.now` to steady time: µs since an origin that all processes of the machine share.
  */
 export function steadyUs(performanceMs: number = performance.now()): number {
   return (zeroMs + performanceMs) * 1000;
@@ -43,9 +42,9 @@ export function steadyUs(performanceMs: number = performance.now()): number {
 const driftUsMax = 5_000;
 
 /**
- * A wall clock with the resolution of the steady clock. It is adjusted when it differs from the system's wall clock by more than
- * `driftUsMax`. If the system's clock is set back, this clock runs at half speed until the other has caught up. It does not stand still
- * meanwhile, because a timed wait would then last longer by the whole difference.
+ * A wall clock with the resolution of the steady clock. If it is behind the system's wall clock by more than `driftUsMax`, it
+ * jumps forward. If it is ahead by more than `driftUsMax`, because the system's clock was set back, it runs at half speed until
+ * it is at most that far ahead. If it stood still instead, a timed wait would last longer by the whole difference.
  */
 export function systemClock(): SystemClock {
   let last = 0;

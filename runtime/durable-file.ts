@@ -33,8 +33,7 @@ export function createFile(path: string, bytes: Uint8Array, mode: number): boole
 function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: string) => void): void {
   const directory = dirname(path);
   const start = `.${basename(path)}.new-`;
-  // Removes what a crash left behind. If two processes write the file at once, one may remove the other's new file, and the other's write
-  // then fails.
+  // Removes what a crash left behind. If two processes write the same file at once, one may thereby make the other fail.
   for (const name of readdirSync(directory)) if (name.startsWith(start)) rmSync(join(directory, name), { force: true });
   const aside = join(directory, start + randomBytes(6).toString('hex'));
   try {
@@ -52,7 +51,7 @@ function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: 
   syncDirectory(directory);
 }
 
-/** Creates the directory and its missing parents. When it returns, their entries are on disk. */
+/** Creates the directory and its missing parents, and flushes the entries of all of them to disk. */
 export function makeDirectory(path: string, mode: number): void {
   const first = mkdirSync(path, { recursive: true, mode });
   if (first === undefined) return;

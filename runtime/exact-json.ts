@@ -1,6 +1,6 @@
-// Parses JSON without changing integers: those beyond ±(2^53 − 1) become text.
+// Parses JSON without rounding integers: those beyond ±(2^53 − 1) become text.
 
-/** A double represents every integer with fewer digits than this exactly. */
+/** Every integer with fewer digits than this is exactly a double. */
 export const bigIntegerDigitsMin = 16;
 
 const longDigits = /\d{16}/;
@@ -50,7 +50,7 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** Whether the character is a digit, a minus sign or a decimal point. Only inside a number can there also be an `e`, `E` or `+`. */
+/** Whether the character is a digit, a minus sign or a decimal point. Inside a number, `e`, `E` and `+` can follow. */
 function isOfNumber(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2e;
 }

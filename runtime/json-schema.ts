@@ -1,4 +1,4 @@
-// Compiles JSON Schemas with ajv. Their patterns run on an engine with linear time (pattern.ts). The service imports ajv only here.
+// Compiles JSON Schemas with ajv; patterns run on an engine with linear time (pattern.ts). The only file that imports ajv.
 import { Ajv, type ErrorObject, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isMultiple } from './multiple-of.ts';
@@ -41,7 +41,7 @@ export function makeSchemaCompiler(): SchemaCompiler {
     if ('$async' in schema) return { ok: false, message: '$async is not supported' };
     try {
       const check = validating(engineOf(first, schema, false), schema);
-      // Finds a schema that only refers to itself, without descending into the value: its check overflows the stack for every value.
+      // If the schema refers to itself without descending into the value, the stack overflows here, as it would for every value.
       check({});
       let thorough: SchemaCheck | null = null;
       const checkAll: SchemaCheck = value => {
@@ -106,7 +106,7 @@ function makeEngine(old: boolean, allErrors: boolean): Ajv {
     .addKeyword({ keyword: 'multipleOf', type: 'number', schemaType: 'number', validate: isMultipleOf });
 }
 
-/** Replaces ajv's own check. That one compares every pair of objects, and could block a thread for minutes on a body of 1 MB. */
+/** Replaces ajv's own check, which compares every pair of objects and could block a thread for minutes on a body of 1 MB. */
 function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
   const equal = isWanted ? equalItems(items) : null;
   if (equal === null) return true;
@@ -116,7 +116,7 @@ function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
 }
 areUnique.errors = [] as Partial<ErrorObject>[];
 
-/** Replaces ajv's own check. That one divides two doubles, and finds that 19.99 is no multiple of 0.01. */
+/** Replaces ajv's own check, which divides two doubles and finds that 19.99 is no multiple of 0.01. */
 function isMultipleOf(of: number, value: number): boolean {
   if (isMultiple(value, of)) return true;
   isMultipleOf.errors = [{ keyword: 'multipleOf', message: `must be multiple of ${of}`, params: { multipleOf: of } }];

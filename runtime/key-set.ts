@@ -1,4 +1,4 @@
-// The set of the keys of a packed map (MessagePack). It compares them as bytes and decodes none, so it can have very many keys.
+// The set of the keys of a packed map (MessagePack). It can have very many keys, because they are compared without decoding them.
 import { randomInt } from 'node:crypto';
 import { contentsOf, mapCount, skipValue, textFrom } from './splice.ts';
 
@@ -14,7 +14,9 @@ export class KeySet {
   /** The offset of the key that is probably looked up next: callers look up the keys of another map, usually in the same order. */
   #next: number;
   #guessesLeft = guessesMax;
-  /** The hash table. A slot has the offset of a key and the upper bits of its hash, or 0. Null until the first wrong guess. */
+  /**
+   * The hash table, made at the first wrong guess. A slot is 0, or has the offset of a key and the upper bits of the key's hash.
+   */
   #slots: Uint32Array | null = null;
   /** The bits of a slot that hold the offset. */
   readonly #placeMask: number;

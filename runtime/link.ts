@@ -8,7 +8,7 @@ type LinkMessage = readonly [string | number, unknown];
 
 export type Link = {
   tell(actor: string, message: object): void;
-  /** Sends the message with a `replyTo` added; resolves with the answer. */
+  /** Sends the message with a `replyTo` added; resolves with the answer. Rejects with ThreadGone after `fail`. */
   ask<Answer>(actor: string, message: object, recall?: WithdrawnAsk<Answer>): Promise<Answer>;
   reply(to: ReplyTo, value: unknown): void;
   /** Sends the collected messages now, without waiting for `schedule`. */
@@ -27,7 +27,7 @@ export type PendingAsk = {
   readonly isGone: boolean;
 };
 
-/** For an ask that can be withdrawn: if `asker` has left before the message is sent, it is not sent, and the ask resolves with `answer`. */
+/** For an ask that can be withdrawn: if `asker` leaves before the message is sent, it is not sent, and `answer` is the answer. */
 export type WithdrawnAsk<Answer> = { readonly asker: PendingAsk; readonly answer: Answer };
 
 export type LinkOptions = {

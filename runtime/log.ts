@@ -37,7 +37,7 @@ export function openLog(level: string, name: string, sink: LogSink): Logger {
   );
 }
 
-/** Turns Node's warnings into log lines; if the format is JSON, also everything that threads and libraries write to `process.stderr`. */
+/** Turns Node's warnings into log lines, and if the format is JSON, also all other text that is written to `process.stderr`. */
 export function captureStderr(log: () => Logger, sink: LogSink): void {
   const direct = process.stderr.write.bind(process.stderr);
   process.stderr.write = ((chunk: Uint8Array | string, ...more: unknown[]) => {

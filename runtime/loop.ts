@@ -22,15 +22,18 @@ export type LoopOptions = {
   readonly stopwatch?: () => number;
   /** Arranges that `run`, which runs one turn, is called soon. `schedule` is not called again before that turn. */
   readonly schedule: (run: () => void) => void;
-  /** Sends a message to an actor of another thread, and (`reply`) an answer to its asker. */
+  /** Sends a message to an actor of another thread. */
   readonly send: (actor: string, message: unknown) => void;
+  /** Sends the answer to an ask. */
   readonly reply: (to: ReplyTo, value: unknown) => void;
   /**
    * Called when a turn has failed: a handler threw, or the store could not commit. None of the turn's effects has run. `delivered`: the
    * messages that the turn had taken from the queue, in order.
    */
   readonly onFailure: (error: unknown, delivered: readonly Delivered[]) => void;
-  /** Called with the first error if effects threw after the commit. All other effects have run. Default: `onFailure` without messages. */
+  /**
+   * Called with the first error if effects threw after the commit. All other effects have run. By default, `onFailure` is called.
+   */
   readonly onEffectFailure?: (error: unknown) => void;
 };
 
@@ -131,7 +134,7 @@ class OpenTurn implements Turn {
   /** Runs all effects, even if some throw, and returns their errors. */
   release(): unknown[] {
     const failures: unknown[] = [];
-    // An effect may add further effects. They run after the others.
+    // An effect may add further effects, which run after all others.
     for (const effect of this.#effects) {
       try {
         effect();

@@ -5,7 +5,7 @@ import { contentsOf, isText, mapCount, mapHead, skipValue, textSpan } from './sp
 
 /** The maximum length of the head of a packed map. */
 const headBytesMax = 5;
-/** If the overlaid map has more keys than this, they are put into a `KeySet`; otherwise they are compared one by one. */
+/** If `over` has more keys than this, the keys are put into a `KeySet`; otherwise they are compared one by one. */
 const comparedMax = 8;
 
 /** Returns `map` with the entries of `over` added. An entry of `over` replaces the entry of `map` that has the same key. */

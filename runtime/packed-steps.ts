@@ -31,7 +31,7 @@ export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepByt
   return { from: at, to: yield* skipInSteps(bytes, at, 1, stepBytes) };
 }
 
-/** The offset of the value under a key of the map that begins at `at`; negative if the map does not have the key. */
+/** The offset of the value under a key of the map at `at`; -1 if the map does not have the key, or if the value is no map. */
 function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes: number): Sliced<number> {
   let here = contentsOf(bytes, at);
   let stepEnd = here + stepBytes;
@@ -137,7 +137,7 @@ function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes
   return here;
 }
 
-/** Finds how many of the next elements or entries end before `limit` (`taken`), and where the last of these ends. */
+/** Finds how many of the next elements or entries do not end beyond `limit` (`taken`), and where the last of these ends. */
 function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolean, limit: number) {
   let end = from;
   let taken = 0;
@@ -154,7 +154,9 @@ function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolea
 /** Compares the packed value at `at` with another value. Returns the end of the packed value if they are equal, otherwise -1. */
 export type EndOfEqual = (bytes: Uint8Array, at: number) => number;
 
-/** Makes a function that compares packed values with `wanted`. It stops at the first difference, however large the packed value is. */
+/**
+ * Makes a function that compares packed values with `wanted`. The function stops at the first difference, also in a large value.
+ */
 export function equalTo(wanted: unknown): EndOfEqual {
   if (Array.isArray(wanted)) {
     const items = wanted.map(equalTo);

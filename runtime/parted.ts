@@ -84,7 +84,10 @@ export function sectionsWithin(sections: readonly Section[], from: number, to: n
   return within;
 }
 
-/** The same bytes in other sections: adjacent literal bytes are joined, and long ones divided, into sections of at most `bytesMax`. */
+/**
+ * Divides the same bytes into other sections: each sequence of literal sections becomes literal sections of `bytesMax`, of which
+ * the last may be shorter.
+ */
 export function* joinedSections(sections: readonly Section[], bytesMax: number): Iterable<Section> {
   let pieces: Uint8Array[] = [];
   let room = bytesMax;
@@ -180,7 +183,7 @@ export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8
   }
 }
 
-/** The whole of any packed value. If it is in parts, these are read and joined. Throws PartGone. */
+/** The whole of any packed value: the parts of a value in parts are read and joined. Throws PartGone. */
 export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   const work = wholeInSteps(parts, value);
   for (;;) {

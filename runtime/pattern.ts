@@ -5,8 +5,8 @@ export const patternCharsMax = 1000;
 export const patternProgramMax = 5000;
 
 /**
- * The maximum number of steps that all patterns of one condition may take together, because they block the ledger thread. A match takes
- * at most one step for each character of the text and instruction of the pattern; 10⁶ steps take up to 50 ms.
+ * The maximum number of steps that all patterns of one condition may take together, because matching blocks the ledger thread.
+ * The steps of a match are at most the characters of the text times the instructions of the pattern. 10⁶ steps take up to 50 ms.
  */
 export const matchStepsMax = 5e5;
 /** The maximum number of steps that all patterns of a schema may take together to check one value. */
@@ -43,7 +43,7 @@ export class TooManySteps extends Error {}
 
 let stepsLeft = 0;
 
-/** Must be called before each check of a value: allows it `checkStepsMax` steps. */
+/** Must be called before each check of a value: allows the check `checkStepsMax` steps. */
 export function allowSteps(): void {
   stepsLeft = checkStepsMax;
 }

@@ -18,7 +18,7 @@ const isNumber: Test = value => Number.isFinite(value);
 const isCount: Test = value => Number.isInteger(value) && (value as number) >= 0;
 const areNames: Test = value => Array.isArray(value) && value.every(isText) && new Set(value).size === value.length;
 
-/** For each keyword without inner schemas, a test that says whether its value is valid in every draft. */
+/** The keywords without inner schemas that are judged here. Each has a test that accepts only valid values of the keyword. */
 const simple: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['type', value => types.includes(value)],
   ['title', isText],

@@ -32,7 +32,9 @@ export class ThreadKind {
     return worker;
   }
 
-  /** Ends the prepared thread, if it is unused, once it has loaded: a process that exits while a thread loads native code aborts. */
+  /**
+   * Ends the prepared thread, if there is one, once it has loaded: a process that exits while a thread loads native code aborts.
+   */
   async discard(): Promise<void> {
     const worker = this.#spare;
     this.#spare = null;
@@ -48,7 +50,8 @@ export class ThreadKind {
 }
 
 /**
- * Called by the code of a thread that a `ThreadKind` has started. Resolves with the data that `start` was given; ends a discarded thread.
+ * Must be called by the code of a thread that a `ThreadKind` has started. Resolves with the data that `start` was given. Ends the
+ * thread if it was discarded.
  */
 export function givenData<T>(): Promise<T> {
   printWarnings();

@@ -1,14 +1,14 @@
-// Divides long work into short slices. Between two slices the event loop runs, and no scan of the store is open.
+// Divides long work into short slices, so that the event loop runs every few milliseconds. No scan stays open between two slices.
 
-/** Work that yields wherever it can be interrupted. The yielded values are ignored. It must not keep a scan open across a yield. */
+/** Work that yields wherever it can be interrupted, and then has no scan open. The yielded values are ignored. */
 export type Sliced<T> = Generator<unknown, T, void>;
 
-/** The maximum total time of all slices in one iteration of the event loop, unless `Slices` is given another maximum. */
+/** By default, no further slice begins when the slices of one iteration of the event loop have taken this long together. */
 export const sliceMsMax = 4;
 /** One piece of work runs for about this long before another piece may continue. */
 const quantumMsMax = 1;
 
-/** The error of a piece of work whose share was closed before the work was done. */
+/** The error of work whose share was closed before the work was done. */
 export class Dropped extends Error {}
 
 type Waiting = {
@@ -30,8 +30,8 @@ export type Share = {
 type Used = { ms: number };
 
 /**
- * Divides the time of a thread between shares. The work of the share that has used the least time continues next. A share with new work
- * counts as if it had used at least as much time as the share that ran last. So short work ends soon even beside long work.
+ * Divides the time of a thread between shares. The work of the share that has used the least time continues next. A share that is
+ * given work counts as if it had used at least `#levelMs`. So short work ends soon even beside long work.
  */
 export class Slices {
   readonly #begin: () => void;
@@ -41,7 +41,7 @@ export class Slices {
   #levelMs = 0;
   #scheduled = false;
 
-  /** `begin` is called before the slices of each iteration of the event loop. `msMax` limits the total time of these slices. */
+  /** `begin` is called before the slices of each iteration of the event loop. `msMax`: see `sliceMsMax`. */
   constructor(begin: () => void, msMax = sliceMsMax) {
     this.#begin = begin;
     this.#msMax = msMax;

@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** `source`: the file's path from the root of the project. `line`: counted in the bundle; line 1 is the comment that names the file. */
+/**
+ * `source`: the file's path from the root of the project. `line`: counted from the comment that names the file, which is line 1.
+ */
 export type SourcePlace = { readonly source: string; readonly line: number };
 
 /** Matches a position in a file as V8 prints it. */
@@ -13,7 +15,7 @@ const beginning = /^\/\/ ([\w@.-]+(?:\/[\w@.-]+)*\.[cm]?[jt]s)$/;
 export class Bundles {
   readonly #lines = new Map<string, readonly string[]>();
 
-  /** `line`: counted from 1. Null: no source is named before this line, so the file is probably no bundle. */
+  /** `line`: counted from 1. Null: the file names no source up to this line, so it is probably no bundle. */
   placeOf(url: string, line: number): SourcePlace | null {
     const lines = this.#linesOf(url);
     for (let at = Math.min(line, lines.length) - 1; at >= 0; at--) {

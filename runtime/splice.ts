@@ -17,12 +17,12 @@ const sizes: readonly number[] = [
   1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 4, 6, 10, 18, 0, 0, 0, 0, 0, 0, 0,
 ];
 
-/** The end of the value that begins at `at`. */
+/** The end of the value that begins at `at`. Throws a RangeError if the bytes end before the value does. */
 export function skipValue(bytes: Uint8Array, at: number): number {
   return skip(bytes, at, bytes.length);
 }
 
-/** The end of the value that begins at `at`; -1 if the end lies beyond `limit`. Reads nothing that begins beyond `limit`. */
+/** Like `skipValue`, but -1 if the value ends beyond `limit`. Reads nothing that begins beyond `limit`. */
 export function endWithin(bytes: Uint8Array, at: number, limit: number): number {
   const end = skip(bytes, at, Math.min(limit, bytes.length));
   return end > limit ? -1 : end;
@@ -205,7 +205,7 @@ function head(count: number, small: number, large: number): Uint8Array {
   return Uint8Array.of(large + 1, count >>> 24, (count >> 16) & 0xff, (count >> 8) & 0xff, count & 0xff);
 }
 
-/** Writes an integer from 0 to 2^32 − 1 at `at`. Returns its end. */
+/** Writes an integer from 0 to 2^32 − 1 at `at`. Returns the offset at which it ends. */
 export function writeUint(into: Uint8Array, at: number, value: number): number {
   if (value < 0x80) {
     into[at] = value;

@@ -4,7 +4,7 @@
 /** The pause before a part that has died is restarted. */
 export const patienceMs = 250;
 
-/** A running part. `died` resolves with the reason if the part ends by itself. After `stop` it is ignored. */
+/** A running part. `died` resolves with the reason if the part ends by itself. After a call of `stop`, `died` is ignored. */
 export type Running = {
   readonly died: Promise<Error>;
   stop(): Promise<void>;
@@ -20,7 +20,9 @@ export type Child = {
 };
 
 export type Supervisor = {
-  /** Resolves when all parts are up, or when one has died and all are stopped. If one cannot start, stops the others and rejects. */
+  /**
+   * Resolves when all parts are up, or have been stopped again before that. If a part cannot start, stops the others and rejects.
+   */
   start(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -84,7 +86,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
           await stop();
           throw error;
         }
-        // A part that runs already has died.
+        // A part that was already up has died, or `stop` was called.
         if (stopping !== null) return stopping;
       }
     },
@@ -92,7 +94,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
   };
 }
 
-/** Waits for a part to stop, but no longer than `ms`. A part that fails to stop counts as stopped. */
+/** Waits for the work to end, but no longer than `ms`. Work that fails has ended, too. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>(resolve => {

@@ -1,4 +1,4 @@
-// Calls functions of the C library that Node does not offer, by means of koffi. No other file uses koffi; it is loaded at the first call.
+// Calls functions of the C library that Node does not offer. The only file that uses koffi, which is loaded at the first call.
 import { createRequire } from 'node:module';
 
 type Koffi = typeof import('koffi');
@@ -6,8 +6,8 @@ type Koffi = typeof import('koffi');
 let loaded: { readonly koffi: Koffi; readonly system: ReturnType<Koffi['load']> } | null = null;
 
 /**
- * Returns a function that calls the C function with this prototype. It throws if the C function returns a negative number, which means that
- * it failed.
+ * Returns a function that calls the C function with this prototype. The returned function throws if the C function returns a
+ * negative number, which means failure.
  */
 export function systemCall(prototype: string): (...values: readonly number[]) => number {
   const { koffi, system } = load();

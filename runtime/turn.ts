@@ -1,7 +1,7 @@
 // A turn is the unit of execution of a thread: it handles waiting messages, commits once, and then runs its effects (loop.ts).
 import type { Batch } from './store/store.ts';
 
-/** Identifies an ask (link.ts): the answer reaches its asker by this number. Actors only pass it on. */
+/** Identifies an ask (link.ts). The answer reaches its asker by this number, which actors only pass on. */
 export type ReplyTo = { readonly ask: number };
 
 /** What a handler can do in a turn. Nothing leaves the turn before its commit is on disk (law 1 in ARCHITECTURE.md). */
@@ -25,7 +25,9 @@ export interface Actor {
   receive(message: unknown, turn: Turn): void;
 }
 
-/** Handles the turns of a thread; its methods are listed in the order of their calls. They never await (law 2 in ARCHITECTURE.md). */
+/**
+ * Handles the turns of a thread. The methods are listed in the order of their calls, and never await (law 2 in ARCHITECTURE.md).
+ */
 export interface TurnHandler {
   /** Called before the first message of the turn. */
   begin?(turn: Turn): void;

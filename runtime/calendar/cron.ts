@@ -1,19 +1,19 @@
-// Cron expressions, parsed by croner: the next time on a wall clock that matches. What a time zone does to that time is decided in
-// instants.ts.
+// Parses cron expressions, by means of croner, and finds the next matching time of a wall clock. instants.ts finds the instant at
+// which the wall clock of a time zone shows that time.
 import { Cron } from 'croner';
 
-/** A time that a wall clock shows, as the ms since the epoch at which a clock in UTC shows it. */
+/** A time that a wall clock shows, in ms since the epoch, as if the clock showed UTC. */
 export type WallMs = number;
 
 export type CronPattern = {
-  /** Whether neither the minute nor the hour begins with `*` or `?`. Vixie cron makes the same distinction. */
+  /** False if the field of the minute or of the hour begins with `*` or `?`. */
   readonly isFixed: boolean;
-  /** The first match after this time. Null: there is none. */
+  /** Returns the first matching time later than `after`; null if there is none. */
   readonly next: (after: WallMs) => WallMs | null;
 };
 
 export const cronCharsMax = 200;
-/** A parsed expression takes up to 100 KB, so only the latest ones are kept. */
+/** The maximum number of parsed expressions that are kept for reuse. Each takes up to 100 KB. */
 const parsedMax = 64;
 const parsed = new Map<string, CronPattern>();
 
@@ -35,7 +35,7 @@ const nicknames: { readonly [name: string]: string } = {
   '@hourly': '0 * * * *',
 };
 
-/** The pattern, or what is wrong with the text. */
+/** Returns the pattern, or a predicate that says what is wrong with the text, such as `has 3 fields; …`. */
 export function parseCron(text: string): CronPattern | string {
   const known = parsed.get(text);
   if (known) {
@@ -68,7 +68,7 @@ function parse(text: string): CronPattern | string {
   if (wrong) return wrong;
   let cron: Cron;
   try {
-    // With an offset in place of a zone croner finds the next match about ten times faster.
+    // With an offset instead of a zone, croner finds the next match several times faster.
     cron = new Cron(all.join(' '), { utcOffset: 0, paused: true, mode: '6-part' });
   } catch (error) {
     return `is not a cron expression: ${(error as Error).message.replace(/^[A-Za-z]+: /, '')}`;
@@ -77,10 +77,10 @@ function parse(text: string): CronPattern | string {
   return { isFixed, next: after => cron.nextRun(new Date(after))?.getTime() ?? null };
 }
 
-/** What is out of range in a field; null if nothing is. Checked here, because croner's messages count days and months from 0. */
+/** Says which number in a field is out of range; null: none. croner's own messages about this count days and months from 0. */
 function outOfRange(part: string, index: number): string | null {
   const { name, from, to } = fields[index]!;
-  // The number after a slash is a step; the number after a hash counts weeks.
+  // A number after a slash is a step, and a number after a hash says which week of the month is meant. croner checks both.
   const numbers = part.replaceAll(/[/#][0-9]+/g, '').match(/[0-9]+/g) ?? [];
   const wrong = numbers.find(digits => Number(digits) < from || Number(digits) > to);
   return wrong === undefined ? null : `has ${wrong} as ${name}; it must be from ${from} to ${to}`;

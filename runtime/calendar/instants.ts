@@ -1,19 +1,19 @@
 // The instants at which a cron expression fires in a time zone.
 //
-// An entry whose minute or hour begins with `*` fires at each instant at which the wall clock of the zone matches. Any other entry is
-// fixed: it fires once for each match, at the first instant at which the wall clock shows that time or a later one. So a time that is
-// skipped when clocks go forward fires at the end of the gap, several such times fire together, and a time that comes twice when
-// clocks go back fires the first time.
+// An expression whose minute or hour begins with `*` or `?` fires at each instant at which the wall clock of the zone matches.
+// Any other expression is fixed: for each matching time, it fires at the first instant at which the wall clock shows that time or
+// a later one. If clocks go forward, a fixed expression fires once, at the end of the gap, for all matching times in the gap. If
+// clocks go back, a fixed expression fires only the first time that the clock shows a matching time.
 import type { CronPattern, WallMs } from './cron.ts';
 import type { Zone } from './zone.ts';
 
 const hour = 3_600_000;
-/** More than any offset from UTC. */
+/** A time zone's offset from UTC is always less than this. */
 const offsetMsMax = 16 * hour;
-/** More than clocks ever went back. */
+/** No change of a time zone has ever put clocks back by as much as this. */
 const backMsMax = 26 * hour;
 
-/** The first instant after `afterMs` at which the pattern fires, in ms since the epoch. Null: there is none. */
+/** Returns the first instant after `afterMs` at which the pattern fires, in ms since the epoch; null if there is none. */
 export function nextInstant(pattern: CronPattern, zone: Zone, afterMs: number): number | null {
   return pattern.isFixed ? nextFixed(pattern, zone, afterMs) : nextMatch(pattern, zone, afterMs);
 }
@@ -23,7 +23,7 @@ function nextFixed(pattern: CronPattern, zone: Zone, afterMs: number): number | 
   return wall === null ? null : firstShown(zone, wall, afterMs);
 }
 
-/** The latest time that the wall clock has shown up to this instant. */
+/** The latest of all times that the wall clock has shown up to this instant. */
 function latestWall(zone: Zone, ms: number): WallMs {
   let period = zone.periodAt(ms);
   let latest = ms + period.offsetMs;
@@ -34,7 +34,7 @@ function latestWall(zone: Zone, ms: number): WallMs {
   return latest;
 }
 
-/** The first instant at which the wall clock shows this time or a later one; it is known to come after `afterMs`. */
+/** Returns the first instant at which the wall clock shows this time or a later one. That instant must be after `afterMs`. */
 function firstShown(zone: Zone, wall: WallMs, afterMs: number): number {
   let period = zone.periodAt(Math.max(afterMs, wall - offsetMsMax));
   while (wall >= period.toMs + period.offsetMs) period = zone.periodAt(period.toMs);

@@ -1,4 +1,4 @@
-// The occurrences of a schedule: when it is due, and by how much jitter delays it. Times are ms since the epoch.
+// Computes when a schedule is due, and by how much jitter delays each occurrence. Times are in ms since the epoch.
 import { createHash } from 'node:crypto';
 import { parseCron } from './cron.ts';
 import { nextInstant } from './instants.ts';
@@ -9,17 +9,19 @@ export type Recurrence =
   | { readonly kind: 'every'; readonly everyMs: number }
   | { readonly kind: 'at'; readonly atMs: number };
 
-/** Two recurrences with the same text have the same occurrences, if they also count from the same time. */
+/** Two recurrences with the same text have the same occurrences for the same `originMs`. */
 export function recurrenceText(recurrence: Recurrence): string {
   if (recurrence.kind === 'cron') return `cron ${recurrence.cron} ${recurrence.timezone}`;
   return recurrence.kind === 'every' ? `every ${recurrence.everyMs}` : `at ${recurrence.atMs}`;
 }
 
-/** The maximum number of results that are kept: many schedules often have the same times. */
+/** The maximum number of results for cron expressions that are kept for reuse. Often many schedules have the same expression. */
 const keptMax = 4_096;
 const kept = new Map<string, number | null>();
 
-/** The first occurrence after a time. `originMs`: `every` counts from it. Null: there is none. */
+/**
+ * Returns the first occurrence after `afterMs`; null if there is none. The occurrences of `every` are counted from `originMs`.
+ */
 export function nextDue(recurrence: Recurrence, afterMs: number, originMs: number): number | null {
   switch (recurrence.kind) {
     case 'at':
@@ -52,11 +54,11 @@ export function isDue(recurrence: Recurrence, ms: number, originMs: number): boo
   return nextDue(recurrence, ms - 1, originMs) === ms;
 }
 
-/** The newest occurrence up to a time, given that there is one after `afterMs`. */
+/** Returns the last occurrence after `afterMs` and up to `untilMs`. There must be one. */
 export function newestDue(recurrence: Recurrence, afterMs: number, untilMs: number, originMs: number): number {
   let low = afterMs;
   let high = untilMs;
-  // `low` always has an occurrence after it that is not later than `untilMs`; `high` never has.
+  // There is always an occurrence after `low` and up to `untilMs`, and never one after `high` and up to `untilMs`.
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     const due = nextDue(recurrence, middle, originMs);
@@ -66,7 +68,7 @@ export function newestDue(recurrence: Recurrence, afterMs: number, untilMs: numb
   return nextDue(recurrence, low, originMs)!;
 }
 
-/** The delay of an occurrence, up to `jitterMs`. It is the same each time. */
+/** Computes the delay of an occurrence, from 0 to `jitterMs`. The same `id` and `dueMs` always give the same delay. */
 export function delayOf(id: string, dueMs: number, jitterMs: number): number {
   if (jitterMs === 0) return 0;
   const hash = createHash('sha256').update(`${id}\0${dueMs}`).digest();

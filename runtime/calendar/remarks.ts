@@ -1,14 +1,14 @@
-// What a change of a zone's offset does to an instant at which a cron expression fires.
+// Says how a change of a zone's offset affects an instant at which a cron expression fires.
 import type { CronPattern } from './cron.ts';
 import type { Zone, ZonePeriod } from './zone.ts';
 
 /**
- * `moved`: the wall clock skips the time that matches, so the expression fires when the clock goes on. `first`: the wall clock shows this
- * time again later. `again`: the wall clock has shown this time before.
+ * `moved`: the wall clock skips the matching time, so the expression fires at the end of the gap. `first`: the wall clock will show this
+ * time again. `again`: the wall clock has shown this time before.
  */
 export type InstantRemark = 'moved' | 'first' | 'again';
 
-/** Null: the wall clock shows this time once. */
+/** Null: the time matches, and the wall clock shows it only once. */
 export function remarkOn(pattern: CronPattern, zone: Zone, ms: number): InstantRemark | null {
   const period = zone.periodAt(ms);
   const wall = ms + period.offsetMs;
@@ -19,7 +19,7 @@ export function remarkOn(pattern: CronPattern, zone: Zone, ms: number): InstantR
   return ms >= period.toMs - (period.offsetMs - after.offsetMs) ? 'first' : null;
 }
 
-/** The period before this one, if it ended less than a day ago. */
+/** The period before the given one; null if the given one began more than 24 hours before `ms`. */
 function otherBefore(zone: Zone, { fromMs }: ZonePeriod, ms: number): ZonePeriod | null {
   return ms - fromMs > 24 * 3_600_000 ? null : zone.periodAt(fromMs - 1);
 }

@@ -1,13 +1,16 @@
-// Time zones: the periods in which the offset of a zone from UTC stays the same, found with Intl.
+// Time zones. Finds, by means of Intl, the periods in which the offset of a zone from UTC stays the same.
 const hour = 3_600_000;
-/** The length of the windows in which the changes of a zone are looked up. */
+/** Time is divided into windows of this length. The changes in a window are found when the window is first needed. */
 const windowMs = 64 * 24 * hour;
-/** The step of the search for changes: two changes of one zone are further apart. */
+/** The step of the search for changes. The search relies on at least this much time between two changes of a zone. */
 const stepMs = 12 * hour;
-/** The maximum number of windows that a zone keeps, enough for 350 years. */
+/** The maximum number of windows that are kept for a zone: those of 350 years. */
 const windowsMax = 2_000;
 
-/** A wall clock shows the time plus the offset, from `fromMs` until `toMs`. The periods before and after may have the same offset. */
+/**
+ * From `fromMs` until `toMs`, a wall clock in the zone is ahead of UTC by `offsetMs`. A period also ends where its window ends,
+ * so the next period may have the same offset.
+ */
 export type ZonePeriod = { readonly fromMs: number; readonly toMs: number; readonly offsetMs: number };
 
 export class Zone {
@@ -30,7 +33,6 @@ export class Zone {
     });
   }
 
-  /** The period that contains this time. */
   periodAt(ms: number): ZonePeriod {
     const periods = this.#windowOf(Math.floor(ms / windowMs));
     return periods.findLast(({ fromMs }) => fromMs <= ms)!;
@@ -64,7 +66,7 @@ export class Zone {
     return periods;
   }
 
-  /** The first second with another offset. */
+  /** Finds the first full second at which the offset is no longer `offsetMs`. */
   #changeBetween(beforeMs: number, afterMs: number, offsetMs: number): number {
     let low = beforeMs;
     let high = afterMs;
@@ -94,10 +96,10 @@ export class Zone {
 
 const zones = new Map<string, Zone>();
 
-/** The zone of this IANA name. Undefined: there is no such zone. */
+/** Returns the zone with this IANA name; undefined if Node knows no such zone. */
 export function zoneNamed(name: string): Zone | undefined {
   let zone = zones.get(name);
-  // Newer versions of Node also take offsets such as +01:00, which are no zones.
+  // Intl in newer versions of Node also accepts offsets such as `+01:00`.
   if (!zone && /^[A-Za-z]/.test(name)) {
     try {
       zone = new Zone(name);
