@@ -1,7 +1,6 @@
 // The types for authors of worker plugins: the request, the response, and the second argument of a handler. This file imports nothing,
 // because `plugin new --runtime typescript` copies it.
 
-/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
@@ -30,25 +29,25 @@ export type Occurrence = {
   /** Null: the schedule was run by hand. */
   readonly due_at: string | null;
   readonly fired_at: string;
-  /** The number of occurrences before this one that were passed over. */
+  /** The number of earlier occurrences that were passed over. */
   readonly missed: number;
 };
 
-/** The request to a plugin; workers and programs get the same. Everything except `config` is the handler's own copy. */
+/** The request to a plugin. Workers and programs get the same fields. Everything except `config` is the handler's own copy. */
 export type Request<Payload = Fields, Config = Fields, State = Fields> = {
   readonly protocol: 2;
   readonly job_id: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly command: string;
-  /** Frozen, because all jobs of the plugin share it. */
+  /** Frozen, because several jobs of the plugin share it. */
   readonly config: Readonly<Config>;
   /** Absent if the vault grants the plugin no secret. */
   readonly secrets?: { readonly [name: string]: string };
   /** The plugin's state, which the `state_updates` of earlier jobs have set; empty at first. */
   readonly state: Partial<State>;
   readonly payload: Payload;
-  /** The baggage of the run, and the job's position in it: `pipeline`, `step_id`, `depth`. */
+  /** The baggage of the run, and the job's position in the run: `pipeline`, `step_id` and `depth`. */
   readonly context: Fields;
   /** The deadline of the attempt, as RFC 3339. */
   readonly deadline_at: string;
@@ -64,7 +63,7 @@ export type EventRequest<Payload = Fields, Config = Fields, State = Fields> = Re
 export type EmittedEvent = { readonly type: string; readonly payload?: unknown; readonly dedupe_key?: string };
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 export type LogLine = { readonly level: string; readonly message: string };
-/** A named part of the attempt's time, in nanoseconds; the stopwatch shows it. */
+/** A named part of the attempt's time; the stopwatch shows it. */
 export type Span = { readonly name: string; readonly dur_ns: number };
 
 type Reported = {
@@ -82,7 +81,7 @@ export type Response<State = Fields> =
   | (Reported & {
       readonly status?: 'ok';
       readonly result?: string | Named;
-      /** Merged into the plugin's state: each top-level key replaces the key of this name. The state may have at most 1 MiB. */
+      /** Merged into the plugin's state: each top-level key replaces the same key of the state. The state may have at most 1 MiB. */
       readonly state_updates?: Partial<State>;
     })
   | (Reported & {
@@ -122,7 +121,7 @@ export type Handler<Payload = Fields, Config = Fields, State = Fields> = (
   helpers: Helpers,
 ) => Answer<State>;
 
-/** The function of any other command. Its data is in `payload`. */
+/** The function of any command except `handle`. The data of the call is in `payload`. */
 export type CommandHandler<Payload = Fields, Config = Fields, State = Fields> = (
   request: Request<Payload, Config, State>,
   helpers: Helpers,

@@ -1,4 +1,5 @@
-// Chooses the environment variables of plugin code: a fixed list of harmless ones, and those that the configuration passes through.
+// Chooses the environment variables of plugin code: a fixed list of harmless variables, every variable whose name begins with
+// `LC_`, and the variables that the configuration passes through.
 
 /** The variable with the vault's unlock key. It is never passed to plugin code, even if the configuration lists it. */
 const withheld = 'HEADGATE_VAULT_KEY';

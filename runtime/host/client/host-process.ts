@@ -18,24 +18,26 @@ import { pluginEnvironment } from './environment.ts';
 import { Outbox } from './outbox.ts';
 
 /**
- * The interval of pings. A host that has sent no message for `unansweredMax` pings and the interval after them is killed, because it no
- * longer enforces deadlines.
+ * The interval of pings. If the host sends no message after `unansweredMax` pings in a row, it is killed when the next ping is
+ * due, because it no longer enforces deadlines.
  */
 export const pingMs = 10_000;
 const unansweredMax = 3;
 const ping = encodeMessage('ping', new Uint8Array(0));
 
-/** When a host has died, the messages that it had written are read for at most this long. */
+/** When a host has died, the messages that it wrote before are read for at most this long. */
 const lastWordsMs = 500;
 
-/** The Node options of a host that only starts programs. By default, the space for short-lived objects would take half of its memory. */
+/**
+ * The Node options of a host that only starts programs. By default, short-lived objects would take half of such a host's memory.
+ */
 const smallOptions = ['--max-semi-space-size=1'];
 
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
 
 export class HostProcess {
   readonly pid: number;
-  /** Resolves with the reason when the host has ended. */
+  /** Resolves when the host has ended and its last messages have been read. The value says why the host ended. */
   readonly gone: Promise<string>;
   readonly #child: ChildProcess;
   readonly #group: ProcessGroup;
@@ -70,7 +72,7 @@ export class HostProcess {
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
-      // Makes the host the leader of a process group, so that everything that its threads start can be killed with it.
+      // Makes the host the leader of a process group. Killing the group also kills what plugin threads have started in the group.
       detached: true,
     });
     // `spawn` throws some errors and emits others as `error`.
@@ -85,8 +87,9 @@ export class HostProcess {
   }
 
   /**
-   * Writes the message at once, unless a long one is still being written: the host can begin while the ledger thread is still sending other
-   * messages. If the pipe closes before the whole message is in it, `onUnread` is called, at the latest before `gone` resolves.
+   * Writes the message at once, unless a long message is still being written. So the host can begin while the ledger thread is
+   * still sending other messages. If the pipe closes before it has taken the whole message, `onUnread` is called before `gone`
+   * resolves, or at once if the pipe is closed already.
    */
   send(message: Message, onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;
@@ -136,7 +139,7 @@ export class HostProcess {
     const [code, signal] = await once(child, 'exit');
     clearInterval(pinging);
     this.#group.end();
-    // Waits for outcomes that the host sent before it died: they count.
+    // Waits for the outcomes that the host sent before it died, because these outcomes count.
     await Promise.race([closed, sleep(lastWordsMs)]);
     this.#pipe.destroy();
     this.#outbox.close();

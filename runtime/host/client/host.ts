@@ -1,4 +1,4 @@
-// The ledger thread's side of a plugin host: sends frames to a child process, and starts a new one when it dies.
+// The ledger thread's side of a plugin host: sends frames to the host's process, and starts another process when that one dies.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pack, unpack } from '../../packing.ts';
@@ -14,7 +14,7 @@ import { HostProcess } from './host-process.ts';
 
 const backoffMsMin = 100;
 const backoffMsMax = 5_000;
-/** A process that ran for longer than this, or came up and got frames, has not failed at its start: the next one starts without delay. */
+/** If a process ran for longer than this, or came up and got frames, the next process is started without delay. */
 const steadyMs = 10_000;
 /** A host that does not confirm a cancel within this time is killed, so that no code of the task can start. */
 export const confirmMsMax = 5_000;
@@ -22,8 +22,8 @@ export const confirmMsMax = 5_000;
 const stopMarginMs = 3_000;
 
 /**
- * `generation` counts the different configurations. `numbers` has the position of each plugin instance in the list of plugins. `message` is
- * sent to each process. `asked` is used to recognize a repeated call of `configure`.
+ * `generation` counts the configurations that this host was given. `numbers` has the position of each plugin instance in the list
+ * of plugins. `message` is sent to each process. `asked` has the arguments of `configure`, to recognize a repeated call.
  */
 type Configuration = {
   readonly generation: number;
@@ -42,13 +42,16 @@ export class Host implements PluginHost {
   readonly #stopping = new AbortController();
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
-  /** Whether the current process has come up, and (`#hadFrames`) whether it was sent a frame. */
+  /** Whether the current process has come up. */
   #isUp = false;
+  /** Whether the current process was sent a frame. */
   #hadFrames = false;
   readonly #learned = new LearnedMask();
-  /** For each cancel that the current process has not confirmed yet, the timer that will kill the process. */
+  /** The cancels that the current process has not confirmed yet, each with the timer that will kill the process. */
   readonly #unconfirmed = new Map<string, NodeJS.Timeout>();
-  /** Frames that were submitted while there was no process, or sent to a process that turned out to be dead. */
+  /**
+   * Frames that were submitted while there was no process, or that the process could not be sent completely because it was dead.
+   */
   readonly #backlog: Submitted[] = [];
 
   constructor(options: HostOptions) {
@@ -80,7 +83,7 @@ export class Host implements PluginHost {
         if (frame.secrets) this.#learned.learn(frame.secrets);
         message = encodeFrame(frame, generation, number);
       } catch (error) {
-        // The dispatcher gets an outcome, because an exception would make the ledger's actors begin again and send the same frame again.
+        // Reports an outcome, because an exception would make the ledger's actors begin again and send the same frame again.
         setImmediate(() =>
           this.#refuse(frame, `the job cannot be sent to its plugin host: ${(error as Error).message}`),
         );
@@ -135,7 +138,7 @@ export class Host implements PluginHost {
     clearTimeout(late);
   }
 
-  /** Runs one process after another until the host is stopped. A process starts only after everything of the previous one has ended. */
+  /** Runs one process after another until the host is stopped. A process starts only when nothing of the previous one is left. */
   async #supervise(): Promise<void> {
     const { signal } = this.#stopping;
     for (let failures = 0; ; ) {
@@ -150,7 +153,7 @@ export class Host implements PluginHost {
         for (const late of this.#unconfirmed.values()) clearTimeout(late);
         this.#unconfirmed.clear();
         if (signal.aborted) return;
-        // Frames in the backlog never reached the process. They are returned, so they do not count as lost with it.
+        // No frame in the backlog has completely reached the process. So these frames are returned, and do not count as lost.
         for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
         this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
         this.#options.listener.onLost(reason);
@@ -167,7 +170,7 @@ export class Host implements PluginHost {
     this.#options.log(level, message, { host: this.#options.name });
   }
 
-  /** Null if the system cannot start a process. Submitted frames then wait until it can. */
+  /** Starts a process. Returns null if the system cannot do so; submitted frames then wait until it can. */
   async #start(): Promise<HostProcess | null> {
     this.#isUp = false;
     this.#hadFrames = false;
@@ -188,7 +191,9 @@ export class Host implements PluginHost {
     return running;
   }
 
-  /** Kills what is left of the previous process, and tries again until nothing is left: a job must never run twice at once. */
+  /**
+   * Kills what the previous process left running, and resolves only when all of it has ended: a job must never run twice at once.
+   */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;
     for (;;) {

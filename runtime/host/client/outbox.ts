@@ -9,7 +9,7 @@ const closedErrors = ['EPIPE', 'ECONNRESET'];
 
 export class Outbox {
   readonly #pipe: Socket;
-  /** The messages that are not completely written. The first one is being written. */
+  /** The messages that are not completely written. The first of these is being written. */
   readonly #waiting: Outgoing[] = [];
   /** The remaining pieces of the message that is being written. */
   #pieces: Iterator<Uint8Array> | null = null;
@@ -23,14 +23,14 @@ export class Outbox {
   }
 
   /**
-   * Writes the message at once, unless a long one is still being written. `onUnread` is called if the pipe closes before the whole message
-   * is in it.
+   * Writes the message at once, unless a long message is still being written. `onUnread` is called if the pipe closes before it
+   * has taken the whole message.
    */
   send(message: Message, onUnread: () => void): void {
     if (this.#waiting.push({ message, onUnread, isUnread: false }) === 1) this.#goOn();
   }
 
-  /** Called when the other end has closed. The waiting messages are not sent; `onUnread` is called for each of them. */
+  /** Must be called when the other end has closed. Nothing more is sent, and `onUnread` is called for each waiting message. */
   close(): void {
     this.#isBroken = true;
     for (const sending of this.#waiting.splice(0)) tellUnread(sending);

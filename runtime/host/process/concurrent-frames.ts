@@ -1,5 +1,5 @@
-// Runs the frames of worker plugins whose tasks run concurrently. A command has threads of its own: one for each runner number in its
-// frames.
+// Runs the frames of worker plugins whose tasks run concurrently. Each command has threads of its own: one for each runner number
+// that occurs in frames of the command.
 
 import { Alarm } from '../../alarm.ts';
 import { type FrameHead, FrameReader } from '../wire/frame.ts';
@@ -9,8 +9,9 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerThread } from './runner-thread.ts';
 import { heapMb } from './thread-end.ts';
 
-/** How often the threads are checked while any task runs, and (`idleTickMs`) while none does. */
+/** The interval of the checks of all threads while a task runs. */
 const tickMs = 50;
+/** The interval of the checks of all threads while no task runs. */
 const idleTickMs = 1_000;
 /** A thread ends after this time without a task. */
 export const idleMsMax = 10_000;
@@ -60,14 +61,14 @@ export class ConcurrentFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Does nothing: no task waits here, because the dispatcher sends a runner only as many tasks as it has places. */
+  /** Does nothing. A runner is sent only as many tasks as it may have in progress at once, so usually no task waits. */
   returnUnstarted(): void {}
 
   cancel(frameId: number, task: number, reason: string): void {
     for (const thread of this.#threads) thread.cancel(frameId, task, reason);
   }
 
-  /** Stops all threads. Running tasks get no outcome. */
+  /** Stops all threads. Must be called only when no task runs (`idle`). */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#clock.clear();

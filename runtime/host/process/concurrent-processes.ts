@@ -1,5 +1,5 @@
-// Runs the frames of persistent plugins whose tasks run concurrently. A command has processes of its own: one for each runner number in
-// its frames.
+// Runs the frames of persistent plugins whose tasks run concurrently. Each command has processes of its own: one for each runner
+// number that occurs in frames of the command.
 
 import type { ProgramPids } from '../../processes/program-pids.ts';
 import { FrameReader } from '../wire/frame.ts';
@@ -14,7 +14,9 @@ import { RunnerProcess } from './runner-process.ts';
 
 type RunnerPool = {
   readonly starter: ProcessStarter;
-  /** The processes that take frames or are being started, by command and runner; a text says why a process could not be started. */
+  /**
+   * The processes that take frames or are being started, by command and runner. A text says why the process could not be started.
+   */
   readonly taking: Map<string, Promise<RunnerProcess | string>>;
 };
 
@@ -25,7 +27,7 @@ export class ConcurrentProcesses {
   readonly #pools = new Map<HostedPlugin, RunnerPool>();
   /** The plugins of the current configuration. Processes of other plugins are ended. */
   #current: readonly HostedPlugin[] = [];
-  /** The frames that wait for their schema check or for their process to start, by frame id. */
+  /** The frames that wait until their schema is compiled and their process has started, by frame id. */
   readonly #preparing = new Map<number, RunnerFrame>();
   /** The processes that run, including those that take no more frames. */
   readonly #processes = new Set<RunnerProcess>();
@@ -36,17 +38,19 @@ export class ConcurrentProcesses {
     this.#sender = sender;
   }
 
-  /** Whether no process runs, and none is being started. */
+  /** Whether no process runs, and no frame waits for a process to start. */
   get idle(): boolean {
     return this.#preparing.size === 0 && this.#programs.count === 0;
   }
 
   submit(bytes: Buffer, plugin: HostedPlugin): void {
-    // Copies the frame: its bytes are a view of a chunk that arrived over the pipe.
+    // Copies the frame, whose bytes may be a view of a larger chunk that arrived over the pipe.
     void this.#ask(new FrameReader(Buffer.from(bytes)), plugin);
   }
 
-  /** Gives the task back to the ledger if its request has not been sent. Otherwise the task's process cancels it. */
+  /**
+   * Gives the task back to the ledger if it still waits for its process. Otherwise the process cancels it (RunnerProcess.cancel).
+   */
   cancel(frameId: number, task: number, reason: string): void {
     const run = this.#preparing.get(frameId);
     if (run === undefined) for (const process of this.#processes) process.cancel(frameId, task, reason);
@@ -56,12 +60,16 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Gives back to the ledger the tasks whose requests have not been sent. Each process ends when its requests have been answered. */
+  /**
+   * Gives back to the ledger the tasks whose requests have not been sent. Each process ends when it has no open request any more.
+   */
   returnUnstarted(): void {
     this.retire([]);
   }
 
-  /** `current`: the plugins of the current configuration. Each process of another plugin ends when its requests have been answered. */
+  /**
+   * `current`: the plugins of the current configuration. Processes of other plugins end when they have no open request any more.
+   */
   retire(current: readonly HostedPlugin[]): void {
     this.#current = current;
     for (const [plugin, { taking }] of this.#pools) {

@@ -1,4 +1,4 @@
-// Forwards the output of plugin threads as log lines, at most `linesPerSecondMax` per second.
+// Forwards what plugin threads print as log lines, at most `linesPerSecondMax` per second.
 
 import { StringDecoder } from 'node:string_decoder';
 import type { LearnedMask } from '../wire/mask.ts';
@@ -7,7 +7,9 @@ import type { HostSender } from './host-sender.ts';
 export const linesPerSecondMax = 200;
 const lineCharsMax = 4_096;
 
-/** Turns into log lines what the host and its threads write to stdout and stderr. Secrets are masked before a line is cut. */
+/**
+ * Turns lines that the host and its threads write to stdout and stderr into log lines. Masks secrets before it cuts long lines.
+ */
 export function captureConsole(sender: HostSender, learned: LearnedMask): void {
   const budget = new Budget(sender);
   for (const name of ['stdout', 'stderr'] as const) {

@@ -8,7 +8,9 @@ import type { FrameRun } from './frame-run.ts';
 import type { Asker, PluginProcess, ProcessAnswer, ProcessEnd } from './plugin-process.ts';
 import type { Programs } from './program.ts';
 
-/** The maximum number of unanswered requests of a pipelined process. When half of them have been answered, further ones are sent. */
+/**
+ * The maximum number of unanswered requests of a pipelined process. When at most half as many are left, further ones are sent.
+ */
 const windowTasks = 32;
 
 export class Conversation implements Asker<number> {
@@ -18,7 +20,7 @@ export class Conversation implements Asker<number> {
   #process: PluginProcess<number> | null = null;
   #room = 0;
   #window: number;
-  /** The steady time at which the process began the task that it will answer next. */
+  /** The steady time, in µs, at which the process began the task that it will answer next. */
   #sinceUs = steadyUs();
   /** The task to which the current deadline belongs. */
   #first: number | undefined;
@@ -31,14 +33,14 @@ export class Conversation implements Asker<number> {
     this.#run = run;
     this.#programs = programs;
     this.#isPersistent = run.plugin.persistent !== undefined;
-    // A task must see the plugin state that earlier tasks of the frame left. So if there is state, each request waits for the answer to
-    // the one before.
+    // A task must see the plugin state that earlier tasks of the frame left. So if there is state, each request waits until the
+    // previous one has been answered.
     this.#window = run.plugin.persistent?.pipelined && run.state.isEmpty ? windowTasks : 1;
   }
 
   /**
-   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the process has ended, or has answered all
-   * its requests and gets no more: the frame has no more tasks, or `room` is used up.
+   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the process has ended, or when
+   * all requests are answered and no further one can be sent, because the frame has no more tasks or `room` is used up.
    */
   async hold(process: PluginProcess<number>, room: number): Promise<void> {
     this.#process = process;
@@ -52,7 +54,7 @@ export class Conversation implements Asker<number> {
     process.attach(null);
   }
 
-  /** Cancels the task's request if the process has not answered it yet (PluginProcess.cancel). */
+  /** Cancels the task's request, if it is unanswered and no other request was cancelled before (PluginProcess.cancel). */
   cancel(task: number, reason: string): void {
     const process = this.#process;
     if (process === null || this.#cancelled !== null) return;
@@ -62,7 +64,7 @@ export class Conversation implements Asker<number> {
     process.cancel(id, reason);
   }
 
-  /** Fails the next task, because there is no process for it. The following tasks may find one. */
+  /** Fails the next task, because no process could be started for it. A process may be found for the following tasks. */
   refuse(reason: string): void {
     this.#report([[this.#run.next().task, resultOfFailure(reason, false)]]);
   }
@@ -79,7 +81,10 @@ export class Conversation implements Asker<number> {
     else if (ended.length > 0) void this.#endAttempt(ended);
   }
 
-  /** Fails one task: the cancelled one, or else the oldest unanswered one, on which the process was working. The others are returned. */
+  /**
+   * Fails one unanswered task: the cancelled one, or else the oldest one, on which the process was working. Returns all other
+   * unanswered tasks to the ledger.
+   */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);
     const process = this.#process!;
@@ -91,7 +96,10 @@ export class Conversation implements Asker<number> {
     await this.#endAttempt([[first, settled]]);
   }
 
-  /** Before it reports a failure, waits until no process of the attempt is left: the next attempt may start at once. */
+  /**
+   * Reports the tasks. Before a failure is reported, the processes that the attempt left behind are ended, because the next
+   * attempt may start at once.
+   */
   async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[]): Promise<void> {
     if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();
     this.#report(ended);

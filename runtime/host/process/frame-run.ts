@@ -13,7 +13,7 @@ import type { HostSender } from './host-sender.ts';
 
 /** If no task ends for this long, the tasks that have not begun are returned. */
 const slowMs = 5;
-/** The same limit if each attempt has a process of its own: processes start slowly. Outcomes then wait at most this long to be sent. */
+/** The same limit if each attempt has a process of its own, because processes start slowly. */
 const slowAttemptMs = 30;
 /** A frame that has waited this long for one of the host's places for running frames is returned. */
 const patienceMs = 50;
@@ -32,11 +32,12 @@ export class FrameRun {
   #check: PayloadCheck | null = null;
   #slow: NodeJS.Timeout | null = null;
   #ended: Outcome[] = [];
-  /** The latest task whose payload was found to fit the schema; `#payload` is its payload. */
+  /** The latest task whose payload was found to fit the schema. */
   #fitting = -1;
+  /** The payload of the task that was checked last. */
   #payload: Json = null;
 
-  /** Copies the frame: its bytes are a view of a chunk that arrived over the pipe. */
+  /** Copies the frame, whose bytes may be a view of a larger chunk that arrived over the pipe. */
   constructor(bytes: Buffer, plugin: HostedPlugin, sender: HostSender) {
     this.frame = new FrameReader(Buffer.from(bytes));
     this.plugin = plugin;
@@ -62,7 +63,7 @@ export class FrameRun {
     this.#slow?.refresh();
   }
 
-  /** Whether a task is left that has not begun. Tasks before it whose payloads do not fit the schema end now. */
+  /** Whether a task is left that has not begun and whose payload fits the schema. Tasks before that task are ended as failed. */
   hasNext(): boolean {
     for (; this.#next < this.#end; this.#next++) {
       if (this.#fitting === this.#next) return true;
@@ -79,22 +80,19 @@ export class FrameRun {
 
   /** Begins the task that `hasNext` found. */
   next(): { readonly task: number; readonly request: AnyRequest } {
-    // This time starts with the first task. Otherwise a frame whose process starts slowly would be returned and sent again for ever.
+    // The time limit starts with the first task. Otherwise a frame whose process starts slowly would be returned again and again.
     this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowAttemptMs : slowMs);
     const task = this.#next++;
     const deadlineAt = new Date(Date.now() + this.frame.head.deadlineMs).toISOString();
     return { task, request: makeRequest(this.frame, task, this.plugin, this.#payload, this.state.fresh(), deadlineAt) };
   }
 
-  /** Adds an outcome. It is sent together with others, by the next call of `send`. */
+  /** Adds an outcome, which the next call of `send` sends together with others. */
   ended(task: number, settled: TaskResult, startedUs: number, runUs: number): void {
     this.#ended.push(outcomeOf(task, settled, startedUs, runUs));
   }
 
-  /**
-   * Gives back to the ledger the tasks that have not begun, and those in `unread`, whose requests the process was sent but has not
-   * answered.
-   */
+  /** Gives back to the ledger the tasks that have not begun, and those in `unread`, whose requests were sent but not answered. */
   takeBack(unread: readonly number[] = []): void {
     this.send();
     const { frameId } = this.frame.head;

@@ -23,7 +23,7 @@ import type { WorkerFrames } from './worker-frames.ts';
 type Workers = WorkerFrames | ConcurrentFrames;
 type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: Workers | null };
 
-// If the system refuses this, it has also refused it to the service, which has logged that.
+// If the system refuses, it has also refused the same call of the service, which has logged the refusal.
 await forbidInspection().catch(() => {});
 ignoreDebugSignal();
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
@@ -51,7 +51,7 @@ async function framesOfThreads() {
     : (await import('./worker-frames.ts')).WorkerFrames;
 }
 
-/** Kills all plugin processes, then this process with everything in its group, which includes what plugin threads started. */
+/** Kills all plugin processes, and then the process group of this host, with what plugin threads have started in the group. */
 function die(): void {
   processes.kill();
   killGroup(process.pid);
@@ -72,7 +72,7 @@ function configure({ generation, plugins }: Configure): void {
   retire();
 }
 
-/** Ends the threads of each older configuration when its last frame has ended. */
+/** Ends the threads of each older configuration that has no unfinished frame, and looks again later if one still has. */
 function retire(): void {
   let waits = false;
   for (const [number, { workers }] of generations) {
@@ -112,7 +112,7 @@ function stop({ graceMs }: Stop): void {
   look();
 }
 
-/** Stops the task, wherever it is, and confirms the cancel: from then on no code of the task may start. */
+/** Cancels the task, wherever it is, and confirms the cancel. From then on no code of the task may start. */
 function cancel({ frameId, task, reason }: ReturnType<typeof readTask>): void {
   for (const frames of all()) frames.cancel(frameId, task, reason);
   sender.cancelling(frameId, task);
@@ -137,7 +137,7 @@ process.on('uncaughtException', error => {
   writeSync(2, `plugin host: ${withSourceNames(error.stack ?? error.message)}\n`);
   die();
 });
-// Signals from the terminal are ignored, because the service ends its hosts itself.
+// These signals are ignored, because the service ends its hosts itself.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('SIGHUP', () => {});

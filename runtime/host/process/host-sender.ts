@@ -34,8 +34,8 @@ export class HostSender {
   }
 
   /**
-   * Gives back to the ledger the tasks from `first` up to, not including, `end`. `alone`: the tasks had begun when their runner was lost,
-   * and each must run alone the next time. Otherwise they never started.
+   * Gives back to the ledger the tasks from `first` up to, not including, `end`. `alone`: the tasks had begun when their runner
+   * was lost, and each must run alone the next time. Without `alone`, the tasks count as never started.
    */
   returned(frameId: number, first: number, end: number, alone = false): void {
     if (first < end) this.#write(returnedMessage(frameId, first, end, alone));

@@ -1,13 +1,13 @@
-// Closes open files that the host inherited by accident: from the store's library in the service, or from the program that started the
-// service. Files that Node itself opens are not inherited.
+// Closes open files that the host inherited by accident: files of the store's library in the service, or of the program that
+// started the service. Files that Node itself has opened are not inherited.
 import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** A flag that /proc shows: the file is closed when the process executes another program. */
 const closeOnExec = 0o2000000;
 
 /**
- * Closes all inherited files with descriptors above `last`. Otherwise programs would inherit them, even in a sandbox, and could read and
- * write the ledger. Must be called before this process opens a file. Does nothing without /proc (macOS).
+ * Closes all inherited files with descriptors above `last`. Otherwise programs would inherit these files, even in a sandbox, and
+ * could read and write the ledger. Must be called before this process opens a file. Does nothing without /proc (macOS).
  */
 export function closeInherited(last: number): void {
   for (const name of descriptors()) {
@@ -34,18 +34,18 @@ function descriptors(): string[] {
 }
 
 /**
- * Whether the host inherited this descriptor. At its start, Node sets the flag on low descriptors, also on inherited ones. But the files
- * that Node itself has opened by now are not regular files.
+ * Whether the host inherited this descriptor. At its start, Node sets `closeOnExec` on low descriptors, even on inherited ones.
+ * So a regular file counts as inherited even with this flag: Node itself has opened no regular file by now.
  */
 function isInherited(descriptor: number): boolean {
   try {
     const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
     if (flags === undefined) return false;
     if ((Number.parseInt(flags, 8) & closeOnExec) === 0) return true;
-    // A file in /proc does not count as inherited: another thread may have just opened it, inside the C library.
+    // A file in /proc does not count as inherited: another thread may just have opened such a file, inside the C library.
     return fstatSync(descriptor).isFile() && !readlinkSync(`/proc/self/fd/${descriptor}`).startsWith('/proc/');
   } catch {
-    // The descriptor of the directory listing itself. It is closed by now.
+    // This is the descriptor of the directory listing itself, which is closed by now.
     return false;
   }
 }

@@ -8,7 +8,7 @@ export class LineReader {
   #rest: Buffer[] = [];
   #restBytes = 0;
 
-  /** `bytesMax`: the maximum length of a line. `isCut`: false if the whole stream is one text that is not cut into lines. */
+  /** `bytesMax`: the maximum length of a line. `isCut`: false if the whole stream is one text instead of lines. */
   constructor(bytesMax: number, isCut = true) {
     this.#bytesMax = bytesMax;
     this.#isCut = isCut;
@@ -32,7 +32,7 @@ export class LineReader {
     return lines.filter(isNotBlank);
   }
 
-  /** Called at the end of the stream. Returns the text after the last line end, unless it is blank. */
+  /** Must be called at the end of the stream. Returns the text after the last line end, if it is not blank. */
   end(): string[] {
     return [Buffer.concat(this.#rest.splice(0)).toString()].filter(isNotBlank);
   }

@@ -1,4 +1,4 @@
-// The process of a plugin host begins here. It closes inherited files before it loads any other module.
+// The process of a plugin host begins here. Inherited files are closed before host-main.ts is loaded.
 import { pipeFd } from '../wire/host-setup.ts';
 import { closeInherited } from './inherited-files.ts';
 

@@ -13,21 +13,21 @@ import { describe, resultOfAnswer, resultOfFailure, type TaskResult, timeOutReas
 import { LineReader } from './lines.ts';
 import { endText, killDelayMs, type Program, type ProgramEnd } from './program.ts';
 
-/** The maximum length of an answer. */
+/** The maximum length of an answer: of a line of a persistent process, or of all that a process for a single attempt prints. */
 export const stdoutBytesMax = 10 * 2 ** 20;
 /** The time from SIGTERM to SIGKILL for a process that was told of a cancel and did not answer the request in time. */
 const toldKillDelayMs = 1_000;
 /** With this exit status a process says that its failure is permanent. */
 const permanentStatus = 78;
 
-/** How a process ended. `reason` says why the request that it was working on fails. */
+/** How a process ended. `reason`: why the request on which the process was working has failed. */
 export type ProcessEnd = {
   readonly reason: string;
   readonly verdict: Verdict | 'cancelled';
   readonly permanent: boolean;
   /**
-   * False if the process was stopped because of a deadline or a cancel, or if it ended with all requests answered, and either with exit
-   * status 0 or after its stdin was closed. True in all other cases.
+   * False in two cases: the process was stopped because of a deadline or a cancel; or it kept to the protocol, answered all its
+   * requests, and ended with exit status 0 or after its stdin was closed.
    */
   readonly isCrash: boolean;
 };
@@ -43,7 +43,7 @@ export type ProcessAnswer<Asked> = {
 
 /** Sends requests and receives their answers. A process has at most one asker at a time. */
 export interface Asker<Asked> {
-  /** Receives answers that arrived together, in order. The list may be empty if the process broke the protocol and is being killed. */
+  /** Receives answers that arrived together, in order. May get an empty list if the process is killed for an invalid answer. */
   onAnswers(answers: readonly ProcessAnswer<Asked>[]): void;
   /** Called when the process has ended. The requests that are still in `asked` remain unanswered. */
   onEnd(end: ProcessEnd): void;
@@ -78,7 +78,7 @@ export class PluginProcess<Asked> {
     program.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
   }
 
-  /** Whether the process has ended or is being ended. It takes no more requests. */
+  /** Whether the process has ended or is being stopped. Such a process must get no more requests. */
   get isOver(): boolean {
     return this.#hasEnded || this.#failure !== null;
   }
@@ -88,12 +88,12 @@ export class PluginProcess<Asked> {
     return this.#ids;
   }
 
-  /** From now on this asker gets the answers. Null while there are no requests. */
+  /** From now on this asker gets the answers. It may be null while there are no requests. */
   attach(asker: Asker<Asked> | null): void {
     this.#asker = asker;
   }
 
-  /** Adds the packed secrets of a frame. They are masked in all later output of the process. */
+  /** Adds the packed secrets of a frame. From now on these secrets are masked in the output of the process. */
   learn(secrets: Uint8Array | null): void {
     if (secrets === null) return;
     this.#secrets.learn(secrets);
@@ -113,7 +113,9 @@ export class PluginProcess<Asked> {
     else this.#program.stdin.end(lines);
   }
 
-  /** The result of an answered task. It includes what the process has written to stderr since its previous answer. */
+  /**
+   * Makes the result of an answered task. The result includes what the process has written to stderr since its previous answer.
+   */
   settle({ said, texted, permanent }: ProcessAnswer<Asked>): TaskResult {
     const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(said) : said;
     const stderr = this.#hasEnded ? this.#stderr.text() : this.#stderr.take();
@@ -121,7 +123,7 @@ export class PluginProcess<Asked> {
     return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
   }
 
-  /** The result of the task on which the process was working when it ended. */
+  /** Makes the result of the task that fails because the process has ended. */
   settleEnd({ reason, verdict, permanent }: ProcessEnd): TaskResult {
     const shown = verdict === 'cancelled' ? 'error' : verdict;
     return resultOfFailure(reason, permanent, { stderr: this.#stderr.text() }, shown, this.#secrets.mask);
@@ -139,15 +141,15 @@ export class PluginProcess<Asked> {
     this.#program.terminate();
   }
 
-  /** The `id` on the wire of an unanswered request. */
+  /** The `id` on the wire of this unanswered request; undefined if it has been answered. */
   idOf(wanted: Asked): number | undefined {
     for (const [id, asked] of this.asked) if (asked === wanted) return id;
     return undefined;
   }
 
   /**
-   * Cancels a request. A process that supports cancels is told, and is stopped if it does not answer within `killDelayMs`; any other is
-   * stopped at once.
+   * Cancels a request. A process that reads cancels (`hearsCancel`) is told, and is stopped if it does not answer within
+   * `killDelayMs`. Any other process is stopped at once.
    */
   cancel(id: number, reason: string): void {
     if (this.#failure !== null || this.#hasEnded) return;
@@ -190,7 +192,7 @@ export class PluginProcess<Asked> {
     if (answers.length > 0 || fault !== null) this.#asker?.onAnswers(answers);
   }
 
-  /** The answer, or what is wrong with it. */
+  /** Reads an answer. Returns what is wrong with the text if it is not a valid answer. */
   #read(text: string, permanent: boolean, how: string): ProcessAnswer<Asked> | string {
     const { mask } = this.#secrets;
     let said: unknown;
@@ -217,8 +219,8 @@ export class PluginProcess<Asked> {
     this.#hasEnded = true;
     const permanent = end.kind === 'exit' && end.code === permanentStatus;
     const how = end.kind === 'exit' ? endText(end) : '';
-    // What was printed after the last line end is an answer, too; for a process for one attempt, it is the whole output. If the answer is
-    // valid JSON, it counts, whatever the exit status.
+    // The text after the last line end is an answer, too. Of a process for a single attempt, the whole output is the answer. A
+    // valid answer counts, whatever the exit status.
     if (this.#failure === null && end.kind === 'exit') {
       this.#take(this.#stdout.end(), permanent && !this.#isPersistent, how);
     }

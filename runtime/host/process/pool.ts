@@ -1,4 +1,4 @@
-// The pool of threads that run frames of worker plugins. The service uses piscina only here.
+// The pool of threads that run frames of worker plugins. The only file that imports piscina.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type { CancelTask, LateOutcome, Loaded } from '../thread/thread.ts';
@@ -6,7 +6,7 @@ import type { ThreadData } from '../thread/thread-setup.ts';
 import { exitReason, heapMb, WatchedThread } from './thread-end.ts';
 
 export type PoolEvents = {
-  /** Called when all threads have started, also after one was replaced. */
+  /** Called when all threads have started, and again each time when a thread was replaced and the new thread has started. */
   onAllStarted(): void;
   onLateOutcome(late: LateOutcome): void;
   onThreadReplaced(reason: string): void;
@@ -22,7 +22,7 @@ type PoolThread = Parameters<
 >[1][number];
 
 class Thread extends WatchedThread {
-  /** The numbers of the plugins whose frames the thread has been given: it has loaded their code. */
+  /** The numbers of the plugins whose frames the thread was given: it has loaded the code of these plugins, or is loading it. */
   readonly plugins = new Set<number>();
   isReady = false;
 }
@@ -34,8 +34,8 @@ export class ThreadPool {
   readonly #size: number;
   readonly #heapMb: number;
   /**
-   * The number of the plugin of the latest frame. Threads are chosen by it, so a frame that has waited in the pool may get a thread that
-   * still has to load its plugin's code.
+   * The plugin number of the frame that was submitted last. Threads are chosen by this number. So a frame that has waited in the
+   * pool may get a thread that still has to load its plugin's code.
    */
   #plugin = -1;
   #closing = false;
@@ -51,7 +51,7 @@ export class ThreadPool {
       maxThreads: this.#size,
       loadBalancer: (_, workers) => this.#choose(workers),
       concurrentTasksPerWorker: 1,
-      // Measurements show that waiting with Atomics is not faster here. It would delay timers and sockets of plugins between frames.
+      // Waiting with Atomics is not faster here, as measured, and would delay timers and sockets of plugins between frames.
       atomics: 'disabled',
       recordTiming: false,
       workerData: data,
@@ -65,15 +65,15 @@ export class ThreadPool {
     this.#piscina.on('error', () => {});
   }
 
-  /** Resolves when the frame's tasks are done; rejects when the thread dies. */
+  /** Resolves when the frame's tasks have ended. Rejects if the thread dies, unless it dies of a thrown null or undefined. */
   run(shared: SharedArrayBuffer, plugin: number): Promise<void> {
     this.#plugin = plugin;
     return this.#piscina.run(shared);
   }
 
   /**
-   * Chooses an idle thread: one that has the plugin's code, or else the one with the code of the fewest plugins. So a plugin that kills
-   * its threads does not kill those that have loaded the code of others.
+   * Chooses an idle thread: one that has the plugin's code, or else the one with the code of the fewest plugins. So a plugin that
+   * kills its threads rarely kills a thread that other plugins use.
    */
   #choose(workers: readonly PoolThread[]): PoolThread | null {
     let best: PoolThread | null = null;
@@ -92,7 +92,7 @@ export class ThreadPool {
     this.#threads.get(threadId)?.worker.postMessage(task);
   }
 
-  /** Stops a thread, whatever it is doing. `reason` is reported when it is replaced. */
+  /** Stops a thread, whatever it is doing. `reason` is reported when the thread is replaced. */
   terminate(threadId: number, reason: string): void {
     const thread = this.#threads.get(threadId);
     if (thread === undefined) return;

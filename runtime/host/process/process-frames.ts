@@ -40,8 +40,8 @@ export class ProcessFrames {
   }
 
   /**
-   * Gives back to the ledger the tasks that have not begun. Ends the persistent processes that are idle; the others end when they become
-   * idle.
+   * Gives back to the ledger the tasks that have not begun. Ends the idle persistent processes now, and each other persistent
+   * process when it becomes idle.
    */
   returnUnstarted(): void {
     this.retire([]);
@@ -51,7 +51,9 @@ export class ProcessFrames {
     }
   }
 
-  /** Gives back to the ledger the frame's tasks that have not begun. If a process has the task's request, that request is cancelled. */
+  /**
+   * Gives back to the ledger the frame's tasks that have not begun. If a process is serving the task, its request is cancelled.
+   */
   cancel(frameId: number, task: number, reason: string): void {
     for (const run of this.#runs) {
       if (run.frame.head.frameId !== frameId) continue;
@@ -83,7 +85,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Serves the frame with one process after another. Each runs one task or, if it is persistent, as many tasks as it may. */
+  /** Serves the frame with one process after another. Each runs one task or, if it is persistent, as many as its limit allows. */
   async #run(run: FrameRun): Promise<void> {
     this.#running++;
     await run.begin(this.#checks);

@@ -22,8 +22,8 @@ export class ProcessStarter {
   }
 
   /**
-   * Starts the plugin's program and makes a process of it with `make`. If it cannot be started, returns the reason. `retire` is called if
-   * a persistent process becomes too old.
+   * Starts the plugin's program and passes it to `make`. Returns what `make` returns, or the reason why the program cannot be
+   * started. `retire` is called if a persistent process becomes too old.
    */
   async start<P extends { readonly ended: Promise<ProcessEnd> }>(
     make: (program: Program) => P,
@@ -66,7 +66,7 @@ export class ProcessPool {
     this.#starter = new ProcessStarter(plugin, programs, sender);
   }
 
-  /** Returns an idle process or a new one. If none can be started, returns the reason. */
+  /** Returns an idle process or a new one, or the reason why no process can be started. */
   async take(): Promise<PluginProcess<number> | string> {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (!idle.isOver) return idle;
     return this.#starter.start(
@@ -75,7 +75,7 @@ export class ProcessPool {
     );
   }
 
-  /** Called when the caller has the answers to its requests. The process may have ended. */
+  /** Must be called when the caller has the answers to its requests. The process may have ended. */
   giveBack(process: PluginProcess<number>): void {
     if (process.isOver) return;
     if (this.#retired || this.#old.has(process) || this.room(process) <= 0) process.release();

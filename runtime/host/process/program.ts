@@ -1,5 +1,5 @@
-// The running programs of process plugins. Each leads a process group. Its pid is written to a file, by which the next start of the
-// service finds the program after a crash.
+// The running programs of process plugins. Each program leads a process group, and its pid is written to a file. After a crash,
+// the next start of the service finds the program by that file.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -15,7 +15,9 @@ import { describe } from '../wire/response.ts';
 
 /** By default, the time from SIGTERM, or from the closing of stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
-/** How long after the exit of a process its output is still read. Some may be left in the pipe, or a child may hold the pipe open. */
+/**
+ * How long output is still read after the exit of a process. Output may be left in the pipe, but a child may keep the pipe open.
+ */
 const drainMs = 100;
 
 /** `refused`: the program could not be started, or was killed at once; `reason` says why. */
@@ -42,8 +44,8 @@ export class Programs {
   }
 
   /**
-   * Rejects if the plugin's code has changed since it was locked, or if its sandbox is not available: a program never runs with a weaker
-   * sandbox.
+   * Rejects if the plugin's entrypoint has changed since it was locked, or if the plugin's sandbox is unavailable: a program
+   * never runs with a weaker sandbox.
    */
   async start(plugin: HostedPlugin): Promise<Program> {
     await verifyEntrypoint(plugin);
@@ -71,12 +73,15 @@ export class Programs {
     return this.#living.size;
   }
 
-  /** Resolves when no process is left that an ended program has started. */
+  /** Resolves when no process is left that an ended program has started, or when the search for such processes has given up. */
   gone(): Promise<void> {
     return this.#escapees.gone();
   }
 
-  /** Kills all programs, and every process that they or this host's threads have started. */
+  /**
+   * Kills all programs and, on Linux, the processes that the programs and this host's threads have started
+   * (StrayProcesses.killAll).
+   */
   killAll(): void {
     for (const program of this.#living) program.kill();
     this.#escapees.killAll();
@@ -84,7 +89,9 @@ export class Programs {
 }
 
 export class Program {
-  /** Resolves when the program has ended, its group has been killed, and its output has been read. */
+  /**
+   * Resolves when the program has ended, its output has been read (for at most `drainMs` more), and its group has been killed.
+   */
   readonly ended: Promise<ProgramEnd>;
   readonly #child: ChildProcess;
   readonly #group: ProcessGroup;
@@ -104,7 +111,7 @@ export class Program {
       stdio: 'pipe',
     });
     this.#group = new ProcessGroup(this.#child);
-    // Writing to a program that has ended fails. The reason is reported with its end.
+    // Writing to a program that has ended fails. The reason is reported with the end of the program.
     this.#child.stdin?.on('error', () => {});
     this.ended = new Promise(end => this.#watch(plugin, marks, end));
   }
@@ -126,13 +133,13 @@ export class Program {
     return this.#child.pid !== undefined;
   }
 
-  /** Sends SIGTERM to the process group, and SIGKILL if the program has not ended after `delayMs`. */
+  /** Sends SIGTERM to the process group now, and SIGKILL after `delayMs`, unless an earlier call has set the time for SIGKILL. */
   terminate(delayMs = killDelayMs): void {
     this.#group.signal('SIGTERM');
     this.#killLater(delayMs);
   }
 
-  /** Closes stdin, and kills the program if it has not ended by itself after `killDelayMs`. */
+  /** Closes stdin now, and sends SIGKILL after `killDelayMs`, unless an earlier call has set the time for SIGKILL. */
   endInput(): void {
     this.#child.stdin?.end();
     this.#killLater();
@@ -142,6 +149,7 @@ export class Program {
     this.#group.signal('SIGKILL');
   }
 
+  /** If the program ends earlier, no SIGKILL is sent at that time. */
   #killLater(delayMs = killDelayMs): void {
     this.#late ??= setTimeout(() => this.kill(), delayMs);
   }

@@ -35,13 +35,13 @@ export class RunnerFrame {
     this.#left--;
   }
 
-  /** Ends a task for which the runner has no outcome, and reports this result for it. */
+  /** Ends a task without an outcome of the runner, and reports this result instead. */
   charge(task: number, settled: TaskResult, sender: HostSender): void {
     this.end(task);
     sender.outcomes(this.head.frameId, [outcomeOfRun(task, settled, this.#sentMs)]);
   }
 
-  /** Gives back to the ledger all tasks that have not ended. `alone`: they had begun, and each must run alone the next time. */
+  /** Gives back to the ledger all unfinished tasks. `alone`: these tasks had begun, and each must run alone the next time. */
   giveBack(sender: HostSender, alone: boolean): void {
     for (let task = 0; task < this.head.count; task++) {
       if (this.#over[task] !== 0) continue;

@@ -1,5 +1,4 @@
-// A persistent process that has many requests at the same time. Its answers may arrive in any order; their ids say which request each
-// belongs to.
+// A persistent process that has many requests at the same time. Answers may arrive in any order; each has the id of its request.
 
 import { timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
@@ -26,7 +25,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   readonly #plugin: HostedPlugin;
   readonly #process: PluginProcess<RunningRequest>;
   readonly #sender: HostSender;
-  /** Resolves when no process is left that an ended program has started. */
+  /** Resolves when no process is left that an ended program has started (Programs.gone). */
   readonly #leftovers: () => Promise<void>;
   /** Called when the process takes no more frames. */
   readonly #onSpent: () => void;
@@ -35,7 +34,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   /** The number of requests that are unanswered `graceMs` after their deadlines. */
   #stale = 0;
   #isSpent = false;
-  /** The latest cancelled request. If the process ends without answering it, this request fails and the others are returned. */
+  /** The latest cancelled request. If the process ends without answering it, its task fails, and all other tasks are returned. */
   #cancelled: RunningRequest | null = null;
 
   constructor(
@@ -69,8 +68,9 @@ export class RunnerProcess implements Asker<RunningRequest> {
   }
 
   /**
-   * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process that supports cancels is told; any other
-   * process is stopped, and its other requested tasks are returned, to run alone.
+   * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process that reads cancels
+   * (`hearsCancel`) is told, and any other process is stopped. The other unanswered tasks of a stopped process are returned, each
+   * to run alone.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const isWanted = (other: Waiting) => other.open.frame.head.frameId === frameId && other.task === task;
@@ -100,7 +100,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
       const { asked } = answer;
       if (asked.timer !== null) clearTimeout(asked.timer);
       else this.#stale--;
-      // An answer that comes after its deadline is dropped, but frees the place of its request.
+      // An answer that comes after the deadline of its request is dropped, but it frees the place of the request.
       if (!asked.isLate) ended.push([asked, this.#process.settle(answer)]);
     }
     this.#report(ended);
@@ -149,7 +149,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     if (isFull) this.retire();
   }
 
-  /** Makes the request of a task. Null if the payload does not fit the schema: then the task has its outcome already. */
+  /** Makes the request of a task. Returns null if the payload does not fit the schema: then the task's outcome has been sent. */
   #requestOf({ open, task }: Waiting): [RunningRequest, AnyRequest] | null {
     const { frame, check } = open;
     const { deadlineMs } = frame.head;

@@ -1,5 +1,5 @@
-// The main thread's side of a thread that runs many tasks of one command concurrently (thread/concurrent-thread.ts). It watches the
-// thread, and stops it if it blocks.
+// The main thread's side of a thread that runs many tasks of one command concurrently (thread/concurrent-thread.ts). Watches the
+// thread, and stops it if its event loop is blocked.
 
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -16,7 +16,7 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerFrame } from './runner-frame.ts';
 import { cancelMsMax, exitReason, WatchedThread } from './thread-end.ts';
 
-/** A thread is stopped if its event loop has been blocked for this long in addition to the time limit of its oldest task. */
+/** A thread is stopped if its event loop has been blocked for the time limit of its oldest frame's tasks, plus this time. */
 const graceMs = 100;
 /** How long loading a plugin's code may take, unless the time limit of the tasks is longer. */
 const loadMsMax = 10_000;
@@ -26,23 +26,24 @@ export type RunnerThreadEvents = {
   onSpent(): void;
   /** Called when the thread cannot be stopped. */
   onStuck(): void;
-  /** Called when the thread has ended. `reason`: null if it was retired. */
+  /** Called when the thread has ended. `reason`: why it ended; null if it was retired or closed. */
   onGone(reason: string | null): void;
 };
 
 type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 
 export class RunnerThread {
-  /** When the thread last became busy or idle, or began to load code. */
+  /** The time of `performance.now` at which the thread last became busy or idle, or began to load code. */
   sinceMs = performance.now();
-  /** The thread. Its `reason` says why it has ended or is being stopped, and is null if it lives or was retired. */
+  /** Its `reason` says why the thread has ended or is being stopped. Null: the thread lives, or was retired or closed. */
   readonly #thread: WatchedThread;
   readonly #sender: HostSender;
   readonly #learned: LearnedMask;
   readonly #events: RunnerThreadEvents;
   readonly #status = new ThreadStatus();
-  /** The unfinished frames, oldest first, by ticket (their number in this thread); and (`#tickets`) the tickets by frame id. */
+  /** The unfinished frames, oldest first, by ticket (the number of a frame in this thread). */
   readonly #runs = new Map<number, RunnerFrame>();
+  /** The tickets of the unfinished frames, by frame id. */
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
   #beats = 0;
@@ -50,14 +51,14 @@ export class RunnerThread {
   #turnedMs = performance.now();
   #wasLoading = false;
   /**
-   * Set while the thread is being stopped because it blocks: the result for the task that blocks it. With `isForAll`, it is the result for
+   * Set if the thread is being stopped because of a task or of loading code: the result for that task or, with `isForAll`, for
    * all tasks of the thread.
    */
   #doom: { readonly settled: TaskResult; readonly isForAll: boolean } | null = null;
-  /** Whether the thread has reported that no task runs any more (ThreadIdle). Frames that it was sent since then have not begun. */
+  /** Whether the thread has reported that it can be stopped (ThreadIdle). If so, its unfinished tasks have not begun. */
   #isOver = false;
   #isEnding = false;
-  /** The cancelled task for which the thread is being stopped. */
+  /** The cancelled task because of which the thread is being stopped. */
   #cancelled: TaskPosition | null = null;
 
   constructor(data: ThreadData, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
@@ -94,7 +95,7 @@ export class RunnerThread {
   look(nowMs: number): void {
     const { beats, isLoading } = this.#status;
     const [oldest] = this.#runs.values();
-    // The time in which code is loaded does not count for the tasks.
+    // The time that loading code takes does not count towards the deadline of a task.
     if (beats !== this.#beats || oldest === undefined || isLoading !== this.#wasLoading) this.#turnedMs = nowMs;
     this.#beats = beats;
     if (isLoading && !this.#wasLoading) this.sinceMs = nowMs;
@@ -109,8 +110,9 @@ export class RunnerThread {
   }
 
   /**
-   * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running one it sends an outcome at once, but the
-   * task's place stays taken until the handler settles. A thread that does not react within `cancelMsMax` is blocked, and is stopped.
+   * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running task it sends an outcome at
+   * once, but the task's place stays taken until the handler settles. A thread that does not react within `cancelMsMax` is
+   * blocked, and is stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);
@@ -130,7 +132,7 @@ export class RunnerThread {
     void this.#terminate();
   }
 
-  /** Stops the thread; resolves when it has ended. Running tasks get no outcome. */
+  /** Stops the thread; resolves when it has ended. Must be called only when the thread is idle. */
   async close(): Promise<void> {
     await this.#thread.settled();
     await this.#terminate();
@@ -178,7 +180,10 @@ export class RunnerThread {
     if (!this.isBusy) this.sinceMs = performance.now();
   }
 
-  /** Charges the task that is known to have ended the thread. The others are returned; those that had begun run alone the next time. */
+  /**
+   * Charges the task that is known to have ended the thread, or all tasks (`isForAll`). All other unfinished tasks are returned;
+   * those of frames that the thread had taken run alone the next time.
+   */
   #gone(code: number): void {
     if (!this.#isEnding) this.#thread.reason ??= exitReason(code);
     const reason = this.#thread.reason === null ? null : this.#learned.text(this.#thread.reason);
@@ -195,7 +200,10 @@ export class RunnerThread {
     this.#events.onGone(reason);
   }
 
-  /** The task that ended the thread; null if it is unknown. If only one unfinished task had begun, it is that task. */
+  /**
+   * The task that ended the thread; null if it is unknown. If the frames that the thread has taken have only one unfinished task,
+   * that task is assumed to have ended the thread.
+   */
   #culprit() {
     if (this.#cancelled !== null) return this.#cancelled;
     const known = this.#status.culprit;

@@ -1,10 +1,10 @@
-// Ends plugin threads, and says why they have ended. Also has their limits.
+// Ends plugin threads, and says why they have ended. Also defines their limits.
 import { totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { describe } from '../wire/response.ts';
 
-/** The maximum heap of a plugin thread, which may have a lower limit (`heapMb`). A thread that exceeds it dies. Buffers do not count. */
+/** The highest heap limit of a plugin thread (see `heapMb`). A thread that exceeds its limit dies. Buffers do not count. */
 export const threadHeapMbMax = 512;
 /** If a thread cannot be stopped within this time, the host is ended. */
 const terminateMsMax = 2_000;
@@ -15,7 +15,7 @@ const linkMsMax = 5_000;
 export class WatchedThread {
   readonly worker: Worker;
   readonly exited: Promise<void>;
-  /** Why the thread died or is being stopped; null if it lives, or if the reason is unknown. */
+  /** Why the thread died or is being stopped. Null: the thread lives, or no reason is known. */
   reason: string | null = null;
   readonly #loaded: Promise<void>;
 

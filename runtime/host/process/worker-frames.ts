@@ -16,18 +16,17 @@ import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
 const slowMs = 5;
 /** A frame that has waited this long is returned if a slow task runs on every thread. */
 const patienceMs = 20;
-/**
- * How long a thread may load a plugin's code before the frame's tasks are returned, and (`loadMsMax`) before the thread is replaced, unless
- * the deadline is longer.
- */
+/** If a thread loads a plugin's code for this long, the tasks of the frame that no thread has begun are returned. */
 const slowLoadMs = 250;
+/** If a thread loads a plugin's code for this long, and for at least the deadline of the frame, the thread is replaced. */
 const loadMsMax = 10_000;
 /** If a plugin has ended a thread, the plugin's next frame waits at most this long for another thread to start. */
 const heldMsMax = 5_000;
 /** How long after the deadline a handler may take to react to its signal before its thread is replaced. */
 export const graceMs = 100;
-/** How often running frames are checked and their outcomes sent, and (`lazyTickMs`) how often if only slow tasks run. */
+/** The interval at which running frames are checked and their outcomes sent. */
 const tickMs = 3;
+/** The same interval while all frames have been taken back: only slow tasks run. */
 const lazyTickMs = 20;
 
 type ThreadFrame = {
@@ -35,11 +34,12 @@ type ThreadFrame = {
   readonly slot: SharedFrame;
   /** The number of bytes of the frame's outcomes that have been sent. */
   reportedBytes: number;
-  /** The number of tasks that are not returned: at first all, and after `#takeBack` those that had begun. */
+  /** The number of tasks that are not returned: at first all tasks, and after `#takeBack` the tasks that had begun. */
   started: number;
   takenBack: boolean;
-  /** The progress at the last check (`#look`), and when it was first seen. */
+  /** The progress at the last check (`#look`): 0 waiting, 1 loading code, otherwise 2 plus the number of answered tasks. */
   seen: number;
+  /** When the progress `seen` was first seen, as a time of `performance.now`. */
   seenAtMs: number;
   /** The result of the running task, if its thread is being stopped because of it. */
   doom: TaskResult | null;
@@ -51,11 +51,12 @@ export class WorkerFrames {
   /** Masks the message of a thread that dies. */
   readonly #learned: LearnedMask;
   readonly #pool: ThreadPool;
-  /** All unfinished frames, and (`#waiting`) those of them that wait: the pool is given only as many frames as it has threads. */
+  /** All unfinished frames. */
   readonly #runs = new Set<ThreadFrame>();
+  /** The unfinished frames that wait here, because the pool is given at most `#threads` frames at once. */
   #waiting: ThreadFrame[] = [];
   #running = 0;
-  /** The numbers of the plugins that have ended a thread. Their frames wait until another thread has started, or the timer fires. */
+  /** The numbers of plugins that have ended a thread. Their frames wait until all threads run again, or until the timer fires. */
   readonly #held = new Map<number, NodeJS.Timeout>();
   readonly #clock = new Alarm(() => this.#tick());
 
@@ -129,7 +130,7 @@ export class WorkerFrames {
     }, cancelMsMax);
   }
 
-  /** Stops all threads. Running tasks get no outcome. */
+  /** Stops all threads. Must be called only when all frames have ended (`idle`). */
   async close(): Promise<void> {
     this.#clock.clear();
     for (const timer of this.#held.values()) clearTimeout(timer);
@@ -230,7 +231,7 @@ export class WorkerFrames {
     const { slot, head } = run;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;
-    // Only frames that were running at the last check report outcomes here; shorter frames report all outcomes at their end.
+    // Only a frame that was running at the last check sends outcomes here. A shorter frame sends all its outcomes at its end.
     if (run.seen >= 2) this.#report(run);
     // Loading counts as progress of its own, so that its time does not count for the first task.
     const seen = phase === 'loading' ? 1 : 2 + answered;
