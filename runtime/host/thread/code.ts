@@ -21,12 +21,12 @@ export class CodeError extends Error {
   }
 }
 
-/** Matches Node's error codes for a file or import that it cannot load. Errors that a module's code throws have other codes. */
+/** Matches Node's error codes for a file or import that cannot be loaded. A module's own errors rarely have such a code. */
 const loaderCode = /^(ERR_(MODULE|UNKNOWN|UNSUPPORTED|PACKAGE|INVALID|IMPORT|REQUIRE)_|MODULE_NOT_FOUND$)/;
 
 /**
- * Whether the next attempt would fail in the same way: a syntax error, an import or name that does not exist, or an error with `retry:
- * false`.
+ * Whether the next attempt would probably fail in the same way: Node cannot load a file or import, the code has a syntax error or
+ * uses a variable that does not exist, or the error has `retry: false`.
  */
 function isFinal(error: unknown): boolean {
   const { code, retry } = (error ?? {}) as { readonly code?: unknown; readonly retry?: unknown };
@@ -41,7 +41,10 @@ export function codeOf(plugin: HostedPlugin): Code | undefined {
   return loaded.get(plugin.instance);
 }
 
-/** Imports the plugin's module. Each instance gets a copy of its own, so that instances do not share module variables. */
+/**
+ * Imports the plugin's module. If it is an ES module, each instance gets its own copy. CommonJS modules, and the modules that the
+ * plugin's module imports, are usually shared by the instances in a thread.
+ */
 export async function loadCode(plugin: HostedPlugin, generation: number): Promise<Code> {
   const file = join(plugin.directory, plugin.entrypoint);
   const url = pathToFileURL(file);
@@ -55,7 +58,7 @@ export async function loadCode(plugin: HostedPlugin, generation: number): Promis
   }
 }
 
-/** The plugin's function for a command: a named export, or a member of the CommonJS exports. Null if there is none. */
+/** The plugin's function for a command: a named export, or a member of the default export. Null if there is no such function. */
 export function handlerOf(code: Code, command: string): AnyHandler | null {
   const named = code[command];
   if (typeof named === 'function') return named as AnyHandler;

@@ -1,5 +1,5 @@
-// A thread that runs many tasks of one command concurrently. A task that misses its deadline gets its outcome then, but keeps its place
-// until its handler settles. If that takes too long, the thread takes no new tasks.
+// A thread that runs many tasks of one command concurrently. A task that misses its deadline gets its outcome at the deadline,
+// but keeps its place until its handler settles. If the handler takes too long, the thread takes no new tasks.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';
@@ -33,11 +33,11 @@ import {
   type ThreadData,
 } from './thread-setup.ts';
 
-/** How long after the deadline a handler may take to react to its signal before the thread takes no new tasks. */
+/** If a handler has not settled this long after the deadline of its task, the thread takes no new tasks. */
 export const graceMs = 100;
-/** How long after a cancel a handler may take to react to its signal before the thread takes no new tasks. */
+/** If a handler has not settled this long after its task was cancelled, the thread takes no new tasks. */
 const cancelMsMax = 1_000;
-/** How often the thread reports that its event loop is running (ThreadStatus), while it has tasks. */
+/** The interval at which the thread reports that its event loop runs (ThreadStatus.beat), while handlers have not settled. */
 export const beatMs = 50;
 
 export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer };
@@ -66,14 +66,15 @@ const port = threads.parentPort!;
 const status = new ThreadStatus((workerData as ConcurrentData).status);
 /** The task whose code is running. Resources that the code leaves open, such as sockets, keep this small value alive. */
 const current = new AsyncLocalStorage<TaskPosition>();
-/** Masks the secrets of all tasks so far in every output, because the tasks share the variables of the plugin's module. */
+/** Masks the secrets of all recent tasks in every output, because the tasks share the variables of the plugin's module. */
 const secrets = new LearnedMask();
 let preparing: Promise<Prepared> | null = null;
 let waiting: Waiting[] = [];
 /** The tasks whose handlers have returned a promise that has not settled. */
 const running = new Set<Job>();
-/** The cancelled tasks that the thread did not know: their frame was waiting for the plugin's code, or they had ended. */
+/** The cancelled tasks that the thread did not know: their frame was waiting for the plugin's code, or the tasks had ended. */
 const dropped = new Set<string>();
+/** The number of tasks whose handlers were called and have not settled. */
 let underWay = 0;
 /** The number of tasks whose handlers have ignored the signal, and still have not settled. */
 let stale = 0;
@@ -106,7 +107,7 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
     if (dropped.size > 0 && dropped.delete(`${ticket} ${task}`)) giveBack([{ open, task }]);
     else waiting.push({ open, task });
   }
-  // Sends earlier outcomes first: if one of the new tasks blocks the thread, they could not be sent any more.
+  // Sends earlier outcomes first, because they could not be sent any more if a new task blocked the thread.
   tell();
   enterWaiting();
 }
@@ -262,8 +263,8 @@ function giveBack(unbegun: readonly Waiting[]): void {
 }
 
 /**
- * Cancels a task. A task that has not begun is returned. A running one gets its outcome at once, and its handler is told; its place stays
- * taken until the handler settles.
+ * Cancels a task. A task that has not begun is returned. A running task gets its outcome at once, and its handler is told; the
+ * task's place stays taken until the handler settles.
  */
 function cancel({ cancel: ticket, task, reason }: CancelTask): void {
   const isWanted = ({ open, task: other }: Waiting) => open.ticket === ticket && other === task;

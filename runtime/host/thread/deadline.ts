@@ -7,7 +7,9 @@ export class Deadline {
   #waiting: { readonly atMs: number; readonly kit: HandlerKit } | null = null;
   readonly #alarm = new Alarm(() => this.#ring());
 
-  /** Resolves as `answer` does. At the deadline the kit's signal fires; the host replaces the thread if the handler ignores the signal. */
+  /**
+   * Settles as `answer` does. At the deadline the kit's signal fires; if the handler ignores it, the host replaces the thread.
+   */
   async race(answer: PromiseLike<unknown>, atMs: number, kit: HandlerKit): Promise<unknown> {
     this.#waiting = { atMs, kit };
     this.#alarm.set(atMs);

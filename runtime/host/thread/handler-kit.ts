@@ -1,4 +1,4 @@
-// The second argument of a handler. Each part is created when it is first used, so that an unused part costs nothing.
+// The second argument of a handler. Its parts are created when the handler accesses them, so that an unused part costs nothing.
 
 import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
 import type { HelperOutput } from '../wire/response.ts';
@@ -23,7 +23,7 @@ export class HandlerKit implements Helpers {
     return (level, message) => {
       if (this.#closed) return;
       this.#logs ??= [];
-      // One line beyond the limit is kept: by it, `capLogs` (wire/response.ts) sees that lines were cut.
+      // One line beyond the limit is kept, so that `capLogs` (wire/response.ts) notices that lines were cut.
       if (this.#logs.length <= logLinesMax) this.#logs.push(readLog({ level, message: String(message) }, 'log'));
     };
   }
@@ -64,7 +64,9 @@ export class HandlerKit implements Helpers {
     this.#controller?.abort(this.#ended);
   }
 
-  /** Called when the attempt has ended. Returns the handler's output so far, or null; later output is dropped. */
+  /**
+   * Must be called when the attempt has ended. Returns the handler's output, or null if there is none. Later output is dropped.
+   */
   close(): HelperOutput | null {
     this.#closed = true;
     if (this.#events === null && this.#logs === null && this.#spans === null) return null;

@@ -1,8 +1,10 @@
-// Prevents plugin code from signalling other processes of the same user, such as the service.
+// Prevents plugin code from using `process.kill` on other processes of the same user, such as the service.
 import { constants } from 'node:os';
 import { statOf } from '../../processes/identity.ts';
 
-/** Makes `process.kill` fail for every process except the host and its descendants, as if it belonged to another user. */
+/**
+ * Makes `process.kill` fail for every process except the host and its descendants, as if the process belonged to another user.
+ */
 export function guardKill(): void {
   const kill = process.kill.bind(process);
   process.kill = (pid, signal) => {
@@ -19,7 +21,7 @@ function refusal(why: string): Error {
   return Object.assign(new Error(`kill EPERM: ${why}`), { code: 'EPERM', syscall: 'kill' });
 }
 
-/** Whether the number means the host or its process group. For `kill`, 0 is the caller's own group. */
+/** Whether `pid` stands for the host or its process group. For `kill`, 0 stands for the group of the calling process. */
 function isHost(pid: number): boolean {
   return pid === 0 || pid === process.pid;
 }

@@ -1,4 +1,5 @@
-// Makes a plugin thread verify the modules of sealed plugins (those with `digests`) while it loads them: exactly the verified bytes run.
+// Makes a plugin thread verify the modules of sealed plugins (plugins with `digests`) while it loads them. Except for addons,
+// exactly the verified bytes run.
 import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { createRequire, type LoadFnOutput, type LoadHookContext, register } from 'node:module';
@@ -15,7 +16,7 @@ const { registerHooks } = nodeModule as { registerHooks?: (hooks: { load: Load }
 
 type Loader = (module: { _compile(source: string, path: string): void; exports: unknown }, path: string) => void;
 
-/** From now on this thread verifies modules of sealed plugins. Does nothing if no plugin is sealed. */
+/** From now on this thread verifies the modules of sealed plugins. Does nothing if no plugin is sealed. */
 export function verifyModules(plugins: readonly HostedPlugin[]): void {
   const sealed = plugins.flatMap(({ directory, digests }) => (digests === undefined ? [] : [{ directory, digests }]));
   if (sealed.length === 0) return;
@@ -27,7 +28,7 @@ export function verifyModules(plugins: readonly HostedPlugin[]): void {
   }
 }
 
-/** Verifies modules that `createRequire`, or a package in node_modules, requires. Before Node 22.15 the module loader does not see them. */
+/** Verifies the modules that `require` loads. Before Node 22.15, the module loader does not see such modules. */
 function verifyRequired(sealed: readonly SealedDirectory[]): void {
   const loaders = createRequire(import.meta.url).extensions as unknown as { [extension: string]: Loader };
   const guard = (

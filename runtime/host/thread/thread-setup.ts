@@ -26,7 +26,7 @@ guardKill();
 verifyModules(plugins);
 loadTypeScript(plugins);
 const checks = new PayloadChecks();
-/** The difference between the wall clock and the thread's steady clock, `performance.now`. */
+/** The difference between the wall clock and the thread's steady clock, `performance.now`, in ms. */
 let epochMs = Date.now() - performance.now();
 
 /** Finds the handler of a command. Loads the plugin's code first if this thread has not loaded it. */
@@ -66,7 +66,7 @@ export function isNothing(answer: unknown): boolean {
   return Object.getPrototypeOf(answer) === Object.prototype;
 }
 
-/** Adjusts `epochMs` if the wall clock was set. */
+/** Adjusts `epochMs` if the wall clock was set or has drifted. */
 export function followWallClock(): void {
   const drift = Date.now() - performance.now() - epochMs;
   if (Math.abs(drift) > 2) epochMs += drift;

@@ -20,17 +20,17 @@ import { Deadline } from './deadline.ts';
 import { HandlerKit } from './handler-kit.ts';
 import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare } from './thread-setup.ts';
 
-/** Reports that the thread has loaded its own code. From now on it can be stopped safely. */
+/** Reports that the thread has loaded its own code. From now on the thread can be stopped safely. */
 export type Loaded = { readonly loaded: number };
 /** Reports an outcome that did not fit into the memory of its frame (wire/shared-frame.ts). */
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
 
-/** Tells a thread to cancel a task. `cancel`: the id of its frame; for a concurrent thread, the frame's ticket. */
+/** Tells a thread to cancel a task. `cancel`: the id of the task's frame; for a concurrent thread, the frame's ticket. */
 export type CancelTask = { readonly cancel: number; readonly task: number; readonly reason: string };
 
 const port = threads.parentPort!;
 const deadline = new Deadline();
-/** The latest task with an async handler: its frame, its position there, and its helpers. */
+/** The latest task with an async handler: its frame, its position in the frame, and its helpers. */
 let current: { readonly frameId: number; readonly task: number; readonly kit: HandlerKit } | null = null;
 
 port.on('message', (message: CancelTask | object) => {

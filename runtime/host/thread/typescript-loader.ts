@@ -1,4 +1,4 @@
-// The module loader for worker plugins in TypeScript, for Node before 22.18. It blanks out types, as newer versions of Node do.
+// The module loader for worker plugins in TypeScript, for Node before 22.18. Blanks out types, as newer versions of Node do.
 import type { LoadHook } from 'node:module';
 import { transformSync } from '@swc/wasm-typescript';
 

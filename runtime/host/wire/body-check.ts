@@ -1,18 +1,20 @@
-// Checks the bodies of outcomes that arrive from a host. Plugin code runs in the host's process, and may have manipulated anything there.
-// After this check, a wrong body can harm only its own job or run.
+// Checks the bodies of outcomes that arrive from a host. Plugin code runs in the host's process, where it may have manipulated
+// anything. After this check, a wrong body can harm only its own job or run.
 
 import { isParted } from '../../parted.ts';
 import { endWithin, listCount, mapCount } from '../../splice.ts';
 import { type Body, parts } from './outcome.ts';
 
 /**
- * Packed values up to this size are checked completely, at about 10 ns per byte. Of a larger one only the length and the first bytes are
- * checked, and of a deflated one only the length. If such a value is invalid, reading it fails, which affects only its own job or run.
+ * Packed values up to this size are checked completely, at about 10 ns per byte. Of a larger value only the length and the first
+ * bytes are checked, and of a deflated value only the length. If such a value is invalid, it cannot be read, which affects only
+ * the job or run of the value.
  */
 export const checkedBytesMax = 2 ** 20;
 
-/** What a part must be like: whether it may be deflated, and its type. `shapes` has the shape of each part, in the order of `parts`. */
+/** What a part must be like: whether it may be deflated, and its type. */
 type Shape = { readonly mayDeflate: boolean; readonly is: 'text' | 'value' | 'list' | 'map' };
+/** The shape of each part, in the order of `parts`. */
 const shapes: readonly Shape[] = parts.map(part => {
   if (part === 'error' || part === 'stderr') return { mayDeflate: false, is: 'text' };
   if (part === 'state_updates') return { mayDeflate: false, is: 'map' };

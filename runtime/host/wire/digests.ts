@@ -1,4 +1,4 @@
-// Verifies plugin code in strict mode: a file is loaded or started only if its digest is the one in the lock.
+// Verifies the code of sealed plugins: compares the digest of a file with that in the lock before the file is loaded or started.
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import type { LoadFnOutput } from 'node:module';
@@ -17,7 +17,7 @@ export async function verifyEntrypoint({ directory, entrypoint, digests }: Hoste
   if (hash.digest('hex') !== digests[entrypoint]) throw new Error(`${entrypoint} has changed since it was locked`);
 }
 
-/** Throws if `sealed`, the digest in the lock, is not that of the source. `path` is for the message. */
+/** Throws if `sealed`, the digest in the lock, is not the digest of the source. `path` is for the message. */
 export function verifySource(path: string, sealed: string, source: NonNullable<LoadFnOutput['source']>): void {
   const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source;
   const found = createHash('sha256').update(bytes).digest('hex');
@@ -25,8 +25,8 @@ export function verifySource(path: string, sealed: string, source: NonNullable<L
 }
 
 /**
- * The digest that the file must have. Null: it need not be verified, because it is in none of the directories, or is in node_modules and
- * not in the lock. Throws for any other file that is not in the lock.
+ * The digest that the file must have. Null: the file need not be verified, because it is in none of the directories, or is in
+ * node_modules and not in the lock. Throws for any other file that is not in the lock.
  */
 export function sealedHash(directories: readonly SealedDirectory[], path: string): string | null {
   const home = directories.find(({ directory }) => path.startsWith(directory + sep));
@@ -37,7 +37,7 @@ export function sealedHash(directories: readonly SealedDirectory[], path: string
   throw new Error(`${path} is not in the lock`);
 }
 
-/** Verifies a module that a loader has found, and returns it with its source, so that exactly the verified bytes run. */
+/** Verifies a module that a loader has found. Returns the module with its source, so that Node need not read the file again. */
 export function verifyLoaded(directories: readonly SealedDirectory[], url: string, loaded: LoadFnOutput): LoadFnOutput {
   if (!url.startsWith('file:')) return loaded;
   const path = fileURLToPath(url);

@@ -4,7 +4,7 @@ import { isObject } from '../../json-value.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import type { FrameGroup } from './frame.ts';
 
-/** Adds to the context the entries that plugins of this dialect expect. A job outside of a pipeline has neither pipeline nor step. */
+/** Adds to the context the entries that plugins of this dialect expect. Outside of a pipeline, pipeline and step are left out. */
 export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: FrameGroup): void {
   context['ductile_plugin'] = plugin;
   context['ductile_route_depth'] = group.depth;
@@ -13,8 +13,8 @@ export function nameForDuctile(context: { [key: string]: Json }, plugin: string,
 }
 
 /**
- * Returns the data of an event, with those top-level entries of the baggage added whose keys the data does not have. `context`: the
- * context of the request, before `nameForDuctile`.
+ * Adds to the data of an event the top-level entries of the baggage whose keys the data does not have. Data that is no object
+ * stays as it is. `context`: the context of the request, before `nameForDuctile` has changed it.
  */
 export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   if (!isObject(payload)) return payload;

@@ -1,4 +1,4 @@
-// A frame of tasks on the wire: written by the ledger thread, read by the host. Its layout, with sizes in bytes:
+// A frame of tasks on the wire, which the ledger thread writes and the host reads. Its layout, with sizes in bytes:
 //
 //   frame id (8) | generation (4) | plugin (4) | number of tasks (4) | length of the header (4) | deadline in ms (8)
 //   | length of the secrets (4) | runner (2) | concurrency (2) | attempts (4 a task) | payload lengths (4 a task)
@@ -24,7 +24,7 @@ export type FrameHead = {
   readonly plugin: number;
   readonly count: number;
   readonly deadlineMs: number;
-  /** `runner` and `concurrency` are read only by hosts that take frames with runners. */
+  /** Only hosts that take frames with runners use `runner` and `concurrency`. */
   readonly runner: number;
   readonly concurrency: number;
   /** The secrets of the plugin, packed; null if there are none. */
@@ -36,14 +36,14 @@ const fixedBytes = 40;
 const noRunner = 0xffff;
 
 /**
- * If the last payload of a frame has at least this length, it is sent separately, without copying it. If it is in parts, these are read
- * only when they are sent.
+ * A last payload of at least this length is not copied into the message, but sent after it. If such a payload is a value in
+ * parts, the parts are read only when they are sent.
  */
 const ownBytesMin = 2 ** 20;
 
 /**
- * Encodes a frame as a message. `plugin`: the position of the instance in the list of plugins of this generation. Throws if a payload
- * cannot be read.
+ * Encodes a frame as a message. `plugin`: the position of the instance in the list of plugins of this generation. Throws if parts
+ * of a payload are no longer stored.
  */
 export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): Message {
   const { groups, attempts, state, secrets, ids, parts = noParts } = frame;

@@ -1,7 +1,7 @@
 // The argument and the control messages of a plugin host's process.
 import type { HostedPlugin, Runtime } from './plugin-host.ts';
 
-/** The descriptor from which the host reads its key (message.ts), and nothing else. */
+/** The descriptor from which the host reads its key (message.ts). */
 export const keyFd = 0;
 /** The descriptor of the pipe between the host and the ledger thread. */
 export const pipeFd = 3;

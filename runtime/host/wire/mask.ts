@@ -1,4 +1,4 @@
-// A mask replaces the secrets of a plugin in its output by their names.
+// A mask replaces secrets by their names in the output of a plugin.
 import { unpack } from '../../packing.ts';
 import { spellingsOf } from './spellings.ts';
 
@@ -32,8 +32,8 @@ export class Mask {
   }
 
   /**
-   * The mask of a frame's packed secrets; null if there are none. The last mask is cached, because consecutive frames often belong to
-   * the same instance.
+   * The mask of a frame's packed secrets; null if there are none. The last mask is cached, because consecutive frames often
+   * belong to the same instance.
    */
   static of(packed: Uint8Array | null): Mask | null {
     if (packed === null) return null;
@@ -68,8 +68,8 @@ export class Mask {
   }
 
   /**
-   * A position at which an unfinished stream can be cut. No secret crosses it. If the bytes end with what may be the beginning of a secret,
-   * the position is before that beginning.
+   * A position at which an unfinished stream can be cut: no secret crosses this position. If the bytes end with what may be the
+   * beginning of a secret, the position is there or earlier.
    */
   cutOf(bytes: Buffer): number {
     this.#streamed ??= this.#forms.map(({ text }) => Buffer.from(text));
@@ -138,7 +138,7 @@ export function mapFields(
   return entries === null ? fields : Object.fromEntries(entries);
 }
 
-/** The offset from which on the bytes are the beginning of the spelling; the length of the bytes if there is no such offset. */
+/** The lowest offset from which all remaining bytes are a beginning of the spelling; the length of the bytes if there is none. */
 function openingOf(form: Buffer, bytes: Buffer): number {
   let at = Math.max(0, bytes.length - form.length + 1);
   for (; at < bytes.length; at++) {
@@ -176,7 +176,7 @@ export class LearnedMask {
       this.#values.delete(value);
       this.#values.set(value, name);
     }
-    // A forgotten value may belong to secrets in `#seen`. These must be learned again when they come again.
+    // A forgotten value may belong to secrets in `#seen`, which must then be learned again when they come again.
     if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
     this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);

@@ -1,9 +1,9 @@
-// Messages on the pipe between the ledger thread and a plugin host: length (4, little endian) | kind (1) | body.
+// Messages on the pipe between the ledger thread and a plugin host: length of the body (4, little endian) | kind (1) | body.
 //
 // Each message from the host begins with the host's key. Plugin code can write to every descriptor of its process, but does not get the
 // key, so it cannot forge a message.
 
-/** First the messages to the host, then those to the ledger thread. */
+/** First the messages to the host, then the messages to the ledger thread. On the wire, a kind is its position in this list. */
 const kinds = [
   'configure',
   'frame',
@@ -30,11 +30,14 @@ export type Message = { readonly head: Uint8Array; readonly more?: () => Iterabl
 export const keyBytes = 16;
 const noKey = Buffer.alloc(0);
 const headBytes = 5;
-/** The maximum length of a body. The outcomes of a frame are never as long. */
+/** The maximum length of a body. A longer one counts as an invalid message. */
 const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
-/** A message for a body of `bodyBytes`, which starts at offset `bodyAt`. It has no room for the last `apart` bytes: they are sent apart. */
+/**
+ * Allocates a message for a body of `bodyBytes`, which starts at offset `bodyAt`. The message has no room for the last `apart`
+ * bytes of the body, because they are sent separately.
+ */
 export function allocateMessage(kind: MessageKind, bodyBytes: number, apart = 0): { message: Buffer; bodyAt: number } {
   const message = Buffer.allocUnsafe(headBytes + bodyBytes - apart);
   message.writeUInt32LE(bodyBytes, 0);
@@ -64,7 +67,7 @@ export class MessageReader {
     this.#take = take;
   }
 
-  /** Takes the next chunk of the stream. Throws if the bytes are not a message. After that, nothing more can be read. */
+  /** Takes the next chunk of the stream. Throws if the bytes are not a message; then no further chunk may be pushed. */
   push(next: Buffer): void {
     const chunk = this.#rest === null ? next : Buffer.concat([this.#rest, next]);
     this.#rest = null;

@@ -32,7 +32,7 @@ export function outcomeOfRun(
   return outcomeOf(task, result, steadyUs(startedMs), Math.round((endedMs - startedMs) * 1000));
 }
 
-/** Writes an outcome at `at` and returns its end. An empty body takes no bytes. */
+/** Writes an outcome at `at`, and returns the offset at which it ends. An empty body takes no bytes. */
 export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number {
   const { task, verdict, permanent, startedUs, runUs, body } = outcome;
   const bodyBytes = body === emptyBody ? 0 : body.length;
@@ -52,7 +52,9 @@ export function outcomesMessage(frameId: number, written: Uint8Array): readonly 
   return [message, written];
 }
 
-/** Encodes outcomes one after the other. Their buffer contains nothing else, so it can be transferred to another thread. */
+/**
+ * Encodes outcomes one after the other. Nothing else uses their underlying buffer, so it can be transferred to another thread.
+ */
 export function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
   const length = outcomes.reduce((sum, { body }) => sum + outcomeHeadBytes + body.length, 0);
   const bytes = Buffer.allocUnsafeSlow(length);
@@ -123,7 +125,7 @@ export function readTask(body: Buffer): { frameId: number; task: number; reason:
 
 /** The length of the body of a message `returned`: frame id (8) | first task (4) | end of the tasks (4) | `alone` (1). */
 const returnedBytes = 17;
-/** The maximum number of tasks in a message `returned`. No frame has as many. */
+/** The maximum number of tasks in a message `returned`. No frame has so many tasks. */
 const tasksMax = 0xffff;
 
 /** Decodes the body of a message `returned`. Throws if the bytes do not identify tasks. */

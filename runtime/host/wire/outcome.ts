@@ -20,7 +20,9 @@ export type Body = Uint8Array;
 
 export const emptyBody: Body = Uint8Array.of(0);
 
-/** The part's bit in the mask. The cases are written out because a lookup by name would be slow, and is needed several times for a job. */
+/**
+ * The part's bit in the mask. Called several times for each job, so the cases are written out: a lookup by name would be slower.
+ */
 function bitOf(part: Part): number {
   switch (part) {
     case 'result':
@@ -42,9 +44,9 @@ function bitOf(part: Part): number {
   }
 }
 
-/** The parts that are deflated if they are large. The others are usually small, or the ledger reads them. */
+/** The parts that are deflated if they are large. The other parts are usually small, or are read by the ledger. */
 const deflatedParts: readonly Part[] = ['result', 'events', 'logs'];
-/** The bit in the last byte of a length that says that the part is deflated. */
+/** In the last byte of a length, this bit says that the part is deflated. */
 const deflatedFlag = 0x80;
 
 /** The values of all parts, in the order of the parts' bits. */
@@ -101,7 +103,6 @@ function encodeValues(values: readonly (Uint8Array | undefined)[], deflated: num
   return body;
 }
 
-/** Whether the body has the part. Reads only one byte. */
 export function hasPart(body: Body, part: Part): boolean {
   return (body[0]! & bitOf(part)) !== 0;
 }
@@ -146,7 +147,7 @@ function isDeflated(body: Body, at: number): boolean {
   return (body[at + 3]! & deflatedFlag) !== 0;
 }
 
-/** Whether any part of the body is deflated. Each read of such a part inflates it. */
+/** Whether any part of the body is deflated. Such a part is inflated each time it is read. */
 export function hasDeflated(body: Body): boolean {
   let at = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1, at += 4) if (isDeflated(body, at)) return true;

@@ -36,7 +36,7 @@ export class OutputTail {
     this.#trim();
     const joined = Buffer.concat(this.#chunks);
     const end = hasEnded || this.#mask === null ? joined.length : this.#mask.cutOf(joined);
-    // The text may begin with the rest of a secret that was cut off. Nothing is taken before there is enough text to leave that out.
+    // The text may begin with the end of a secret that was cut. Text is taken only if there is enough to leave that end out.
     if (!hasEnded && this.#cut > 0 && end < this.#marginBytes) return '';
     const text = this.#show(joined.subarray(0, end));
     this.#chunks = end === joined.length ? [] : [Buffer.from(joined.subarray(end))];
@@ -45,14 +45,14 @@ export class OutputTail {
     return text;
   }
 
-  /** Called at the end of the stream: takes the remaining text. */
+  /** Takes the remaining text at the end of the stream. */
   text(): string {
     return this.take(true);
   }
 
   #show(bytes: Buffer): string {
     const whole = this.#mask === null ? bytes : Buffer.from(this.#mask.text(bytes.toString()));
-    // The rest of a secret that was cut off can only be at the beginning, which is left out.
+    // The end of a secret that was cut can only be at the beginning of the text. So the beginning is left out.
     const kept = this.#cut === 0 ? whole : whole.subarray(this.#marginBytes);
     const text = kept.subarray(-tailBytesMax).toString();
     const cut = this.#cut + Math.max(0, whole.length - tailBytesMax);

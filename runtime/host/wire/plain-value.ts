@@ -1,11 +1,11 @@
-// Converts values of plugin code into plain values: null, booleans, finite numbers, well-formed texts, and lists and objects of these. A
-// BigInt becomes text; any other value is converted as `JSON.stringify` would do it, or refused.
+// Converts values of plugin code into plain values: null, booleans, finite numbers, well-formed texts, and lists and objects of
+// these. A BigInt becomes text; any other value is converted as `JSON.stringify` would do it, or refused.
 import { pack } from '../../packing.ts';
 
-/** The maximum depth of a value. A deeper one would overflow the stack of its readers. */
+/** The maximum depth of a value. A deeper value could overflow the stack of code that reads it. */
 export const nestingMax = 200;
 
-/** Packs any value. Throws a TypeError that says what is wrong with it. */
+/** Packs any value. Throws if the value cannot be converted to a plain one. */
 export function packPlain(value: unknown): Buffer {
   return pack(toPlainValue(value));
 }
@@ -35,8 +35,8 @@ function textOfBigInt(_: string, value: unknown): unknown {
 }
 
 /**
- * Replaces the JSON escape of an unpaired surrogate by U+FFFD, because UTF-8 cannot represent it. Other escapes stay. `JSON.stringify`
- * writes \ud800 to \udfff only for unpaired surrogates.
+ * Replaces the JSON escape of an unpaired surrogate by U+FFFD, because UTF-8 cannot represent such a surrogate. Other escapes
+ * stay. `JSON.stringify` writes \ud800 to \udfff only for unpaired surrogates.
  */
 function whole(escaped: string): string {
   return escaped.length > 2 ? '\ufffd' : escaped;

@@ -5,7 +5,7 @@ import type { PartReader } from '../../parted.ts';
 import type { Sandbox } from '../../processes/sandbox.ts';
 import type { Body } from './outcome.ts';
 
-/** The SHA-256 of each file of a directory, in hex, by its path in the directory, with links resolved. */
+/** The SHA-256 of each file of a directory, in hex, by the file's path in the directory. Links in the path are resolved. */
 export type Digests = { readonly [path: string]: string };
 
 export type HostedCommand = {
@@ -16,11 +16,13 @@ export type HostedCommand = {
 };
 
 export type PersistentMode = {
-  /** True: the process understands lines `{"cancel": id}`, and then answers that request soon. Otherwise a cancel stops the process. */
+  /**
+   * Whether the process reads lines `{"cancel": id}`, and then soon answers the request with this id. If not, a cancel stops it.
+   */
   readonly hearsCancel?: boolean;
   /** How many jobs a process may run; null: no limit. */
   readonly jobsMax: number | null;
-  /** How long a process may take new jobs; null: no limit. */
+  /** How long after its start a process may take new jobs; null: no limit. */
   readonly ageMs: number | null;
   /** Whether the process may receive a request before it has answered the previous one. */
   readonly pipelined: boolean;
@@ -38,7 +40,7 @@ export type HostedPlugin = {
   readonly runtime: Runtime;
   readonly directory: string;
   readonly entrypoint: string;
-  /** Set if the plugin is sealed: only files with these digests may be loaded or started. */
+  /** Set if the plugin is sealed: its code is compared with these digests before it is loaded or started (digests.ts). */
   readonly digests?: Digests;
   /** Set if a process runs several jobs. Absent: each attempt has a process of its own. */
   readonly persistent?: PersistentMode;
@@ -67,7 +69,7 @@ export type TaskGroup = {
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly depth: number;
-  /** Only for the command `handle`. */
+  /** Null for every command except `handle`. */
   readonly event: EventEnvelope | null;
   /** When the jobs were created, in µs since the epoch. This is also the timestamp of the envelope. */
   readonly createdUs: number;
@@ -106,7 +108,7 @@ export type Outcome = {
   readonly task: number;
   readonly verdict: Verdict;
   readonly permanent: boolean;
-  /** When the task began. In a host this is a steady time, on the ledger thread it is in µs since the epoch. */
+  /** When the task began, in µs: on the ledger thread since the epoch, in a host as a steady time (clock.ts). */
   readonly startedUs: number;
   readonly runUs: number;
   readonly body: Body;
@@ -117,13 +119,14 @@ export type HostListener = {
   /** Reports tasks that have ended. A frame is complete when each of its tasks has ended or was returned. */
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
   /**
-   * Reports tasks that the host returns, for example because a task before them is slow, the host is stopping, or it was dead when they
-   * arrived. `alone`: they had begun when their runner was lost, and must run alone the next time. Otherwise they never started.
+   * Reports tasks that the host returns, for example because a task before them is slow, or the host is stopping or dead.
+   * `alone`: the tasks had begun when their runner was lost, and each must run alone the next time. Without `alone`, the tasks
+   * count as never started.
    */
   onReturned(frameId: number, tasks: readonly number[], alone: boolean): void;
   /** Reports that the host confirms a cancel: the task is being stopped, has ended, or was returned before this call. */
   onCancelling(frameId: number, task: number): void;
-  /** Reports that the host's process has ended, and with it all tasks that it had and did not report. A new process is being started. */
+  /** Reports that the host's process has ended, and with it all its unreported tasks. Another process will be started. */
   onLost(reason: string): void;
   /** Reports that a plugin thread was replaced. Needs no reaction. */
   onThreadReplaced(reason: string): void;
@@ -132,17 +135,17 @@ export type HostListener = {
 export type HostOptions = {
   /** The name of the host in logs and in the process title. */
   readonly name: string;
-  /** The number of plugin threads, and of frames of programs that run at once. */
+  /** The maximum number of worker frames, and also of program frames, that run at once in a host without runners. */
   readonly threads: number;
   /** The runtimes of the host's plugins. A host without `worker` has no plugin threads, and needs a third of the memory. */
   readonly runtimes: readonly Runtime[];
-  /** True: the host takes only frames with runners. Absent: only frames without. */
+  /** Whether the host takes only frames with runners. If not, it takes only frames without runners. */
   readonly isConcurrent?: boolean;
   /** The directory for pid files, by which processes that survive a crash are found, and for the files that sandboxed plugins write. */
   readonly runDirectory: string;
   /** The names of environment variables that plugins may see, in addition to a fixed list (client/environment.ts). */
   readonly envPassthrough: readonly string[];
-  /** The umask of plugins; absent: that of the service. */
+  /** The umask of plugins. Absent: plugins have the umask of the service. */
   readonly umask?: number | undefined;
   readonly clock: SystemClock;
   readonly listener: HostListener;
@@ -152,16 +155,16 @@ export type HostOptions = {
 /** A plugin host: a process that runs plugin code. If it dies, another process is started in its place. */
 export interface PluginHost {
   /**
-   * Sets the plugins for frames that are submitted from now on. If `generation` or `plugins` have changed, the code of all plugins is
-   * loaded again.
+   * Sets the plugins for frames that are submitted from now on. If `generation` or `plugins` have changed, all plugins are loaded
+   * again.
    */
   configure(generation: number, plugins: readonly HostedPlugin[]): void;
   /** Submits a frame. Returns at once: the frame is sent as soon as there is a process. */
   submit(frame: TaskFrame): void;
   /**
-   * Cancels a task. If it has not begun, it is returned; in a frame without a runner, all other tasks that have not begun are returned,
-   * too. The code of a running task is told, and is stopped if it does not react. A host that does not confirm the cancel within
-   * `confirmMsMax` (client/host.ts) is killed.
+   * Cancels a task. If it has not begun, it is returned. In a frame without a runner, all other tasks that have not begun are
+   * returned, too. The code of a running task is told, and is stopped if it cannot be told or does not react. A host that does
+   * not confirm the cancel within `confirmMsMax` (client/host.ts) is killed.
    */
   cancel(frameId: number, task: number, reason: string): void;
   /** Ends the host. Tasks that still run after `graceMs` are killed without an outcome. Resolves when no process is left. */

@@ -1,4 +1,4 @@
-// Builds the request to a plugin from a task and its frame. Workers and programs get the same request.
+// Builds the request to a plugin from a task and its frame. Workers and programs get the same fields.
 
 import { type Json, unpack } from '../../packing.ts';
 import type { Envelope, Occurrence, Request } from '../api/plugin-api.ts';
@@ -52,7 +52,7 @@ export function makeRequest(
   return asked;
 }
 
-/** Decodes a packed map. An empty one is not decoded, which is cheaper. */
+/** Decodes a packed map. For an empty map the decoder is not called, which is cheaper. */
 export function unpackObject(packed: Uint8Array): { [key: string]: Json } {
   return packed[0] === packedEmptyMap ? {} : unpack<{ [key: string]: Json }>(packed);
 }

@@ -56,8 +56,8 @@ function noParts(): ResponseParts {
 }
 
 /**
- * The result of a task from the plugin's answer (docs/contract.md#requests-and-responses). `statusRequired`: false for workers, which may
- * omit `status`. `aside`: other output of the task. `mask`: the mask of the frame's secrets.
+ * Makes the result of a task from the plugin's answer (docs/contract.md#requests-and-responses). `statusRequired`: false for
+ * workers, which may omit `status`. `aside`: other output of the task. `mask` masks the plugin's secrets.
  */
 export function resultOfAnswer(
   answer: unknown,
@@ -76,8 +76,8 @@ export function resultOfAnswer(
 const lists = ['events', 'logs', 'spans'];
 
 /**
- * Masks an answer or other output; only the words of the contract stay as they are. Must be called before anything is cut, because a part
- * of a secret would not be recognized.
+ * Masks an answer or other output; only the words of the contract stay as they are. Must be called before anything is cut,
+ * because a part of a secret would not be recognized.
  */
 function masked<T>(said: T, mask: Mask | null): T {
   if (mask === null || said === noOutput) return said;
@@ -142,7 +142,9 @@ export function describe(thrown: unknown): string {
   }
 }
 
-/** The message of an error as text. Usually it is text already, but some libraries use lists or objects. */
+/**
+ * Converts a thrown value, or the message of an error, to text. The message may be a list or an object: some libraries do this.
+ */
 function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
 }
@@ -264,7 +266,9 @@ function readList<T>(name: string, value: unknown, read: (item: unknown, at: str
   return Array.from(value, (item, i) => read(item, `${name}[${i}]`));
 }
 
-/** Converts a value to a plain one; null if there is none. A value that `toJSON` returns must have the right type, too. */
+/**
+ * Converts a value to a plain one; null if it is absent. Throws if the value, or what its `toJSON` returns, has the wrong type.
+ */
 function readPlain<T>(
   name: string,
   value: unknown,

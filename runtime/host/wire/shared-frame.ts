@@ -1,4 +1,4 @@
-// The memory of a frame, which its thread shares with the host's main thread: which tasks may start, and the outcomes so far.
+// Memory for a frame, which a plugin thread shares with the host's main thread: which tasks may start, and the outcomes so far.
 //
 //   control words | room for outcomes | the frame's bytes
 //
@@ -10,8 +10,8 @@ import type { Outcome } from './plugin-host.ts';
 const words = { claimed: 0, count: 1, phase: 2, thread: 3, written: 4, answered: 5, room: 6, frameBytes: 7 } as const;
 const controlBytes = 32;
 /**
- * The room for outcomes is `roomBase` bytes and this many bytes for each task: enough for outcomes with small bodies. An outcome that
- * does not fit is sent as a message.
+ * The room for outcomes is `roomBase` bytes, plus this many bytes for each task: enough for outcomes with small bodies. An
+ * outcome that does not fit is sent as a message.
  */
 const roomPerTask = 56;
 const roomBase = 4096;

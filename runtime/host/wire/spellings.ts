@@ -1,10 +1,12 @@
 // Finds the spellings of a secret that a plugin's output may contain: the secret itself, and its common encodings.
 
-/** The minimum length of a value that is also searched for in encodings. For a shorter one, too much other text would match. */
+/** The encodings of a value are searched for if it has at least this length. Otherwise they would match too much other text. */
 const encodedCharsMin = 4;
-/** The minimum length of a line of a value that is also searched for on its own. */
+/** A line of a value is also searched for on its own if it has at least this length. */
 const lineCharsMin = 8;
-/** In a longer text in base64, some characters depend only on the value. They are searched for if there are at least this many. */
+/**
+ * In base64 of a longer text, some characters depend only on the value. They are searched for if there are at least this many.
+ */
 const innerCharsMin = 8;
 
 export function spellingsOf(value: string): readonly string[] {

@@ -7,10 +7,10 @@ import type { TaskResult } from './response.ts';
 
 /** The maximum length of the packed state of a plugin instance. */
 export const stateBytesMax = 2 ** 20;
-/** The maximum number of keys that one task may merge into the state: the ledger compares them with those of the state in one turn. */
+/** The maximum number of keys that one task may merge into the state: the ledger merges all of them in one turn. */
 export const stateUpdatesMax = 50_000;
 
-/** The error of a task that updates more keys. */
+/** The error of a task that updates more than `stateUpdatesMax` keys. */
 export function tooManyUpdates(keys: number): string {
   return `state_updates has ${keys} keys; the limit is ${stateUpdatesMax}`;
 }
@@ -29,12 +29,12 @@ export class FrameState {
     return this.#packed[0] === packedEmpty[0];
   }
 
-  /** The state in a new object. Each task gets one of its own. */
+  /** Decodes the state into a new object. Each task gets an object of its own. */
   fresh(): { [key: string]: Json } {
     return unpackObject(this.#packed);
   }
 
-  /** Applies the state updates of a task, if it has any. If the state would exceed its limit, the task fails instead. */
+  /** Applies the state updates of a task. If these are too many, or the state would become too large, the task fails instead. */
   settle(settled: TaskResult): TaskResult {
     if (settled.stateUpdates === null) return settled;
     const updated = Object.keys(settled.stateUpdates).length;

@@ -1,5 +1,6 @@
-// Memory that a thread of concurrent tasks shares with the host's main thread: whether its event loop runs, which frames it has taken,
-// which task's code is running, and which task ended the thread. It can be read even if the thread is blocked or dead.
+// Memory that a thread of concurrent tasks shares with the host's main thread. It says whether the thread's event loop runs,
+// which frames the thread has taken, which task's code is running, and which task ended the thread. The main thread can read this
+// memory even if the thread is blocked or dead.
 
 /** The positions of the words, each an Int32. A task is stored as its position in the frame plus one, a frame as its ticket. */
 const words = { beat: 0, loading: 1, insideTask: 2, insideFrame: 3, blamedTask: 4, blamedFrame: 5, taken: 6 } as const;
@@ -16,15 +17,15 @@ export class ThreadStatus {
   }
 
   /**
-   * Called by the thread: its event loop has run. A task that was blamed (`blame`) has not ended the thread, because the plugin handles
-   * uncaught errors itself, so the blame is withdrawn.
+   * Called by the thread when its event loop has run. If a task was blamed before (`blame`), the blame is withdrawn: the thread
+   * lives on, because the plugin handles uncaught errors itself.
    */
   beat(): void {
     this.#words[words.blamedTask] = 0;
     Atomics.add(this.#words, words.beat, 1);
   }
 
-  /** A number that changes as long as the thread's event loop runs and it has tasks. */
+  /** A number that changes as long as the thread has tasks and its event loop runs. */
   get beats(): number {
     return Atomics.load(this.#words, words.beat);
   }
@@ -43,8 +44,8 @@ export class ThreadStatus {
   }
 
   /**
-   * Whether the thread has taken the frame. True for all frames if the thread has taken none: if it died at its start, some task must be
-   * charged, or the same would happen for ever.
+   * Whether the thread has taken the frame. If the thread has taken no frame, true for every frame: if a thread dies at its
+   * start, some task must be charged, or the same would happen for ever.
    */
   hasTaken(ticket: number): boolean {
     const taken = Atomics.load(this.#words, words.taken);
@@ -57,12 +58,12 @@ export class ThreadStatus {
     this.#words[words.insideTask] = task + 1;
   }
 
-  /** Called by the thread when the call has returned, possibly with a promise. */
+  /** Called by the thread when the handler has returned, possibly with a promise, or when the answer has been read. */
   leave(): void {
     this.#words[words.insideTask] = 0;
   }
 
-  /** Called by the thread: this task is about to end the thread. Only the first call since the last `beat` counts. */
+  /** Called by the thread when this task is about to end the thread. Only the first call since the last `beat` counts. */
   blame(ticket: number, task: number): void {
     if (this.#words[words.blamedTask] !== 0) return;
     this.#words[words.blamedFrame] = ticket;
