@@ -1,7 +1,9 @@
-// Identifies a process. Its pid is not enough: it may be reused, and is valid only in its pid namespace.
+// Identifies a process. The pid alone is not enough: it may be reused, and it is valid only in its pid namespace.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** All fields but `pid` are null if the system does not provide them (outside Linux). */
+/**
+ * A field that the system does not provide is null: outside Linux, all but `pid`. `startTicks` is also null for an ended process.
+ */
 export type ProcessIdentity = {
   readonly pid: number;
   readonly startTicks: string | null;
@@ -13,14 +15,14 @@ export function identify(pid: number): ProcessIdentity {
   return { pid, startTicks: startTicksOf(pid), bootId: bootId(), namespace: pidNamespace() };
 }
 
-/** Whether the pid is valid in this process: it is of the same boot and the same pid namespace. */
+/** Whether the pid is valid in this process: its boot and pid namespace are those of this process, or are unknown. */
 export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
   return (boot === null || boot === bootId()) && (namespace === null || namespace === pidNamespace());
 }
 
 /**
- * Whether exactly this process still runs; a zombie does not. False for a process of another boot or pid namespace. Without start ticks:
- * whether any process has its pid.
+ * Whether exactly this process still runs, not as a zombie. False for a process of another boot or pid namespace. If the start
+ * ticks are unknown, true if any process has this pid.
  */
 export function isAlive(known: ProcessIdentity): boolean {
   if (!isHere(known)) return false;
@@ -44,8 +46,9 @@ function startTicksOf(pid: number): string | null {
 }
 
 /**
- * Whether this pid belongs to a process of this user that /proc does not show. If /proc is mounted with `hidepid`, it hides processes that
- * forbid inspection even from their own user. The start of a hidden process is unknown, so it must be assumed to be the known process.
+ * Whether this pid belongs to a process of this user that /proc does not show. If /proc is mounted with `hidepid`, it hides
+ * processes that forbid inspection even from their own user. The start of a hidden process is unknown, so a hidden process with
+ * the pid must be assumed to be the known one.
  */
 function isHidden(pid: number): boolean {
   try {
@@ -56,7 +59,7 @@ function isHidden(pid: number): boolean {
   }
 }
 
-/** Like `statOf`, but null for a zombie. */
+/** Like `statOf`, but null for a process that has ended and is still listed (a zombie). */
 export function livingStat(pid: number): readonly string[] | null {
   const fields = statOf(pid);
   return fields !== null && isLiving(fields) ? fields : null;
@@ -78,7 +81,7 @@ export function statOf(pid: number): readonly string[] | null {
   }
 }
 
-/** The pids of all processes; none outside Linux. */
+/** The pids of all processes that /proc shows; none outside Linux. */
 export function processNumbers(): number[] {
   if (!isProcOurs()) return [];
   try {
@@ -92,7 +95,7 @@ export function processNumbers(): number[] {
 
 let knownOurs: boolean | undefined;
 
-/** Whether /proc shows this pid namespace. Otherwise the pids in it are those of other processes. It is found out once. */
+/** Whether /proc shows this pid namespace. Otherwise the pids in /proc belong to other processes. This is found out only once. */
 function isProcOurs(): boolean {
   knownOurs ??= linkAt('/proc/self') === String(process.pid);
   return knownOurs;
@@ -100,7 +103,7 @@ function isProcOurs(): boolean {
 
 let knownBootId: string | null | undefined;
 
-/** The id of this boot; null if the system does not provide it. It is read once, because no process survives a reboot. */
+/** The id of this boot; null if the system does not provide one. It is read once, because no process survives a reboot. */
 export function bootId(): string | null {
   if (knownBootId === undefined) {
     try {

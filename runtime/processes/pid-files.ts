@@ -22,8 +22,8 @@ const slackTicks = 100;
 const living = new Set<string>();
 
 /**
- * The pid files of one host: for its own process and for its programs. Each of them leads a process group. Each service has a directory of
- * its own.
+ * The pid files of one host: for its own process and for its programs. Each of these processes leads a process group. Each
+ * service has its own directory of pid files.
  */
 export class PidFiles {
   /** The id of the host. It distinguishes the host from one of the same name that is ending, or that belonged to an earlier service. */
@@ -50,7 +50,10 @@ export class PidFiles {
     writeFileSync(this.#path(pid), JSON.stringify(identify(pid) satisfies Mark), { mode: 0o600 });
   }
 
-  /** Kills every process group in the pid files of this host and of hosts that have ended. Resolves when none of these groups is left. */
+  /**
+   * Kills every process group in the pid files of this host and of hosts that have ended, and the processes that have left these
+   * groups. Resolves when none of these processes is left.
+   */
   async killAll(warn: (message: string) => void = () => {}): Promise<void> {
     for (let round = 1; ; round++) {
       const left = this.#killOnce();
@@ -76,7 +79,7 @@ export class PidFiles {
       left += killed;
       if (killed === 0) gone.push(path);
     }
-    // A process that has left its group is found by its host's id, which is in the name of the pid file. So the files are removed last.
+    // A process that has left its group is found by the id of its host, which the pid files name. So these are removed last.
     if (origins.size > 0) left += killByOrigin(origin => origins.has(origin.split('.')[0]!));
     if (left === 0) for (const path of gone) removeFile(path);
     return left;
@@ -115,9 +118,9 @@ function killAlive(marks: readonly Mark[], members: Map<number, number>): number
 function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
   if (mark.namespace === null) return isAlive(mark);
   if (!isHere(mark)) return false;
-  // If the mark has no start ticks, the leader was gone when they were read.
+  // If the mark has no start ticks, the leader is known to be gone.
   if (mark.startTicks !== null && isAlive(mark)) return true;
-  // The leader is gone. While other processes of its group live, no new process gets its pid.
+  // The leader is gone. While other processes of the group live, no new process gets the leader's pid.
   const holder = identify(mark.pid).startTicks;
   return holder === null && (members.get(mark.pid) ?? 0) > 0;
 }
@@ -134,7 +137,7 @@ function groupMembers(): Map<number, number> {
   return members;
 }
 
-/** Reads the pid file of a host's own process. Empty if a power cut left half of the file: then no process of that boot lives. */
+/** Reads the pid file of a host's own process. Returns no mark if the file is cut off, as after a power cut. */
 function markIn(path: string): Mark[] {
   try {
     return [JSON.parse(readFileSync(path, 'utf8'))];

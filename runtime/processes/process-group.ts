@@ -1,4 +1,4 @@
-// The process group that a child process leads. It gets signals only as long as no other process can have its number.
+// The process group that a child process leads. It gets signals only as long as no other group can have the same number.
 import type { ChildProcess } from 'node:child_process';
 import { isAlive } from './identity.ts';
 import { killGroup } from './pid-files.ts';
@@ -22,7 +22,7 @@ export class ProcessGroup {
     if (!this.#isOver) killGroup(pid, signal);
   }
 
-  /** Called when the leader has ended: kills what is left of the group. From now on the number may belong to another process. */
+  /** Must be called when the leader has ended. Kills what is left of the group; from then on `signal` does nothing. */
   end(): void {
     this.signal('SIGKILL');
     this.#isOver = true;

@@ -1,5 +1,5 @@
-// The pids of a host's programs, in one file with an entry for each. To write a file for each program would make its start a tenth
-// slower.
+// The pids of a host's programs, in one file with an entry for each program. A file for each program would make the start of a
+// program a tenth slower.
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { steadyUs } from '../clock.ts';
@@ -10,13 +10,13 @@ export const programsPart = 'programs';
 
 /** The length of the file's head: the boot and pid namespace in which the pids are valid, as JSON padded with blanks. */
 const headBytes = 256;
-/** The length of an entry: pid (4) | unused (4) | when it was written, in clock ticks since boot as in /proc (8). Pid 0: a free entry. */
+/** The length of an entry: pid (4) | unused (4) | when it was written, in clock ticks since boot (8). Pid 0: a free entry. */
 const placeBytes = 16;
 /** The length of a clock tick in /proc, which is a constant of the kernel's interface. */
 const usPerTick = 10_000;
 /**
- * The ticks are read at most once in this time, and extrapolated in between by the steady clock. They must be read anew because they also
- * count while the machine sleeps, when the steady clock stands still.
+ * The ticks are read at most once in this time, and extrapolated in between by the steady clock. They must be read again and
+ * again, because they also count while the machine sleeps, when the steady clock stands still.
  */
 const readEveryUs = 1_000_000;
 
@@ -68,7 +68,7 @@ export class ProgramPids {
     return file;
   }
 
-  /** The clock ticks now, which can be read from a process that was just started (`pid`). 0 if they are unknown. */
+  /** The present time in clock ticks, which is the start time of a process that was just started (`pid`). 0 if it is unknown. */
   #ticks(pid: number): number {
     const nowUs = steadyUs();
     if (this.#read === null || nowUs - this.#read.atUs > readEveryUs) {
@@ -85,7 +85,7 @@ export class ProgramPids {
   }
 }
 
-/** Reads the file of a host. No programs if the file is missing, or if a power cut left half of it: then no process of that boot lives. */
+/** Reads the file of a host. Returns no programs if the file is missing or has no whole head, as after a power cut. */
 export function readProgramPids(path: string): Head & { readonly programs: readonly ProgramPid[] } {
   const programs: ProgramPid[] = [];
   try {

@@ -42,7 +42,7 @@ export const limitsDefault: Limits = {
   processesMax: null,
 };
 
-/** The home directory of a program under bwrap. It may write only there and in its own /tmp. */
+/** The home directory of a program under bwrap. The program may write only there and in its own /tmp and /dev. */
 const workPlace = '/work';
 /** The system directories that a program under bwrap sees. On most systems some of them are symbolic links. */
 const systemDirectories = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/opt'];
@@ -64,7 +64,9 @@ const systemFiles = [
 ];
 const probeMsMax = 10_000;
 
-/** The command, with arguments, that starts a plugin's program in its sandbox. For bwrap, creates its work directory below `home`. */
+/**
+ * The command, with arguments, that starts a plugin's program in its sandbox. For bwrap, creates a work directory below `home`.
+ */
 export function commandLine({ directory, entrypoint, instance, sandbox }: Caged, home: string): readonly string[] {
   const program = join(directory, entrypoint);
   if (sandbox === undefined) return [program];
@@ -89,7 +91,10 @@ function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processe
   ];
 }
 
-/** The beginning of a bwrap command: it unshares all namespaces, drops all capabilities, and shows only the system's files, read-only. */
+/**
+ * The beginning of a bwrap command: it unshares all namespaces, drops all capabilities, and shows only the system's files,
+ * read-only, beside /proc, /dev and an empty /tmp.
+ */
 function bwrap(): string[] {
   return [
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
@@ -100,7 +105,7 @@ function bwrap(): string[] {
   ];
 }
 
-/** The mounts for a plugin. Its home is mounted before its directory: if that were below the home, the home would hide it. */
+/** The mounts for a plugin. If the home were mounted last, it would hide a plugin directory that lies below it. */
 function bwrapPlaces(directory: string, work: string): string[] {
   return [
     ...['--bind', work, workPlace, '--ro-bind', directory, directory],
@@ -109,8 +114,9 @@ function bwrapPlaces(directory: string, work: string): string[] {
 }
 
 /**
- * The mounts that put empty directories and unreadable files over hidden paths. Only hidden paths in system directories and in the
- * plugin's directory would be visible. `before`: mounts over directories that contain the plugin's, which is then bound over them.
+ * The mounts that put empty directories and unreadable files over hidden paths. Only hidden paths in system directories and in
+ * the plugin's directory need this, because other paths are not visible. `before`: the mounts over directories that are or
+ * contain the plugin's directory; the plugin's directory must be mounted after these.
  */
 function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
   const own = directory === null ? null : realpathOf(directory);
@@ -119,7 +125,7 @@ function shadows(hidden: readonly string[], directory: string | null): { before:
   const covered: string[] = [];
   const before: string[] = [];
   const after: string[] = [];
-  // When they are sorted, outer directories come first.
+  // In sorted order, an outer directory comes before the directories inside it.
   for (const path of [...paths].sort()) {
     const isOwn = own !== null && isBelow(path, own);
     const isCovered = covered.some(place => isBelow(path, place) && !(isOwn && !isBelow(place, own)));

@@ -1,4 +1,4 @@
-// Finds processes that have left their process group (by setsid or a double fork): by the environment with which they were started.
+// Finds processes that have left their process group (setsid, double fork), by the environment with which they were started.
 import { readFileSync } from 'node:fs';
 import { Alarm } from '../alarm.ts';
 import { processNumbers } from './identity.ts';
@@ -9,14 +9,14 @@ import { processNumbers } from './identity.ts';
  */
 export const originVariable = 'LC_HEADGATE_ORIGIN';
 
-/** After a search, the next one begins no earlier than after this many times the duration of the search. */
+/** After a search, the next one waits at least this many times as long as the search took. */
 const restFactor = 4;
-/** When a program has ended, the search for processes that it left behind begins after this time. */
+/** When a program has ended, the search for processes that it left behind usually begins after this time. */
 const idleLookMs = 500;
 /** After this many passes, a search gives up: some processes fork faster than they are found. */
 const looksMax = 20;
 
-/** Kills all processes whose origin is `doomed`, and returns their number. Finds none outside Linux. */
+/** Kills all processes whose origin `doomed` accepts, and returns their number. Finds none outside Linux. */
 export function killByOrigin(doomed: (origin: string) => boolean): number {
   let found = 0;
   for (const pid of processNumbers()) {
@@ -32,7 +32,7 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
   return found;
 }
 
-/** The origin of a process. Null also for one that has cleared its environment, is a zombie, or runs as another user. */
+/** The origin of a process. Null also for a process that has cleared its environment, is a zombie, or runs as another user. */
 function originOf(pid: number): string | null {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
@@ -60,7 +60,7 @@ export class StrayProcesses {
     this.#host = host;
   }
 
-  /** The origin for the next program that the host starts. */
+  /** Returns the origin for the next program that the host starts. */
   begin(): string {
     const origin = `${this.#host}.${++this.#starts}`;
     this.#living.add(origin);
@@ -81,7 +81,7 @@ export class StrayProcesses {
     });
   }
 
-  /** Kills every process that this host and its threads have started. */
+  /** Kills all processes whose origin is this host or one of its programs. Gives up after `looksMax` passes. */
   killAll(): void {
     for (let look = 0; look < looksMax; look++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
   }

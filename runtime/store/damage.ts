@@ -1,8 +1,8 @@
 // Checks a data file before LMDB maps it into memory. LMDB trusts the page numbers that it reads: a wrong one ends the process with
 // SIGSEGV or SIGBUS.
 //
-// The check reads at most about 50 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
-// databases, and the root of each. A file that ends before its last page is read completely.
+// The check reads about 50 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
+// databases, and the root of each database. Of a file that ends before its last page, all used pages are read.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 
 /** LMDB's format, as lmdb-js 3 writes it on 64-bit machines. All numbers in it are little endian. */
@@ -39,8 +39,8 @@ const pageBytesMax = 65_536;
 const noPage = 2 ** 64;
 const depthMax = 32;
 /**
- * The maximum number of checks. Another process may write the file during a check, which may then fail. If the file has changed during
- * each check, it counts as sound, because commits succeed.
+ * The maximum number of checks. If another process writes the file during a check, the check may fail. If the file has changed
+ * during each check, it counts as sound, because commits succeed.
  */
 const looksMax = 3;
 
@@ -49,7 +49,7 @@ type Tree = { readonly depth: number; readonly root: number };
 /** Thrown where the file is found to be unusable. */
 class Damage extends Error {}
 
-/** A short description of what is wrong with the file; null if it can be opened, or if it is missing or empty. */
+/** A short description of what is wrong with the file; null if nothing is found, or if the file is missing or empty. */
 export function damageOf(path: string): string | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const descriptor = openSync(path, 'r');
@@ -79,7 +79,7 @@ class DataFile {
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
     this.#metas = this.#readMetas();
-    // The size is read after the meta pages: all pages to which these refer were written before them.
+    // The size is read after the meta pages, because all pages to which the meta pages refer were written before them.
     this.#bytes = fstatSync(descriptor).size;
   }
 
@@ -115,8 +115,7 @@ class DataFile {
 
     const inFile = Math.floor(this.#bytes / pageBytes);
     const used = pageNumber(newest, lastPageAt) + 1;
-    // A file that ends before its last page may be sound: its last pages may be free and never have been written. So all used pages are
-    // checked.
+    // A file that ends before its last page may be sound, if its last pages are free. So all used pages are checked.
     this.#isWhole = inFile < used;
     this.#pages = Math.min(inFile, used);
     this.#checkTree(treeAt(newest, databasesAt), this.#isWhole);
@@ -191,7 +190,7 @@ function treeAt(page: Buffer, at: number): Tree {
   return { depth: page.readUInt16LE(at + depthAt), root: pageNumber(page, at + rootAt) };
 }
 
-/** Reads a page number. One that a double cannot represent is wrong in any case; it is rounded, and remains too large. */
+/** Reads a page number. A number that a double cannot represent is wrong in any case: rounded, it is still too large. */
 function pageNumber(page: Buffer, at: number): number {
   return Number(page.readBigUInt64LE(at));
 }

@@ -1,5 +1,5 @@
-// A sign of life of the process that holds a state directory: it renews the modification time of a file. For processes in another pid
-// namespace, which cannot find the holder by its pid.
+// The sign of life of the process that holds a state directory: the process renews the modification time of a file. Processes in
+// another pid namespace watch the file, because they cannot find the holder by its pid.
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -12,8 +12,8 @@ const renewing = 0;
 const over = 1;
 
 /**
- * The code of the thread that renews the time. It shares nothing with the thread that commits, so that neither a slow disk nor a long turn
- * stops it. It is a text, because it must run from the sources as well as from the build.
+ * The code of the thread that renews the time. The thread shares nothing with the thread that commits, so that neither a slow
+ * disk nor a long turn stops it. The code is a text, because it must run from the sources as well as from the build.
  */
 const code = `
   const { closeSync, futimesSync, openSync } = require('node:fs');

@@ -1,11 +1,13 @@
-// The readers of the search index in a thread that searches. The indexer may replace the index while it is being read.
+// The readers of the index in a thread that searches. The indexer may replace the index while it is being read.
 import { statSync } from 'node:fs';
 import { indexFile, openIndexReader } from './lmdb.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from './store.ts';
 
 export class IndexReaders {
   readonly #path: string;
-  /** Readers by the identity of their file. A read continues with the file with which it began, even if the indexer replaces the index. */
+  /**
+   * Readers by the identity of their file. A read ends with the file with which it began, even if the indexer replaces the index.
+   */
   readonly #readers = new Map<string, Reader<IndexTable>>();
 
   /** `path`: the state directory. */

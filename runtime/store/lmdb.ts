@@ -1,5 +1,4 @@
-// The ledger and the index on disk. Each is an LMDB environment with one database for each table. Each commit is one synchronous, durable
-// transaction.
+// The ledger and the index on disk. Each is an LMDB environment with a database for each table. A commit is one transaction.
 
 import {
   accessSync,
@@ -36,8 +35,7 @@ import {
 } from './store.ts';
 
 /**
- * Only the owner may use the files, because the ledger contains every payload and result. The library supports this option, but its types
- * lack it.
+ * Only the owner may use the files, because the ledger has all payloads and results. The types of the library lack this option.
  */
 const ownerOnly = { permissionsMode: 0o600 };
 /** The number of file descriptors that opening an environment needs, and one to spare. */
@@ -50,7 +48,7 @@ export const formatVersion = 10;
 export const formatsRead = [9, formatVersion];
 /** The format of the index. An index of another format is rebuilt from the ledger. */
 const indexFormatVersion = 2;
-/** The beginning of the name of the directory to which an unusable index is moved. It is kept until another index is moved. */
+/** An unusable index is moved to a directory whose name begins with this. That directory is kept until another index is moved. */
 const asidePrefix = 'search-aside-';
 /** LMDB's error codes for a damaged file: PAGE_NOTFOUND, CORRUPTED, VERSION_MISMATCH, INVALID and INCOMPATIBLE. */
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
@@ -93,8 +91,8 @@ function openChecked<T extends string>(path: string, names: readonly T[]): Sheet
 }
 
 /**
- * Creates the data file of an empty environment under another name, and then renames it. LMDB itself would write the first pages in place
- * and not sync the file's name, so a power cut could leave half of the file, or lose commits.
+ * Creates the data file of an empty environment under another name, and then renames the file. LMDB itself would write the first
+ * pages in place and not sync the file's name, so a power cut could leave half of the file, or lose commits.
  */
 function makeEmpty<T extends string>(path: string, file: string, names: readonly T[]): void {
   const aside = join(path, '.empty');
@@ -129,8 +127,8 @@ function openSheets<T extends string>(path: string, names: readonly T[]): Sheets
 }
 
 /**
- * Throws if the files cannot be opened. Without this check the library would end the process if LMDB cannot open them. The lock file is
- * not opened here, because closing it would release this process's locks.
+ * Throws if the files cannot be opened. Without this check the library would end the process in this case. The lock file is not
+ * opened here, because closing it would release the locks of this process.
  */
 function tryFiles(path: string): void {
   const lock = join(path, 'lock.mdb');
@@ -277,8 +275,8 @@ function formatIn({ env, of }: Sheets<IndexTable>): number {
 }
 
 /**
- * Opens the ledger for the ledger thread, whose process then holds the directory until `close`. Throws StoreHeld if another living process
- * holds it. A holder in another pid namespace cannot be found by its pid: `watch` waits up to `silenceMs` for its sign of life.
+ * Opens the ledger for writing. The process then holds the directory until `close`. Throws StoreHeld if another living process
+ * holds the directory. For the sign of life of a holder in another pid namespace, `watch` waits up to `silenceMs`.
  */
 export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHeartbeat): Store {
   makeDirectory(path, 0o700);
@@ -289,7 +287,7 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHea
   const isOurs = () => claimed.equals(of.meta.get(ownerKey) ?? Buffer.alloc(0));
   const hide = startHeartbeat(path);
   const store = storeOf(sheets, path, lock.commit, () => {
-    // Another process has considered this one dead, because it stood still for long.
+    // Another process has considered this process dead, because this one had stood still for long.
     if (!isOurs()) throw new Error(`${path} was taken over by another process`);
   });
   return {
@@ -341,7 +339,9 @@ function storeOf<T extends string>(
 
 const ownerKey = Buffer.from('owner');
 
-/** Makes this process the owner of the store, and returns the owner's entry. Throws StoreHeld if another process stays the owner. */
+/**
+ * Makes this process the owner of the store, and returns its entry. Throws StoreHeld, or StoreFault if the format is unreadable.
+ */
 function claim(sheets: Sheets<Table>, lock: CommitLock, path: string, isAwake: () => boolean): Buffer {
   const self = Buffer.from(JSON.stringify(identify(process.pid)));
   for (let silent: Uint8Array | null = null; ; ) {
@@ -353,9 +353,9 @@ function claim(sheets: Sheets<Table>, lock: CommitLock, path: string, isAwake: (
 }
 
 /**
- * Tries to make this process the owner. Returns null if it is the owner now. Otherwise returns the present owner, which is in another pid
- * namespace and must be watched: it is not the one that was `silent`, or the write lock was not free, perhaps because of its commit. The
- * write lock decides between two processes that start at the same moment.
+ * Tries to make this process the owner. Returns null if that succeeds. Otherwise returns the entry of the present owner, which is
+ * in another pid namespace and must be watched: it is another owner than the `silent` one, or the write lock was taken, perhaps
+ * by a commit of this owner. The write lock decides between two processes that start at the same moment.
  */
 function replaceOwner(
   { env, of }: Sheets<Table>,

@@ -1,14 +1,14 @@
-// The unusable records, by table and key. The actors skip them, and everything else continues. The records stay unchanged in the store.
-// The list of them is only in memory: each start finds them again.
+// The unusable records, by table and key. The actors skip these records, which stay unchanged in the store; everything else
+// continues. The list is kept only in memory, because each start finds the records again.
 import type { Table } from './store.ts';
 
 /** `key` is in hex, because keys are bytes. */
 export type SetAsideRecord = { readonly table: Table; readonly key: string; readonly error: string };
 
-/** The maximum number of listed records. Further ones are skipped, too, but not listed. */
+/** The maximum number of listed records. Further unusable records are skipped, too, but not listed. */
 export const setAsideListedMax = 100;
 
-/** Decodes a record for a caller that shows what it can. Undefined if the record is unusable; only the ledger thread sets it aside. */
+/** Decodes a record for display. Returns undefined if the record is unusable; only the ledger thread sets records aside. */
 export function readable<T>(decode: () => T): T | undefined {
   try {
     return decode();
@@ -19,7 +19,7 @@ export function readable<T>(decode: () => T): T | undefined {
 
 export class SetAside {
   readonly #keys = new Set<string>();
-  /** The records that `add` has added. They are skipped although they can be decoded. */
+  /** The records that `add` has added, which are skipped although they can be decoded. */
   readonly #blamed = new Set<string>();
   #listed: SetAsideRecord[] = [];
   readonly #onAdded: (record: SetAsideRecord) => void;
@@ -69,7 +69,7 @@ export class SetAside {
     }
   }
 
-  /** Takes a record off the list, if it is on it: it can be decoded, so it must have been written again. */
+  /** Takes a record off the list if it is listed. Called when the record can be decoded: it must have been written again. */
   #forget(table: Table, key: Uint8Array): void {
     if (!this.#keys.delete(nameOf(table, key))) return;
     const text = textOf(key);

@@ -1,17 +1,17 @@
-// The interface of durable storage: commit a batch, read by key, scan a range. LMDB is used only by its implementation (lmdb.ts).
+// The interface of durable storage: commit a batch, read by key, scan a range. Only the implementation (lmdb.ts) uses LMDB.
 
 /** The tables of the ledger. Keys and values are bytes; keys sort bytewise. */
 export const tables = [
   'meta', // name -> a single fact: the state format, the owner, the progress of pruning, an abandoned vault
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled one
-  'retries', // job id (16) -> the attempt that an unsettled job is at, except most first attempts (records/retry.ts)
-  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or time out then (records/timer.ts)
+  'retries', // job id (16) -> the present attempt of an unsettled job; most first attempts have no record (records/retry.ts)
+  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or time out at the time (records/timer.ts)
   'rescheduled', // job id (16) -> the time at which the job runs, in place of the one with which it was accepted; pruned with the job
   'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
-  'holds', // reason + plugin + command, separated by NUL -> since when jobs of the command are held for the reason; removed when none is
-  'pauses', // kind + name + command of the target, separated by NUL -> its pause: by whom, since when, until when; removed when it ends
-  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> nothing: a pause or hold of the command ended at that time
+  'holds', // reason + plugin + command, separated by NUL -> since when jobs are held for the reason; removed when no job is held
+  'pauses', // kind + name + command of a target, separated by NUL -> the target's pause (records/pause.ts); removed when the pause ends
+  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> nothing: a pause or hold ended at that time (records/hold-ends.ts)
   'schedules', // id of a schedule -> up to when its occurrences are past, its last job, pause, failures, queue and latest firings
   'fired', // id of a schedule, NUL, time in ms (8) -> consecutive occurrences that fired, from that time on (actors/schedule/records/fired.ts)
   'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
@@ -21,7 +21,7 @@ export const tables = [
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter; other tables store the number
   'by_command', // number of plugin and command (4) + key of a block of the command (12) -> nothing
   'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> nothing
-  // Empty or 1: the second job is a rerun of the first; with 1, one that reuses jobs. 2: its payload refers to results of the first, a run.
+  // Empty: the second job is a rerun of the first. 1: it is one that reuses jobs. 2: its payload refers to results of the first.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
@@ -31,20 +31,20 @@ export const tables = [
   'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join
   'lists', // run id (16) + fork (4) -> a fan-out that is still being expanded, or a parked token
   'emissions', // job id (16) + kind (1) -> origin of events or a hook that will start runs; + 0 -> the cursor (records/deferred-event.ts)
-  'descendants', // root job id (16) -> the number of its descendants; for large trees with open runs or emissions
-  'open_trees', // root job id (16) -> the number of open runs and emissions in its tree, if more than one (actors/pipeline/descendants.ts)
+  'descendants', // root job id (16) -> the number of the root's descendants; only of large trees with open runs or emissions
+  'open_trees', // root job id (16) -> the number of open runs and emissions in the tree, if it is more than one (actors/pipeline/descendants.ts)
   'definitions', // hash -> a pipeline definition that stored runs may have used (actors/pipeline/definition-versions.ts)
   'unused_definitions', // hash of a definition that neither the configuration nor an open run uses -> since when
   'reused', // root job id (16) + block key (12) -> which jobs of the block were reused by runs of the root's tree; absent if none was
-  'reuse_index', // root job id (16) -> the roots whose trees it needs; + fork (16) + ordinal (4) -> jobs that runs of its tree can reuse
+  'reuse_index', // root job id (16) -> the roots of trees that this tree needs; + fork (16) + ordinal (4) -> jobs that its runs can reuse
   'reuse_needs', // root job id (16) + id of an open root whose runs can reuse jobs of the first root's tree (16) -> nothing
   'lost_jobs', // run id (16) -> a job that was pruned before the run, although the run created or reused it
   'dropped_events', // job id (16) + place among the job's events (4) -> nothing: the event was dropped because of its dedupe_key
   'run_counts', // hash of a definition -> totals of its open runs: runs, records, settled jobs, bytes (records/run-counts.ts)
   'states', // plugin instance -> its state
-  'counters', // plugin, command -> how many jobs were accepted, and how many settled with each status
+  'counters', // plugin + command, separated by NUL -> counts of the command's jobs, such as accepted, running and failed (records/counts.ts)
   'minutes', // minute in µs (8) -> how many jobs settled in this minute with each status
-  'idempotency', // hash of API token and idempotency key (16) -> until when the key is remembered, its request, its job
+  'idempotency', // hash of API token and idempotency key (16) -> until when the key is remembered, its request's hash, its jobs
   'idempotency_ends', // written by earlier versions; not used any more
   'dedupe', // hash of target and dedupe key -> until when another event with this key starts nothing
   'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each record
@@ -56,7 +56,7 @@ export type Table = (typeof tables)[number];
 
 /** The tables of the index, a separate environment that can be rebuilt from the ledger at any time. */
 export const indexTables = [
-  'positions', // consumer of the journal -> the commit up to which it has handled the journal's entries
+  'positions', // consumer of the journal or of `tagged` -> the position from which it continues; `format` -> the format of the index
   'logs', // page (4) -> the jobs of the page's logs, and their places in the journal; only of logs that may have text to search
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk were pruned
@@ -82,15 +82,15 @@ export interface Reader<T extends string = Table> {
   /** Only the keys; no value is copied. */
   keys(table: T, range: Range): Iterable<Key>;
   count(table: T): number;
-  /** Makes all commits so far visible to this reader. Must be called at the start of a read that needs them. */
+  /** Makes all commits so far visible to this reader. Must be called at the start of a read that needs the latest commits. */
   refresh(): void;
   close(): void;
 }
 
 /**
- * The writes of one turn, in order. **No read shows them before their commit**: neither `get`, `scan`, `keys` nor `count`, on any thread,
- * not even the one that writes. Code that needs its own writes within the turn keeps them in memory. Keys and values are read only at the
- * commit, so they must not be changed before it.
+ * The writes of one turn, in order. **No read shows them before their commit**: neither `get`, `peek`, `scan`, `keys` nor
+ * `count`, on any thread, not even on the one that writes. Code that needs its own writes within the turn keeps these in memory.
+ * Keys and values are read only at the commit, so they must not be changed before the commit.
  */
 export interface Batch<T extends string = Table> {
   put(table: T, key: Key, value: Value): void;
@@ -99,26 +99,26 @@ export interface Batch<T extends string = Table> {
 }
 
 /**
- * Reads and writes a store. Only one thread may do that: the ledger thread for the ledger, the indexer for the index. All implementations
- * behave alike (test/unit/runtime/store.test.ts).
+ * Reads and writes a store. Only one thread at a time may write a store: in the service, the ledger thread writes the ledger, and
+ * the indexer thread the index. All implementations behave alike (test/unit/runtime/store.test.ts).
  */
 export interface Store<T extends string = Table> extends Reader<T> {
   batch(): Batch<T>;
   /**
-   * Writes the whole batch or nothing. When it returns, the batch is durable, and reads of this store show it. Throws StoreFull if there
-   * is no room, and StoreFault if the disk fails.
+   * Writes the whole batch or nothing. After it has returned, the batch is durable, and reads of this store show it. Throws
+   * StoreFull if there is no room, and StoreFault if the disk fails.
    */
   commit(batch: Batch<T>): void;
 }
 
-/** Thrown if there is no room for a commit. Nothing of it was written. */
+/** Thrown if there is no room for a commit. Nothing of the batch was written. */
 export class StoreFull extends Error {
   readonly code = 'store_full';
 }
 
 /**
- * Thrown if the disk has failed. Whether the commit was written is unknown until the store is opened again; until then it refuses every
- * commit.
+ * Thrown if the disk has failed, or if the store is damaged or has an unreadable format. If a commit throws it, nobody knows
+ * whether the commit was written, and the store refuses all further commits.
  */
 export class StoreFault extends Error {
   readonly code = 'store_fault';
