@@ -1,5 +1,5 @@
-// An error that names the record that made a turn fail. The ledger fails that run or sets that record aside, and everything else continues
-// (service/ledger/actor-lifecycle.ts).
+// FailedRecordError names the record that made a turn fail. The ledger fails a run, and sets its record aside only if that does
+// not help; it sets any other record aside at once. All other work continues (service/ledger/actor-lifecycle.ts).
 import { formatId, type JobId } from '../runtime/ids.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import { StoreFull } from '../runtime/store/store.ts';
@@ -27,7 +27,7 @@ export function blame(record: FailedRecord, error: unknown): unknown {
   return new FailedRecordError(record, error);
 }
 
-/** Does the work. If it throws, the error names the record. */
+/** Does the work. Errors that the work throws pass through `blame`. */
 export function blaming<T>(record: FailedRecord, work: () => T): T {
   try {
     return work();

@@ -10,7 +10,10 @@ export type Filter = {
   readonly jobId: JobId | null;
   /** The id of a root: observations about it and about its descendants are selected. Null: every tree. */
   readonly root: string | null;
-  /** The id of a run: observations about it and about the jobs inside it are selected, including those of called runs. Null: every run. */
+  /**
+   * The id of a run: observations about it, about the jobs inside it, and about everything inside the runs that it calls are
+   * selected. Null: every run.
+   */
   readonly run: string | null;
 };
 export const everything: Filter = { types: null, jobId: null, root: null, run: null };
@@ -21,7 +24,7 @@ export function typesOf(pattern: string): readonly ObservationType[] {
   return observationTypes.filter(type => type.startsWith(pattern.slice(0, -1)));
 }
 
-/** Filters with equal keys select the same. */
+/** Filters with equal keys select the same observations. */
 export function filterKey({ types, jobId, root, run }: Filter): string {
   const wanted = types === null ? '*' : observationTypes.filter(type => types.has(type)).join();
   return `${wanted} ${jobId === null ? '' : formatId(jobId)} ${root ?? ''} ${run ?? ''}`;
@@ -36,7 +39,10 @@ export function wantsAll({ jobId, root, run }: Filter): boolean {
   return jobId === null && root === null && run === null;
 }
 
-/** The index of the first observation from `place` on that is about the selected job; `place` if no job is selected. -1: there is none. */
+/**
+ * The index of the first observation from `place` on that is about the selected job; `place` if no job is selected. -1: no such
+ * observation exists.
+ */
 export function nextOfJob({ jobId }: Filter, group: Observations, place: number): number {
   if (jobId === null) return place;
   if (group.kind === 'plain') return group.fields['job_id'] === formatId(jobId) ? place : -1;

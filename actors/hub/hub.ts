@@ -1,16 +1,24 @@
-// The hub receives observations after the commit of what they report. Each subscriber reads them at its own pace.
+// The hub keeps the newest observations. Each subscriber reads them at its own pace.
 import { formatId, jobIdBytes } from '../../runtime/ids.ts';
 import { type Filter, isInTree, nextOfJob, wantsAll, wantsType } from './filter.ts';
 import { GroupOrigins, noOrigins, readingWorkMax } from './origins.ts';
 import type { Observations, Origins } from './protocol.ts';
 import { Ring, type RingEntry } from './ring.ts';
 
-/** Why observations are missing: the ring has dropped them, the service has restarted, or the hub has not given out the id. */
+/**
+ * Why observations are missing: the ring has dropped them, the service has restarted, or the hub has never given out the id that
+ * the subscriber named.
+ */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
-/** The subscriber cannot get the observations up to `id`. `lost` is their number. Null: it is unknown. */
+/**
+ * The read skips the observations up to the id `id`. `lost`: the number of observations that the subscriber misses; null:
+ * unknown.
+ */
 export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
 
-/** Consecutive observations of one group: those at the indexes `from` to `to` - 1. `id` is the id of the first of them. */
+/**
+ * Consecutive observations of one group, at the indexes `from` to `to` - 1. `id` is the id of the first of these observations.
+ */
 export type ObservationSlice = {
   readonly id: number;
   readonly group: Observations;
@@ -32,13 +40,13 @@ export class Hub {
   readonly #origins: Origins;
   readonly #listeners = new Set<() => void>();
 
-  /** `firstId`: the id of the first observation. `firstIdAt` gives one that is above all ids of earlier starts. */
+  /** `firstId`: the id of the first observation. `firstIdAt` returns an id that is above all ids of earlier starts. */
   constructor(firstId = 1, origins: Origins = noOrigins) {
     this.#ring = new Ring(firstId);
     this.#origins = origins;
   }
 
-  /** Must be called after the commit of what the groups report. */
+  /** Must be called after the commit of the changes that the groups report. */
   observe(groups: readonly Observations[]): void {
     for (const group of groups) this.#ring.push(group);
     for (const listener of this.#listeners) listener();
@@ -71,7 +79,10 @@ export class Hub {
     return () => this.#listeners.delete(own);
   }
 
-  /** At most `max` selected observations with ids above `after`. The read ends early when it is spent; `upTo` says how far it came. */
+  /**
+   * At most `max` selected observations with ids above `after`. The read ends early after `readingWorkMax` lookups; `upTo` says
+   * how far it came.
+   */
   read(filter: Filter, after: number, max: number): ObservationRead {
     const gap = gapAfter(this.#ring, after);
     const slices: ObservationSlice[] = [];

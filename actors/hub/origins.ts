@@ -1,4 +1,5 @@
-// The origins of jobs: the trees and runs that they belong to. A group looks each up at most once, when a subscriber first needs it.
+// The origin of a job: the tree and the runs that it belongs to. The origin of each job in a group is looked up at most once,
+// when a subscriber first needs it.
 
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';

@@ -1,5 +1,5 @@
-// Observations: messages about committed changes. A group has either the observations of one type about jobs of one command, or one
-// observation of any other type.
+// Observations: the messages of the event stream. A group has either observations of one type about jobs of one command, or one
+// single observation with its own fields.
 import type { JobId } from '../../runtime/ids.ts';
 import type { NotStarted } from '../job/records/cancel.ts';
 import type { Tally } from '../job/records/job.ts';
@@ -42,7 +42,7 @@ export const observationTypes = [
 ] as const;
 export type ObservationType = (typeof observationTypes)[number];
 
-/** The maximum number of characters of an error message. The ledger truncates longer ones. */
+/** The maximum number of characters of an error message. The ledger truncates longer messages. */
 export const errorCharsMax = 2_048;
 
 /** Observations of one type about one or more jobs of one plugin and command. `ids` has 16 bytes per job. */
@@ -57,7 +57,7 @@ export type JobObservations = {
   readonly errors?: readonly (string | null)[];
 };
 
-/** Any other observation; `fields` has its data. */
+/** A single observation; `fields` has its data. */
 export type PlainObservation = {
   readonly kind: 'plain';
   readonly type: ObservationType;
@@ -71,8 +71,8 @@ export type Observations = JobObservations | PlainObservation;
 export type Observed = { readonly kind: 'observed'; readonly groups: readonly Observations[] };
 
 /**
- * The tree and the runs that a job belongs to, and its tags. `root`: the id of the root. `runs`: the id of the run that the job is a step
- * of, then that of the run that called it, and so on.
+ * The tree and the runs that a job belongs to, and its tags. `root`: the id of the root. `runs`: the id of the run that the job
+ * is a step of, then the id of the run that called that run, and so on.
  */
 export type JobOrigin = { readonly root: string; readonly runs: readonly string[]; readonly tags?: Tags | undefined };
 

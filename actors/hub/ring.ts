@@ -2,11 +2,11 @@
 import type { GroupOrigins } from './origins.ts';
 import type { Observations } from './protocol.ts';
 
-/** The number of newest observations that can be read. Older groups are dropped. */
+/** The maximum number of observations that can be read: the newest ones. Groups that have only older ones are dropped. */
 export const ringSize = 4096;
 /**
- * The approximate maximum size of the ring. Beyond it, the oldest groups are dropped. A full ring of the longest error messages would take
- * twice as much.
+ * The approximate maximum size of the ring. When the ring is larger, the oldest groups are dropped. A full ring of the longest
+ * error messages would take about twice as much.
  */
 export const ringBytesMax = 8 * 2 ** 20;
 /** The approximate size of a group, not counting ids and messages. */

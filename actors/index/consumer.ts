@@ -3,11 +3,14 @@ import type { Batch, IndexTable, Reader, Store } from '../../runtime/store/store
 import type { JournalEntry } from '../job/records/journal.ts';
 
 export interface JournalConsumer {
-  /** The name under which its position is stored. Under another name it would process the whole journal again. */
+  /**
+   * The name under which the consumer's position is stored. Under a new name, the consumer would process the whole journal again.
+   */
   readonly name: string;
   /**
-   * Processes entries, oldest first, and adds the derived data to the batch, which is committed together with the position. Returns how
-   * many entries it has processed, at least one; the others are passed again. Entries are views, which it must not keep.
+   * Processes entries, oldest first, and adds the derived data to the batch, which is committed together with the position.
+   * Returns how many entries it has processed, at least one; the others are passed again. The consumer must not keep the entries:
+   * they refer to memory of the store.
    */
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number;
   /**

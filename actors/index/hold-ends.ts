@@ -7,7 +7,7 @@ export class HoldEnds {
   readonly #reader: Reader;
   /** The times in µs at which holds ended, oldest first, by plugin and command. */
   readonly #times = new Map<string, number[]>();
-  /** Identifies the records that were read: the newest key, and their number. */
+  /** Identifies the records that were read: the newest key, and the number of records. */
   #read = '';
 
   constructor(reader: Reader) {

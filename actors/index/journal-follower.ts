@@ -10,7 +10,7 @@ import {
 import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { positionOf, positionRecord } from './records/position.ts';
 
-/** When a slice has this many entries, no further commit is added to it. */
+/** When a slice has at least this many entries, no further commit is added to it. */
 const entriesPerStep = 8192;
 
 type JournalSlice = {
@@ -34,7 +34,7 @@ export class JournalFollower {
     return upToUs - Math.min(...[...this.#positions.values()].map(({ atUs }) => atUs));
   }
 
-  /** Processes some of the attempts that ended at this time or earlier. True: there may be more. */
+  /** Processes some of the attempts that ended at this time or earlier. True: there may be more of them. */
   take(upToUs: number): boolean {
     const { ledger, index } = this.#stores;
     if ([...this.#positions.values()].every(({ atUs }) => atUs > upToUs)) return false;
@@ -49,7 +49,7 @@ export class JournalFollower {
       const { entries }: JournalSlice = slice;
       const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
       const next = entries[taken];
-      // The next consumers stop at the same entry. So equal positions stay equal, and the entries are read only once.
+      // The next consumers stop at the same entry: equal positions stay equal, so the entries are read only once.
       if (next) slice = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
       moved.set(consumer, slice.end);
       batch.put('positions', Buffer.from(consumer.name), positionRecord(slice.end));

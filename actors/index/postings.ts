@@ -6,7 +6,10 @@ import { postingKey } from './records/search-layout.ts';
 export class Postings {
   readonly #index: Reader<IndexTable>;
   #known: KnownKeys;
-  /** By word: the log or logs that contain it, numbered within the chunk. Most words are in one log. */
+  /**
+   * By word: the number, within the chunk, of the log that contains the word, or a list of such numbers. Most words are in one
+   * log.
+   */
   #gathered = new Map<string, number | number[]>();
   /** The number of pairs of a word and a log that were collected and not yet written. */
   count = 0;
@@ -47,7 +50,7 @@ export class Postings {
   }
 }
 
-/** A Bloom filter that recognizes new keys without reading the index, which would take as long as writing. */
+/** A Bloom filter that recognizes new keys. Reading the index for each key instead would take as long as writing. */
 class KnownKeys {
   readonly #bits = new Uint32Array(2 ** 16);
 

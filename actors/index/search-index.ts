@@ -1,4 +1,5 @@
-// Maintains the search index: adds the words of each log that may have searchable text (`telling`), and removes pruned logs.
+// Maintains the search index: adds the words of each log that may have searchable text (`JournalEntry.telling`), and removes
+// pruned logs.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { AttemptReader, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
@@ -33,7 +34,7 @@ export class SearchIndex implements JournalConsumer {
   #next: number;
   /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** `prune` continues with this chunk, or with the first stored one if that is later. */
+  /** `prune` continues with this chunk, or with the first stored chunk if that is a later one. */
   #swept = 0;
 
   constructor(stores: IndexStores) {
@@ -62,7 +63,7 @@ export class SearchIndex implements JournalConsumer {
 
   #takeOne(entry: JournalEntry, batch: Batch<IndexTable>): void {
     const body = this.#attempts.findBody(entry);
-    // The attempt has been pruned in the meantime.
+    // The attempt is no longer stored.
     if (!body) return;
     const number = this.#next % chunkLogs;
     for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);
@@ -88,8 +89,9 @@ export class SearchIndex implements JournalConsumer {
   }
 
   /**
-   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, removes some or all of its postings. Removes its
-   * records only when it is the oldest chunk and has no postings left: the numbers of the stored logs must have no gap.
+   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, some or all postings of the chunk are removed.
+   * The records of its logs are removed only when the chunk is the oldest one and has no postings left: the numbers of the stored
+   * logs must have no gap.
    */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     this.#records.refresh();

@@ -1,4 +1,4 @@
-// The stopwatch: adds the times of attempts that ran to the histograms of the minute in which they ended.
+// The stopwatch: adds the times of attempts that ran to the histograms of the minute in which each attempt ended.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { blockOf } from '../../runtime/ids.ts';
@@ -26,7 +26,7 @@ import {
 const pagesPerPrune = 1_000;
 
 type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: MinutePage; isDirty: boolean };
-/** The names that the histograms of a command have in a page. */
+/** The names of a command's histograms in a page. */
 type StepNames = { readonly run: string; readonly queue: string; readonly waited: string; readonly total: string };
 
 export class Stopwatch implements JournalConsumer {
@@ -35,11 +35,14 @@ export class Stopwatch implements JournalConsumer {
   readonly #attempts: AttemptReader;
   readonly #names: NameTable;
   readonly #holdEnds: HoldEnds;
-  /** Finds the name that the histogram of a job's pipeline step has in a page. Null: the job belongs to no step. */
+  /**
+   * Finds the name that the histogram of a job's pipeline step has in a page. Null: the job belongs to no step, or is no longer
+   * stored.
+   */
   readonly #steps: GroupReader<string | null>;
-  /** Finds the time to run with which a job was accepted. Null: it had none. */
+  /** Finds the time to run with which a job was accepted. Null: the job had none, or is no longer stored. */
   readonly #runAt: GroupReader<number | null>;
-  /** By plugin: the page to which its last attempt was added. */
+  /** By plugin: the page to which the plugin's last attempt was added. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
   /** By command number. */
@@ -63,7 +66,7 @@ export class Stopwatch implements JournalConsumer {
     this.#holdEnds.refresh();
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
-      // A run is measured through its jobs, and an attempt that never ran has no times.
+      // Runs are measured through their jobs, and an attempt that never ran has no times.
       if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
     }
     for (const open of this.#pages.values()) writePage(open, batch);
@@ -77,7 +80,8 @@ export class Stopwatch implements JournalConsumer {
     const { queuedUs, ranUs } = entry;
     page.add(run, ranUs);
     if (entry.attempt === 1) {
-      // If the job was delayed or held, its time in the queue begins when that ended. The time before is counted as `waited`.
+      // If the job was delayed or held, its time in the queue begins at the end of the delay or hold. The time before that end
+      // counts as `waited`.
       const startedUs = entry.atUs - ranUs;
       const freeUs = this.#freeUs(entry, name, startedUs);
       if (freeUs !== null) page.add(waited, freeUs - (startedUs - queuedUs));
@@ -93,7 +97,7 @@ export class Stopwatch implements JournalConsumer {
     }
   }
 
-  /** When a job that was delayed or held could first run. Null: at its acceptance. */
+  /** When a job that was delayed or held could first run. Null: the job could run as soon as it was accepted. */
   #freeUs(entry: JournalEntry, { plugin, command }: CommandName, startedUs: number): number | null {
     const acceptedUs = startedUs - entry.queuedUs;
     const heldUs = this.#holdEnds.last(plugin, command, acceptedUs, startedUs);
@@ -139,8 +143,8 @@ export class Stopwatch implements JournalConsumer {
   }
 
   /**
-   * Begins a minute: drops the pages of earlier minutes from memory, which have been written, and removes some stored pages that are too
-   * old.
+   * Begins a minute: drops from memory the pages of earlier minutes, all of which have been written, and removes some stored
+   * pages that are too old.
    */
   #turnTo(minute: number, batch: Batch<IndexTable>): void {
     if (minute <= this.#newest) return;

@@ -1,4 +1,5 @@
-// Maintains the index of tags: follows the table of tagged jobs, so that unsettled jobs are found, too, and removes pruned blocks.
+// Maintains the index of tags. It follows the table of tagged jobs instead of the journal, so that unsettled jobs are found, too,
+// and removes pruned blocks.
 import type { BlockKey } from '../../runtime/ids.ts';
 import { readable } from '../../runtime/store/set-aside.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
@@ -16,11 +17,14 @@ export const sweptPerStep = 4_096;
 
 export class TagIndex {
   readonly #stores: IndexStores;
-  /** The newest block that was taken. Null: none was. */
+  /** The newest block that was taken. Null: no block was taken. */
   #upTo: BlockKey | null;
-  /** Where the sweep for pruned blocks continues. Undefined: at the oldest block. */
+  /** Where the sweep for pruned blocks continues. Undefined: at the oldest indexed block. */
   #swept: Buffer | undefined;
-  /** The number of the prune mark (job/records/journal.ts) for which the sweep was made; -1: there was no sweep yet. */
+  /**
+   * The number of the prune mark (job/records/journal.ts) when `prune` last returned false; -1: `prune` has not returned false
+   * yet.
+   */
   #pruned = -1;
 
   constructor(stores: IndexStores) {
@@ -31,7 +35,7 @@ export class TagIndex {
     if (this.#upTo && newest && Buffer.compare(newest, this.#upTo) < 0) this.#upTo = newest;
   }
 
-  /** Takes some of the blocks that were accepted since the last step. Returns whether there are more. */
+  /** Takes some of the blocks that were accepted since the last step. Returns whether there may be more. */
   take(): boolean {
     const { ledger, index } = this.#stores;
     ledger.refresh();
@@ -51,7 +55,7 @@ export class TagIndex {
   #takeOne(key: BlockKey, batch: Batch<IndexTable>): void {
     const bytes = this.#stores.ledger.get('blocks', key);
     const block = bytes && readable(() => decodeBlock(bytes));
-    // The block has been pruned since, or is unusable.
+    // The block is no longer stored, or is unusable.
     if (!block) return;
     const rangesByTag = new Map<string, number[]>();
     for (const [place, start] of block.starts.entries()) {
@@ -75,8 +79,9 @@ export class TagIndex {
   }
 
   /**
-   * Removes some of the blocks that the ledger has pruned. True: some were found, and others may follow them. The sweep continues where the
-   * last one stopped, so blocks that stay for long are compared once a round.
+   * Compares the next `sweptPerStep` indexed blocks with the ledger, and removes those that the ledger has pruned. True: some
+   * were removed, and more blocks follow. The next call continues where this one stopped; behind the last block, the sweep begins
+   * again.
    */
   prune(): boolean {
     const { ledger, index } = this.#stores;

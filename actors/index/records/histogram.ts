@@ -1,13 +1,12 @@
-// A histogram of times with 32 buckets per power of two: percentiles are exact to 1/64 of their value. It needs two shifts and a list of
-// small numbers; a library would add a serializer and floating-point logarithms.
+// A histogram of times with 32 buckets per power of two: percentiles are exact to 1/64 of their value.
 
 const bitsPerOctave = 5;
 const bucketsPerOctave = 2 ** bitsPerOctave;
-/** Every integer below this one has a bucket of its own. */
+/** Every integer below this number has a bucket of its own. */
 const exactMax = 2 * bucketsPerOctave;
 const shiftMax = 2 ** 31;
 const lastBits = 2 ** 20;
-/** The longest time that is distinguished, 12.7 days. Longer times count as this. */
+/** The longest time that is distinguished, 12.7 days. Longer times count as this time. */
 const usMax = 2 ** 40 - 1;
 /** The maximum relative error of a percentile of times up to `usMax`. */
 export const percentileErrorMax = 1 / exactMax;
@@ -54,7 +53,7 @@ export class Histogram {
     return 0;
   }
 
-  /** The maximum, then for each non-empty bucket, in order, its distance from the one before and its count; all as varints. */
+  /** The maximum, then for each non-empty bucket, in order, its distance from the bucket before and its count; all as varints. */
   encode(): Uint8Array {
     const bytes: number[] = [];
     pushVarint(bytes, this.maxUs);

@@ -88,7 +88,10 @@ function ones(word: number): number {
   return (Math.imul((v + (v >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24) & 0xff;
 }
 
-/** The encoded set with the numbers `more` added. These must be sorted, and larger than all numbers of the set. */
+/**
+ * Returns the encoded set with the numbers of `more` added. `more` must be sorted, and its numbers larger than all numbers of the
+ * set.
+ */
 export function extended(stored: Uint8Array | undefined, more: readonly number[]): Uint8Array {
   const length = stored?.length ?? 0;
   if (length === bitsBytes) {
@@ -102,7 +105,7 @@ export function extended(stored: Uint8Array | undefined, more: readonly number[]
     for (const number of more) set.put(number);
     return set.encode();
   }
-  // Allocated in Node's pool of short buffers, because a separate allocation would cost more than filling it.
+  // `allocUnsafe` takes short buffers from Node's pool. A separate allocation would cost more than filling the buffer.
   const bytes = Buffer.allocUnsafe(length + 2 * more.length);
   if (stored) bytes.set(stored, 0);
   for (let i = 0, at = length; i < more.length; i++, at += 2) {

@@ -1,5 +1,5 @@
-// The tables of the search index. Logs that may have searchable text (`telling`) are numbered in the order of the journal. They are divided
-// into chunks, each with its own postings.
+// The tables of the search index. Logs that may have searchable text (`JournalEntry.telling`) are numbered in the order of the
+// journal. The logs are divided into chunks, each with its own postings.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import {
@@ -40,7 +40,7 @@ export function postingKey(chunk: number, word: string): Buffer {
 /** The range of a chunk's postings whose words have this prefix. */
 export function postingRange(chunk: number, prefix: string): { readonly from: Buffer; readonly to: Buffer } {
   const from = postingKey(chunk, prefix);
-  // This byte does not occur in UTF-8.
+  // The byte 0xff does not occur in UTF-8.
   return { from, to: Buffer.concat([from, Buffer.of(0xff)]) };
 }
 
@@ -86,7 +86,7 @@ export class Records {
     return readPlace(this.page(Math.floor(log / pageLogs)), (log % pageLogs) * recordBytes);
   }
 
-  /** The numbers of the first stored log, and of the one after the last. */
+  /** `first`: the number of the first stored log. `end`: the number after that of the last stored log. */
   get bounds(): { readonly first: number; readonly end: number } {
     for (const { key } of this.#reader.scan('logs', { limit: 1 })) {
       for (const last of this.#reader.scan('logs', { reverse: true, limit: 1 })) {

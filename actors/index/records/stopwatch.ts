@@ -13,7 +13,7 @@ export const spanNamesMax = 64;
 export const otherSpans = '(other)';
 const spanNameCharsMax = 128;
 
-/** The minute, then the plugin: pages are sorted by age. */
+/** The key has the minute, then the plugin: so pages are sorted by age. */
 export function pageKey(minute: number, plugin: string): Buffer {
   const key = Buffer.alloc(4 + Buffer.byteLength(plugin));
   key.writeUInt32BE(minute, 0);

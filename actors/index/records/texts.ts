@@ -4,14 +4,17 @@ import { unpack } from '../../../runtime/packing.ts';
 import { contentsOf, listCount, mapCount, skipValue, textSpan, wholeAt } from '../../../runtime/splice.ts';
 import { asBuffer } from '../../job/records/journal.ts';
 
-/** The maximum size of the searchable texts of a log: only the first MiB is searched. Indexing one MiB takes about 60 ms. */
+/** The maximum size of the searchable texts of a log: only their first MiB is searched. Indexing one MiB takes about 60 ms. */
 export const searchedBytesMax = 2 ** 20;
 /** Each text counts as at least this many bytes, because many short texts take time, too. */
 const textBytesMin = 4;
 
 type CollectedTexts = { readonly texts: string[]; bytesLeft: number };
 
-/** Its error, its stderr, and the texts, numbers and booleans in its result, events, state updates and logs. */
+/**
+ * The error, the stderr, and the texts, numbers, booleans and keys in the result, the events, the state updates and the logs of
+ * an attempt.
+ */
 export function textsOf(body: Body): string[] {
   const gathered: CollectedTexts = { texts: [], bytesLeft: searchedBytesMax };
   for (const part of ['error', 'stderr'] as const) {
@@ -51,7 +54,7 @@ function gatherPacked(bytes: Buffer, at: number, gathered: CollectedTexts): numb
     for (let i = 0; i < values && gathered.bytesLeft > 0; i++) here = gatherPacked(bytes, here, gathered);
     return here;
   }
-  // The rest is null, true, false, or a number in another encoding.
+  // The value is null, true, false, or a number that `wholeAt` does not read.
   const end = skipValue(bytes, at);
   const value = unpack(bytes.subarray(at, end));
   if (value !== null) add(gathered, String(value));

@@ -1,18 +1,18 @@
 // The words of texts and queries. Case and accents are folded, and every character that is neither a letter nor a digit separates words.
 
-/** Only this many characters of a word count: words that agree in them are equal. */
+/** Only this many leading characters of a word count: longer words with the same leading characters are equal. */
 export const wordCharactersMax = 64;
 
 const ascii = /^[\0-\x7f]*$/;
 const asciiWord = /[a-z0-9]+/g;
-// In scripts without spaces each character is a word, and adjacent characters are found as a phrase.
+// Each Chinese or Japanese character is a word, and adjacent characters are found as a phrase.
 const anyWord = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}]|(?:(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])[\p{L}\p{N}])+/gu;
 const wordAndStar = new RegExp(`(${anyWord.source})(\\*?)`, 'gu');
 
 /** Folds case, accents and compatibility forms. */
 function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase();
-  // Upper case first, because it maps ß to SS and the three forms of sigma to one.
+  // `toUpperCase` comes first, because it maps ß to SS and the three forms of sigma to one.
   return text
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
@@ -31,7 +31,7 @@ function wordsIn(folded: string): string[] {
   return words;
 }
 
-/** Whether the text is one short ASCII word that is already folded, as most numbers and field names are. */
+/** Whether the text is one short ASCII word that is already folded, as many numbers and field names are. */
 function isWord(text: string): boolean {
   if (text.length === 0 || text.length > wordCharactersMax) return false;
   for (let i = 0; i < text.length; i++) if (!isWordAt(text, i)) return false;
@@ -43,12 +43,15 @@ function cut(word: string): string {
   return word.slice(0, isSplit ? wordCharactersMax - 1 : wordCharactersMax);
 }
 
-/** A word of a query. `isPrefix`: it matches every word that begins with it. */
+/** A word of a query. `isPrefix`: the term stands for every word that begins with `word`. */
 export type SearchTerm = { readonly word: string; readonly isPrefix: boolean };
 /** Words that must be adjacent, in this order. */
 export type Phrase = readonly SearchTerm[];
 
-/** Parses a query into phrases, all of which must match. Every text is a valid query; a quote that is not closed ends with the text. */
+/**
+ * Parses a query into phrases, all of which must match. Every text is a valid query; a quotation without a closing quote ends
+ * where the text ends.
+ */
 export function parseQuery(query: string): Phrase[] {
   const phrases: Phrase[] = [];
   for (const [piece] of query.matchAll(/"[^"]*"?|[^\s"]+/gu)) {
@@ -66,8 +69,8 @@ export function matchesTexts(phrases: readonly Phrase[], texts: readonly string[
 }
 
 /**
- * Whether the text contains every word of the phrase, even as a part of another word. This decides most texts, fifty times as fast as
- * splitting them into words.
+ * Whether the text contains every word of the phrase, even as a part of another word. This test decides most texts, about fifty
+ * times as fast as splitting the text into words.
  */
 function hasLetters(folded: string, phrase: Phrase): boolean {
   return phrase.every(({ word }) => folded.includes(word));

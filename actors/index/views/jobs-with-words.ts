@@ -19,9 +19,9 @@ const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').m
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
 /**
- * The jobs whose logs may match the phrases, in descending order of their ids. An unindexed log matches; an indexed one has all the words,
- * though perhaps not adjacent. `isOfAny`: indexed logs of successful attempts count, too; unindexed ones always count. Null: there may be
- * more than `namedMax` jobs.
+ * The jobs whose logs may match the phrases, in descending order of their ids. A log that is not indexed yet is compared with the
+ * phrases. An indexed log counts if it has all words, even if they are not adjacent. `isOfAny`: whether indexed logs of
+ * successful attempts count; logs that are not indexed yet always count. Null: there may be more than `namedMax` jobs.
  */
 export function* jobsWithWords(
   ledger: Reader,
@@ -35,7 +35,7 @@ export function* jobsWithWords(
   const found = new Set<string>();
   const position = positionOf(index, searchName);
   const tail = yield* searchUnindexed(ledger, position, phrases, entries);
-  // If not all unindexed logs could be searched, their matches are dropped: the next search may find them all in the index.
+  // If not all unindexed logs could be searched, their matches are dropped: a later search may find all of them in the index.
   const isWhole = tail.unsearched === 0;
   for (const { atUs, place } of isWhole ? tail.places : []) {
     const commit = ledger.get('journal', usKey(atUs));
@@ -61,7 +61,7 @@ export function* jobsWithWords(
   return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : position.atUs - 1 };
 }
 
-/** The id as a text. These texts sort like the bytes of the ids. */
+/** The id as a text. Such texts sort like the bytes of the ids. */
 function textOf(id: Uint8Array): string {
   return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
 }

@@ -1,4 +1,4 @@
-// Searches the index chunk by chunk, newest first. The search can be interrupted.
+// Searches the index chunk by chunk, newest first. The search runs in slices (runtime/slices.ts).
 
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
@@ -26,17 +26,17 @@ export type Search = {
   readonly before: JournalPosition | null;
 };
 
-/** The number of postings of a prefix that are read between two interruptions. */
+/** The number of postings of a prefix that are read between two yields. */
 const postingsPerStep = 2_000;
 
-/** Whether the query has no words: every log matches, including those without text. */
+/** Whether the query has no words. Such a query matches every log, including logs without text. */
 export function isBlank(query: string): boolean {
   return parseQuery(query).length === 0;
 }
 
 /**
  * `places`: the positions of matching logs, newest first, at most `limit`. `total`: the number of matches in all searched logs.
- * `unsearched`: see `UnindexedMatches`.
+ * `unsearched`: the number of logs that could not be searched (see `UnindexedMatches`).
  */
 export type SearchResult = {
   readonly places: readonly JournalPosition[];
@@ -80,8 +80,8 @@ export function* search(
 }
 
 /**
- * The logs of a chunk that have all the words and the facets, from number `from` up to, not including, `to`. Null: no log of the chunk has
- * them.
+ * The logs of a chunk that have all words and at least one facet of each list, from the number `from` up to, not including, `to`.
+ * Null: no log of the chunk has them.
  */
 export function* logsOfChunk(
   index: Reader<IndexTable>,
@@ -100,7 +100,10 @@ export function* logsOfChunk(
   return found;
 }
 
-/** The logs of a chunk that contain every word of the phrases, of which there must be one. Null: there are none. */
+/**
+ * The logs of a chunk that contain every word of the phrases. There must be at least one phrase. Null: one of the words occurs in
+ * no log.
+ */
 function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly Phrase[]): Sliced<LogSet | null> {
   let found: LogSet | null = null;
   for (const wanted of phrases.flat()) {
@@ -141,7 +144,7 @@ function dropAll(found: LogSet, stored: Uint8Array): void {
   found.drop(set);
 }
 
-/** Keeps the numbers from `from` up to, not including, `to`. */
+/** Keeps the logs with numbers from `from` up to, not including, `to`. */
 function clip(found: LogSet, from: number, to: number): void {
   if (from <= 0 && to >= chunkLogs) return;
   const inside = new LogSet();
@@ -149,7 +152,7 @@ function clip(found: LogSet, from: number, to: number): void {
   found.keep(inside);
 }
 
-/** Keeps the logs that have at least one facet of each list. False: none are left. */
+/** Keeps the logs that have at least one facet of each list. False: no logs are left. */
 function keepFacets(
   found: LogSet,
   index: Reader<IndexTable>,

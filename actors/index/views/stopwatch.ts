@@ -16,7 +16,10 @@ export type StepTimes = {
 /** The first and the last minute of a window, counted since the epoch. */
 export type Window = { readonly from: number; readonly to: number };
 
-/** The minutes from that of `sinceUs` up to now, at most those that are stored. If `sinceUs` lies in the future, the window is empty. */
+/**
+ * The window from the minute of `sinceUs` to the current minute, but without minutes that are no longer stored. If the minute of
+ * `sinceUs` lies in the future, the window is empty.
+ */
 export function windowOf(sinceUs: number, nowUs: number): Window {
   const to = Math.floor(nowUs / minuteUs);
   return { from: Math.max(Math.floor(sinceUs / minuteUs), to - minutesKept), to };
@@ -38,7 +41,7 @@ export class StopwatchReading {
     this.#minute = window.from;
   }
 
-  /** Reads for about this long. True: everything has been read. */
+  /** Reads for about `msMax`. True: the whole window has been read. */
   read(msMax: number): boolean {
     const endMs = performance.now() + msMax;
     this.#reader.refresh();

@@ -7,22 +7,25 @@ import { rangesOf } from '../../job/records/tree.ts';
 import { behindBlock, blockOfTagKey, tagHash, tagKey } from '../records/tags.ts';
 
 const keysPerScan = 64;
-/** The maximum number of blocks whose jobs `countListed` counts. */
+/** `countListed` stops when it has counted the jobs of at least this many blocks. */
 const countedMax = 100_000;
 
-/** `up`: the oldest first. `down`: the newest first. */
+/** The order of a walk. `up`: the oldest first. `down`: the newest first. */
 export type Direction = 'up' | 'down';
 
-/** `ranges`: the jobs of the block that have the tags, as pairs `from, to`. Null: unknown, so each job must be examined. */
+/**
+ * `ranges`: the jobs of the block that have the tags, as pairs of indexes `from, to` (`to` not included). Null: unknown, so each
+ * job must be examined.
+ */
 export type TaggedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] | null };
 
-/** Smaller, and greater, than every block key. */
+/** `startOfBlocks` is below every block key, and `endOfBlocks` above every one. */
 export const startOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes);
 export const endOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes, 0xff);
 
 /**
- * The indexed blocks from `from` up to, not including, `to` with jobs that have all of the tags. Each null is a point at which the walk can
- * pause.
+ * The indexed blocks from `from` up to, not including, `to` that have jobs with all of the tags. Each null is a point at which
+ * the walk can pause.
  */
 export function* indexedBlocks(
   index: Reader<IndexTable>,
@@ -46,7 +49,10 @@ export function* indexedBlocks(
   }
 }
 
-/** The blocks from `from` up to, not including, `to` with jobs that have any tags, as the ledger lists them. */
+/**
+ * The blocks from `from` up to, not including, `to` that have jobs with tags, read from the ledger. Each null is a point at which
+ * the walk can pause.
+ */
 export function* listedBlocks(
   ledger: Reader,
   direction: Direction,
@@ -65,7 +71,10 @@ export function* listedBlocks(
   }
 }
 
-/** How many jobs of these blocks have tags, of at most `countedMax` blocks. */
+/**
+ * The number of jobs with tags in the blocks from `from` up to, not including, `to`. The count stops early after `countedMax`
+ * blocks.
+ */
 export function* countListed(ledger: Reader, from: BlockKey, to: BlockKey): Sliced<number> {
   let jobs = 0;
   let blocks = 0;
@@ -86,7 +95,7 @@ export function* countListed(ledger: Reader, from: BlockKey, to: BlockKey): Slic
 
 type IndexedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] };
 
-/** The blocks of one tag, read page by page. */
+/** The blocks with jobs that have one tag, read page by page. */
 class TagBlocks {
   readonly #index: Reader<IndexTable>;
   readonly #hash: Uint8Array;
@@ -104,7 +113,9 @@ class TagBlocks {
     this.#to = to;
   }
 
-  /** The next block: upwards the first from `bound` on, downwards the last below it. Undefined: there is none. */
+  /**
+   * The next block: upwards the first block from `bound` on, downwards the last block below `bound`. Undefined: there is none.
+   */
   next(bound: BlockKey): IndexedBlock | undefined {
     while (this.#at < this.#page.length && !this.#isNext(this.#page[this.#at]!.key, bound)) this.#at++;
     if (this.#at === this.#page.length) this.#read(bound);
@@ -134,7 +145,7 @@ function isBefore(a: BlockKey, b: BlockKey, direction: Direction): boolean {
   return direction === 'up' ? order < 0 : order > 0;
 }
 
-/** The common part of two lists of ranges in ascending order. */
+/** The ranges in which two ascending lists of ranges overlap. */
 export function inBoth(a: readonly number[], b: readonly number[]): number[] {
   const both: number[] = [];
   for (let i = 0, j = 0; i < a.length && j < b.length; ) {
