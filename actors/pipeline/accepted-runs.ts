@@ -1,5 +1,6 @@
-// Runs that were accepted as a batch and have not begun. Thousands of runs do not fit into one turn. So their jobs are accepted in one
-// commit, and the runs begin block by block in the following turns. Each begins with the definition that was in force when it was accepted.
+// Runs that were accepted as a batch and have not begun. Thousands of runs do not fit into one turn. So their jobs are accepted
+// in one commit, and the runs begin block by block in the following turns. Each run begins with the definition that was in force
+// when the run was accepted.
 import { type BlockKey, blockOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { EntryEvent } from '../job/protocol.ts';
@@ -13,7 +14,7 @@ import type { RunTable } from './run-table.ts';
 
 export class AcceptedRuns {
   readonly #table: RunTable;
-  /** By key: the blocks whose runs can begin, oldest first. */
+  /** By block key: the blocks whose runs can begin, oldest first. */
   readonly #waiting = new Map<string, AcceptedBlock>();
   /** The blocks that this turn accepts. They can be read from the next turn on. */
   #arriving: AcceptedBlock[] = [];
@@ -31,7 +32,7 @@ export class AcceptedRuns {
     }
   }
 
-  /** Delayed runs are only stored. */
+  /** Accepts the runs and returns their ids. Delayed runs are only stored as jobs, and are not kept here. */
   accept(
     version: Version,
     submittedBy: string,
@@ -75,7 +76,7 @@ export class AcceptedRuns {
     return true;
   }
 
-  /** If the run has been accepted and has not begun, begins it, with the others of its block. */
+  /** If the run is in a waiting block, begins all runs of the block. */
   beginIfWaiting(id: JobId): void {
     if (this.#waiting.size === 0) return;
     const block = this.#waiting.get(keyText(blockOf(id)));
@@ -88,7 +89,7 @@ export class AcceptedRuns {
     this.#waiting.delete(keyText(key));
     this.count -= count;
     this.#begunInTurn++;
-    // If the block cannot be read, the record is set aside and stays in the store.
+    // If the block cannot be read, the record in `accepted_runs` is set aside: it stays in the store.
     const starts = setAside.read('accepted_runs', key, () => startsOf(findBlock(reader, jobId(key, 0)), count));
     if (!starts) return;
     const version = versions.ofHash(hash);
@@ -115,7 +116,7 @@ const rootGroup = {
   rerun: null,
 };
 
-/** The blocks of these ids, each with the number of its ids. */
+/** The blocks of these ids, each with the number of ids in it. */
 function blocksOf(ids: readonly JobId[]): Iterable<readonly [BlockKey, number]> {
   const blocks = new Map<string, [BlockKey, number]>();
   for (const id of ids) {

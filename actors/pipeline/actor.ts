@@ -1,4 +1,4 @@
-// The pipeline actor, the only writer of runs. When jobs settle, it moves their run on and creates the next jobs.
+// The pipeline actor, the only writer of runs. When jobs settle, the actor moves their run on and creates the next jobs.
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
@@ -35,7 +35,7 @@ export type PipelineActorOptions = RunTableOptions & {
   readonly wake: () => void;
   /** Called at the end of each turn with the number of unfinished runs and of settled jobs inside them. */
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
-  /** Finds a committed job or run, for errors that name the chain of jobs that led to one. Default: reads the store. */
+  /** Finds the name and the parent of a committed job or run, for errors that name ancestors. Default: reads the store. */
   readonly ancestor?: FindAncestor;
   /** The body of a job's latest attempt. Default: reads the store. */
   readonly bodyOf?: (job: JobId) => Body;
@@ -45,7 +45,7 @@ export type PipelineActorOptions = RunTableOptions & {
 
 export type PipelineActor = Actor &
   PipelineCalls & {
-    /** Begins a turn. Must be called before its first message. */
+    /** Begins a turn. Must be called before the first message of the turn. */
     begin(turn: Turn): void;
     reconfigure(config: Config, turn: Turn): void;
     /** Begins accepted runs, takes deferred events and expands fan-outs, as many as fit into the turn. */
@@ -53,7 +53,7 @@ export type PipelineActor = Actor &
     close(turn: Turn): void;
   };
 
-/** Creates the actor with its state from the store. Runs with work left continue in the first turn. */
+/** Creates the actor with its state from the store. Work that was left in the store continues from the first turn on. */
 export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
   const { store, jobs, wake, ancestor = ancestorIn(store) } = options;
   const { bodyOf = bodyIn(store), payloadOf = payloadIn(store) } = options;
@@ -136,13 +136,13 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return jobs.refusal(undefined, waitingRuns) ?? (table.isFullOfRuns ? 'queue_full' : null);
   }
 
-  /** The run with this id if it is open. It begins now if it was accepted and has not begun. */
+  /** The run with this id if it is open. A run that was accepted in a batch and has not begun begins now. */
   function runOf(id: JobId): Run | undefined {
     accepted.beginIfWaiting(id);
     return table.runs.find(idText(id));
   }
 
-  /** Makes the main thread receive a JobSettled when the run ends. */
+  /** Makes the main thread receive a JobSettled when the run has ended. */
   function awaitRun(id: JobId, turn: Turn): void {
     // The run of an earlier call with the same key may have settled.
     if (runOf(id)) jobs.awaited.add(id);

@@ -1,4 +1,5 @@
-// The results that have reached the joins of open runs. They are stored as they arrive and read when the last one is there.
+// The results that have reached the joins of open runs. Results are stored as they arrive, and read when the last one has
+// arrived.
 import { packedNull } from '../../runtime/packing.ts';
 import { type PartReader, partsIn, partsOf, wholeOf } from '../../runtime/parted.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -8,7 +9,9 @@ import { idText, type Run, type Scope } from './run.ts';
 export class Arrivals {
   readonly #reader: Reader;
   readonly parts: PartReader;
-  /** Values written in this turn that a value in parts refers to, by key: reads do not show them before the commit. */
+  /**
+   * By key: values written in this turn to which a value in parts refers. Reads of the store do not show them before the commit.
+   */
   readonly #named = new Map<string, Uint8Array>();
   #batch!: Batch;
   #turnNumber = 0;
@@ -28,7 +31,7 @@ export class Arrivals {
     this.#named.clear();
   }
 
-  /** Moves the arrivals in the scope's record to a value of their own. */
+  /** Moves the arrivals from the scope's record to a value of the table `arrivals`. */
   spill(run: Run, scope: Scope): void {
     if (scope.inlineArrivals.length === 0) return;
     const value = scope.inlineArrivals.take();
@@ -37,7 +40,7 @@ export class Arrivals {
     this.#batch.put('arrivals', arrivalKey(run.id, scope.id, scope.position, scope.stored++), value);
   }
 
-  /** Every value with arrivals at the scope's next join. */
+  /** All values with arrivals at the scope's next join. */
   of(run: Run, scope: Scope): Uint8Array[] {
     const logs: Uint8Array[] = [];
     const from = arrivalKey(run.id, scope.id, scope.position, 0);
@@ -68,7 +71,7 @@ export class Arrivals {
     scope.stored = 0;
   }
 
-  /** Writes one part of a value in parts. The value that refers to it is written once it has all its parts. */
+  /** Writes one part of a value in parts, before the value in parts itself exists. */
   writePart(key: Uint8Array, value: Uint8Array): void {
     this.#batch.put('arrivals', key, value);
     this.#named.set(idText(key), value);
@@ -77,7 +80,7 @@ export class Arrivals {
   /** The bytes of a value, assembled if it is in parts. */
   readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.parts, value);
 
-  /** The first non-empty part of a value in parts. */
+  /** The first non-empty part of a value in parts; a packed null if all parts are empty. */
   readonly headOf = (parted: Uint8Array): Uint8Array => {
     for (const part of partsOf(this.parts, parted)) if (part.length > 0) return part;
     return packedNull;

@@ -21,7 +21,9 @@ export function baggageFault(stepId: string): string {
 
 type MutableObject = { [key: string]: Json };
 
-/** The context with the step's baggage added. Dotted names create nested maps; a missing path sets nothing. */
+/**
+ * The context with the step's baggage added. Dotted names create nested maps; a path that is missing in the data sets nothing.
+ */
 export function addBaggage(context: JsonObject, baggage: readonly (readonly [string, Path])[], data: Data): JsonObject {
   const next: MutableObject = { ...context };
   for (const [target, path] of baggage) {
@@ -61,8 +63,8 @@ export function addContext(merged: MergedValues, context: JsonObject, path: read
 }
 
 /**
- * The context after a join: the context at the fork, plus values that tokens added. If several tokens set the same key, the first one in
- * the order of paths wins.
+ * The context after a join: the context at the fork, plus the values that tokens added under other keys. If several tokens added
+ * a value under the same keys, the first token in the order of paths wins.
  */
 export function mergeContext(fork: JsonObject, merged: MergedValues): JsonObject {
   const context: MutableObject = structuredClone(fork) as MutableObject;

@@ -66,8 +66,8 @@ export class Children {
   }
 
   /**
-   * Called when the root has reached its limit of descendants. One more child is created as dead, with the error, unless it exists already
-   * (`payload` null). Every run of the tree that would create more children fails.
+   * Called when the root has reached its limit of descendants. One more child is created as dead, with the error, unless such a
+   * child exists already (`payload` null). Every run of the tree that would create more children fails.
    */
   #cut(run: Run, step: WorkStep, position: StepPosition, payload: Uint8Array | null): void {
     const table = this.#table;
@@ -89,7 +89,10 @@ export class Children {
     return `stopped: ${limit}; ${causeText(name, cause, this.#ancestor)}`;
   }
 
-  /** The job or run that the error names as the cause: `run`, if the cause began and ended in this turn, and so is in no table. */
+  /**
+   * The id that an error names as the cause. It is the cause of the position or, if there is none or the cause cannot be found,
+   * the run. A run that began and ended in this turn cannot be found.
+   */
   #causeOf(run: Run, { cause }: StepPosition): JobId {
     return cause !== null && this.#ancestor(cause) ? cause : run.id;
   }
@@ -126,7 +129,7 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     submittedBy: run.submittedBy,
     parent: cause ?? run.id,
     root: run.root ?? run.id,
-    // Only jobs count as hops, not the run.
+    // A called run does not count as a hop: only jobs do.
     depth: depth - 1,
     event,
     context,

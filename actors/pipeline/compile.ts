@@ -1,15 +1,17 @@
-// Compiles a definition into a flat list of numbered nodes. They say what follows what, and which sequences have joins. Pure.
+// Compiles a definition into a flat list of numbered nodes. Nodes refer to each other by number. A second list has the sequences
+// with joins. All functions are pure.
 //
-// A sequence with joins is a scope: a join gathers everything between the join before it (or the start of the sequence) and itself. The top
-// sequence is always a scope, because its end gathers the run's result. A nested sequence with joins is a scope up to its last join; the
-// rest of it, and every other nested sequence, belong to the scope around it.
+// A sequence with joins is a scope: a join gathers everything between the join before it (or the start of the sequence) and
+// itself. The top sequence is always a scope, because its end gathers the run's result. A nested sequence with joins is a scope
+// up to its last join. The steps behind this join, and all steps of nested sequences without joins, belong to the surrounding
+// scope.
 import type { Condition, Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import { isLateTemplate, isOfElement } from './template.ts';
 
 export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
 
 export type Node =
-  /** Before the first step, if the pipeline has a condition of its own. A run whose condition is false ends here. */
+  /** The node that tests the pipeline's own condition, before the first step. A run whose condition is false ends here. */
   | { readonly kind: 'start'; readonly condition: Condition; readonly next: number }
   | { readonly kind: 'work'; readonly step: WorkStep; readonly next: number; readonly perElement: boolean }
   /** One token becomes several, one for each branch. */
@@ -38,7 +40,7 @@ export type CompiledPipeline = {
   readonly endsForked: boolean;
 };
 
-/** The node at which every run ends. */
+/** The number of the node of kind `end`. */
 export const endNode = 0;
 
 export function compilePipeline(definition: PipelineDefinition): CompiledPipeline {
@@ -52,7 +54,10 @@ export function compilePipeline(definition: PipelineDefinition): CompiledPipelin
   return { definition, nodes: compiler.nodes, sequences: compiler.sequences, start, first, endsForked };
 }
 
-/** Whether a token may be divided behind these steps: they have a `foreach` or `split` that no join follows. Conditions are ignored. */
+/**
+ * Whether a token may leave these steps as several tokens: the steps have a `foreach` or `split` that no join follows. Conditions
+ * are ignored.
+ */
 function isForkedBehind(steps: readonly Step[]): boolean {
   return steps.reduce((forked, step) => (forked && step.join === null) || forks(step), false);
 }

@@ -37,7 +37,7 @@ function matches(source: string, text: string, steps: Steps): boolean {
   return pattern.test(text);
 }
 
-/** Whether evaluation may take long, because the condition has a pattern. All other operators are fast for any data. */
+/** Whether the evaluation may take long, because the condition has a pattern. */
 export function isLong(condition: Condition): boolean {
   switch (condition.kind) {
     case 'all':
@@ -55,14 +55,15 @@ type Test = Extract<Condition, { readonly kind: 'test' }>;
 function isMetBy(found: Json | LargeValue | LargeText, { op, value }: Test, steps: Steps): boolean {
   if (found instanceof LargeText) {
     const isMet = () => test(op, found.text, value, steps);
-    // The steps of a pattern count each time.
+    // A pattern is matched again in each evaluation, so that its match steps are counted each time.
     return op === 'regex' ? isMet() : found.once(`${op} ${JSON.stringify(value)}`, isMet);
   }
   return found instanceof LargeValue ? testLarge(op, found, value) : test(op, found, value, steps);
 }
 
 /**
- * Tests a large list or map without decoding all of it: equality stops at the length of `wanted`, and `contains` reads element by element.
+ * Tests a large list or map without decoding all of it: equality stops at the first difference, and `contains` reads element by
+ * element or key by key.
  */
 function testLarge(op: Operator, { bytes, some }: LargeValue, wanted: Json): boolean {
   const isEqual = (value: Json) => equalTo(value)(bytes, 0) >= 0;
@@ -120,7 +121,7 @@ function isNumber(value: unknown): value is number {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** Compares two values: negative, 0 or positive; NaN if they have no order, for which every comparison fails. */
+/** Compares two values: negative, 0 or positive; NaN if the values have no order. Every comparison with NaN is false. */
 function compare(a: Json, b: Json): number {
   const comparable = (isNumber(a) && isNumber(b)) || (typeof a === 'string' && typeof b === 'string');
   if (!comparable) return Number.NaN;

@@ -1,4 +1,5 @@
-// Remembers which events have started which pipelines and steps: a second event with the same key does not start them again.
+// Remembers which events have started which pipelines and steps: within 24 hours, a second event with the same key does not start
+// them again.
 import { createHash } from 'node:crypto';
 import type { Turn } from '../../runtime/turn.ts';
 import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';
@@ -7,8 +8,8 @@ const nothing = new Uint8Array(0);
 
 export class Dedupe extends RememberedKeys {
   /**
-   * Whether the key is new to this target. If so, it is remembered. A target is a pipeline and step; an empty step means the pipeline's
-   * start.
+   * Whether the key is new to this target. A new key is remembered. A target is a pipeline and step; an empty step stands for the
+   * start of the pipeline.
    */
   isNew(pipeline: string, stepId: string, key: string, turn: Turn): boolean {
     const text = JSON.stringify([pipeline, stepId, key]);

@@ -1,8 +1,10 @@
-// Events and hooks that wait to start runs in a later turn, because their runs would delay this one: for example, a job emitted very many
-// events, the payload is large, or the turn has no time left. The events of any job wait while too many runs are open or others wait.
+// Events and hooks that start runs in a later turn, because the runs would take too much of the current turn: for example, a job
+// emitted very many events, the payload is large, or the turn has no time left. While too many runs are open, or other events
+// wait, the events of every job must wait.
 //
-// The trees are served in rotation. Within a tree the newest events go first: the consequences of one event end before the next event
-// begins, and few wait at a time. Until a job's events have begun, only its id (or the key of its hook) is in memory.
+// The trees are served in rotation. Within a tree the newest events go first: the consequences of one event end before the next
+// event begins, so few events wait at a time. Until the first event of a job is taken, only the job's id (or the key of the hook)
+// is in memory.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -27,16 +29,25 @@ import type { RunTable } from './run-table.ts';
 import { Packed } from './token.ts';
 import type { Trigger, Triggers } from './triggers.ts';
 
-/** The maximum number of events that one turn takes. An event for several pipelines counts for each. */
+/** The maximum number of events that one turn takes. An event for which several pipelines wait counts once for each of them. */
 export const eventsPerTurnMax = 512;
-/** When the waiting events in memory have more than this size, they are dropped from memory, and read again when they are taken. */
+/**
+ * When the waiting events in memory have more than this size, all of them are dropped from memory. They are read again when they
+ * are taken.
+ */
 const heldBytesMax = 64 * 2 ** 20;
 
-/** The origin of events, and the packed list of them; or that of a hook, and the payload of the hook. */
+/** The origin of waiting events, and the packed list of these events; or the origin of a hook, and its packed payload. */
 type Events = { readonly origin: Origin; readonly list: Uint8Array; readonly count: number };
-/** The next event, or the hook. `event` null: a hook, or a value that is not an event. `end`: the offset behind it. */
+/**
+ * The next event of a list, or the hook. `event` null: a hook, or a value that is not an event. `end`: the offset behind the
+ * event or hook.
+ */
 type Next = { readonly event: Emitted | null; readonly payload: Packed; readonly end: number };
-/** A list of events, some of which may have been taken. `events` null: the list must be read. `looks`: into the next event. */
+/**
+ * A list of events, some of which may have been taken. `events` null: the list must be read. `looks`: the looks into the next
+ * event.
+ */
 type Begun = Required<Cursor> & { readonly key: Uint8Array; events: Events | null; looks: Looks | null };
 
 export class DeferredEvents {
@@ -44,8 +55,8 @@ export class DeferredEvents {
   readonly #triggers: Triggers;
   readonly #bodyOf: (job: JobId) => Body;
   /**
-   * By root: what waits in the tree, as ids of jobs (text) and as hooks and lists that have begun. No entry is empty, and the first one is
-   * served next.
+   * By root: the line of what waits in the tree. An element is the id of a job (as text), or a hook or a list that has begun. No
+   * line is empty, and the first line is served next.
    */
   readonly #lines = new Map<string, (string | Begun)[]>();
   /** What this turn has deferred. The records can be read from the next turn on. */
@@ -67,7 +78,7 @@ export class DeferredEvents {
       if (!origin || origin.place) continue;
       const cursorBytes = reader.get('emissions', cursorKey(key));
       const cursor = cursorBytes && setAside.read('emissions', cursorKey(key), () => unpack<Cursor>(cursorBytes));
-      // It is unknown which events have been taken.
+      // The position in the list cannot be read, so it is unknown which events have been taken. The list stays in the store.
       if (cursorBytes && !cursor) continue;
       if (cursor) this.#push(origin, { ...unbegun(Buffer.from(key)), ...cursor });
       else this.#pushNew(origin);
@@ -128,7 +139,7 @@ export class DeferredEvents {
     const waiting = line.pop()!;
     const begun = typeof waiting === 'string' ? unbegun(startKey(Buffer.from(waiting, 'latin1'))) : waiting;
     if (this.#take(begun)) line.push(begun);
-    // All other trees are served before this one is served again, unless its next event is being read.
+    // All other trees are served before this one is served again, unless the reading of its next event has begun.
     if (begun.looks === null) this.#lines.delete(root);
     if (line.length > 0) this.#lines.set(root, line);
     return true;
@@ -138,13 +149,13 @@ export class DeferredEvents {
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, count } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // The tree counts a waiting list as open. Look the tree up before runs open in it.
+    // Must come before runs open in the tree: `held` counts this list as open.
     const tree = descendants.held(rootOf(origin));
     const came = this.#start(begun, count);
     const { index, at, fired, key } = begun;
     if (index < count) {
-      // Saving the position of events that started nothing is not worth a commit. After a crash they are taken again, with the
-      // configuration and dedupe keys of that time.
+      // The position is written only if a run has been created: other events are not worth a commit. After a crash, these events
+      // are taken again, with the configuration and the dedupe keys of that time.
       if (came) batch.put('emissions', cursorKey(key), pack(fired.length > 0 ? { index, at, fired } : { index, at }));
       return true;
     }
@@ -155,7 +166,7 @@ export class DeferredEvents {
     return false;
   }
 
-  /** Starts the pipelines that wait for the next events, as many as fit into the turn. False: none has started. */
+  /** Starts the pipelines that wait for the next events, as many as fit into the turn. False: no run has been created. */
   #start(begun: Begun, count: number): boolean {
     let came = false;
     try {
@@ -179,7 +190,10 @@ export class DeferredEvents {
     return came;
   }
 
-  /** The next event or the hook, for the pipelines of the current configuration. Throws LookGoesOn. */
+  /**
+   * The next event or the hook, with the pipelines of the current configuration that wait for it. Throws LookGoesOn if the
+   * reading takes another turn.
+   */
   #next(begun: Begun): { readonly trigger: Trigger | null; readonly end: number } {
     const { origin } = begun.events!;
     begun.looks ??= new Looks(this.#table.sight);
@@ -210,7 +224,7 @@ function unbegun(key: Uint8Array): Begun {
   return { key, index: 0, at: 0, fired: [], events: null, looks: null };
 }
 
-/** Reads an event, or a hook. A large one may take a turn to be loaded, another to be read, and another to start the first run. */
+/** Reads an event or a hook. The work can pause before a large event or hook, and once more behind a large event. */
 function* nextOf({ events, at }: Begun, sight: Sight): Sliced<Next> {
   const { origin, list } = events!;
   const isLarge = endWithin(list, at, at + sight.wholeBytesMax) < 0;

@@ -1,10 +1,12 @@
 // The definitions in force, and those with which open runs began. A run keeps its definition across reloads.
 //
-// The number of open runs of each definition is stored (`run_counts`): a start need not read the runs. The commit that ends the last run of
-// a definition removes its entry. The selfcheck compares the entries with the runs (`open_runs_are_counted`).
+// The number of open runs of each definition is stored (`run_counts`): a start of the service need not read the runs. The commit
+// that ends the last run of a definition removes the definition's entry. The selfcheck compares the entries with the runs
+// (`open_runs_are_counted`).
 //
-// A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has it, it is removed once all
-// runs that may have used it are pruned, or if there are too many such definitions (`prune`). Only definitions in use are in memory.
+// A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has it, it is removed
+// once all runs that may have used it are pruned, or if there are too many such definitions (`prune`). Only definitions in use
+// are in memory.
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
@@ -56,7 +58,7 @@ export class DefinitionVersions {
     return this.open.records === reader.count('runs');
   }
 
-  /** Replaces the counts of all versions by those of these runs. */
+  /** Sets the counts of all versions to the counts of these runs. */
   recount(runs: Iterable<{ readonly hash: Uint8Array } & RunCounts>): void {
     for (const version of this.#byHash.values()) {
       const { open } = version;
@@ -110,7 +112,7 @@ export class DefinitionVersions {
     return version;
   }
 
-  /** The definition, if it is stored; a rerun uses it. */
+  /** Finds a definition, for a rerun. Undefined: the definition is no longer stored. */
   find(hash: Uint8Array, reader: Reader): Version | undefined {
     const known = this.#byHash.get(hashText(hash));
     if (known) return known;
@@ -131,7 +133,10 @@ export class DefinitionVersions {
     for (const version of this.#byHash.values()) this.release(version, batch, nowUs);
   }
 
-  /** Drops the definition from memory if neither an open run nor the configuration uses it. It stays stored for reruns. */
+  /**
+   * Drops the definition from memory if neither an open run nor the configuration uses it. The definition stays stored for
+   * reruns.
+   */
   release(version: Version, batch: Batch, nowUs: number): void {
     if (version.open.runs > 0 || this.#current.get(version.name) === version) return;
     this.#byHash.delete(hashText(version.hash));
@@ -140,8 +145,8 @@ export class DefinitionVersions {
   }
 
   /**
-   * Removes unused definitions: those whose runs have all been pruned, and those that have been unused for the longest time beyond
-   * `unusedDefinitionsMax`.
+   * Removes unused definitions whose runs have all been pruned. If there are more than `unusedDefinitionsMax` unused definitions,
+   * also removes those that have been unused for the longest time.
    */
   prune(reader: Reader, batch: Batch): void {
     if (reader.count('unused_definitions') === 0) return;
@@ -171,7 +176,7 @@ export class DefinitionVersions {
   }
 }
 
-/** When the oldest stored block was accepted, by its key. */
+/** When the oldest stored block was accepted, as its key says; infinite if there is no block. */
 function oldestBlockUs(reader: Reader): number {
   for (const key of reader.keys('blocks', { limit: 1 })) return blockKeyMs(key) * 1000;
   return Infinity;

@@ -1,5 +1,5 @@
-// Delayed runs: only their job is stored until their time comes. A run begins with the definition that is in force then, and a rerun
-// `from: failed` with that of its original run.
+// Delayed runs: only the job of such a run is stored until its time comes. The run begins with the definition that is in force
+// then; a rerun `from: failed` begins with the definition of its original run.
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import { blaming } from '../failed-record.ts';
 import { findBlock, groupOf } from '../job/records/block.ts';

@@ -1,10 +1,10 @@
 // Counts the descendants of each root. The limit bounds what one call or delivery can cause, however its events branch.
 //
 // A count exists while the tree has an open run or a waiting emission: events or a hook of one job that wait to start runs
-// (deferred-events.ts). A large count is stored in `descendants`, written once per turn; a smaller one is recounted from the table `tree`
-// when needed. The number of open runs and waiting emissions is stored in `open_trees` if it is above one. The commit that ends the last of
-// them removes both entries, so there are never more entries than open runs and waiting emissions. Trees without a run in memory are read
-// again when needed.
+// (deferred-events.ts). A large count is stored in `descendants`, written once per turn; a smaller one is recounted from the
+// table `tree` when needed. The number of open runs and waiting emissions is stored in `open_trees` if it is above one. The
+// commit that ends the last open run or emission of a tree removes both entries, so neither table has more entries than there are
+// open runs and waiting emissions. Trees without a run in memory are read again when needed.
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
@@ -21,7 +21,7 @@ export class Descendants {
   readonly #setAside: SetAside;
   readonly #trees = new Map<string, TreeCounts>();
   #dirty: TreeCounts[] = [];
-  /** Trees that may have no run in memory: `renew` drops those that have none. */
+  /** Trees that may have no run in memory: `renew` drops the trees that have none. */
   #idle: TreeCounts[] = [];
 
   constructor(reader: Reader, limit: () => number, setAside = new SetAside()) {
@@ -134,13 +134,13 @@ export class Descendants {
     this.#dirty = [];
   }
 
-  /** Begins a turn: the previous one is committed. Trees without a run in memory are dropped. */
+  /** Begins a turn: the previous turn is committed. Trees without a run in memory are dropped. */
   renew(): void {
     const idle = this.#idle;
     this.#idle = [];
     for (const tree of idle) {
       if (tree.loaded > 0) continue;
-      // `restore` has changed it at the start, and it has not been stored yet.
+      // `restore` has changed the tree at the start of the service, and the change has not been stored yet.
       if (tree.isDirty) this.#idle.push(tree);
       else this.#trees.delete(idText(tree.root));
     }

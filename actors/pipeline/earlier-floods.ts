@@ -1,4 +1,5 @@
-// If a job of a run had very many events, earlier versions stored them in the table `emissions`. This converts them to fan-outs.
+// If a job of a run had very many events, earlier versions stored them in the table `emissions`. This file converts them to
+// fan-outs.
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull, unpack } from '../../runtime/packing.ts';
@@ -8,7 +9,7 @@ import { type Cursor, cursorKey, type Origin, originKeyBytes } from './records/d
 import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** Converts all such events. Must be called in the first turn after a start. */
+/** Converts all events that are stored in this way. Must be called in the first turn after a start. */
 export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
   const { reader, setAside, batch } = table;
   for (const { key, value } of [...reader.scan('emissions', {})]) {

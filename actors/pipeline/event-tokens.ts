@@ -8,8 +8,9 @@ import type { RunTable } from './run-table.ts';
 import { Packed, type Token } from './token.ts';
 
 /**
- * Sends the token to the node with the event as its payload. `place`: the position of the event among the job's events. False: the event is
- * dropped, because the step has already had one with this dedupe key. An event of a reused job is dropped if the original run dropped it.
+ * Makes a token whose payload is the event, and moves it to the node. `place`: the position of the event among the job's events.
+ * False: the event is dropped, because the step has already had an event with this dedupe key. An event of a reused job is
+ * dropped if the original run dropped it.
  */
 export function enterEvent(
   table: RunTable,
@@ -34,7 +35,7 @@ export function enterEvent(
   return true;
 }
 
-/** Whether the step has already had an event with this key. If so, records that this event is dropped. */
+/** Whether the step has already had an event with this key. If so, records that the new event is dropped. */
 function drops(table: RunTable, run: Run, node: number, dedupeKey: string, job: JobId, place: number): boolean {
   const { name, compiled } = run.version;
   const step = stepNode(compiled, node)?.step;
@@ -43,7 +44,7 @@ function drops(table: RunTable, run: Run, node: number, dedupeKey: string, job: 
   return true;
 }
 
-/** The node with the step at this number, or with the first step of the scope that opens there. Null: the node is a join or an end. */
+/** The node with this number or, if a scope opens there, the first node inside the scope. Null: this node has no step. */
 function stepNode(compiled: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
   const node = compiled.nodes[number]!;
   if (node.kind === 'scope') return stepNode(compiled, node.first);

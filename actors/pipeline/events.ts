@@ -6,7 +6,7 @@ const typeKey = Buffer.from('type');
 const payloadKey = Buffer.from('payload');
 const dedupeKey = Buffer.from('dedupe_key');
 
-/** `at`: where the payload stands in the packed events; null: there is none. */
+/** `at`: where the payload stands in the packed events; null: the event has no payload. */
 export type Emitted = {
   readonly type: string;
   readonly payload: Uint8Array;
@@ -45,7 +45,7 @@ export function readEvent(packed: Uint8Array, from: number): { readonly event: E
   return { event: type === null ? null : { type, payload: payloadAt(packed, at), at, dedupeKey: dedupe }, end };
 }
 
-/** The payload of an event that stands at this place of the packed events. */
+/** The payload that stands at this place of the packed events; an empty map if there is none. */
 export function payloadAt(packed: Uint8Array, at: Span | null): Uint8Array {
   return asPayload(at ? packed.subarray(at.from, at.to) : undefined);
 }

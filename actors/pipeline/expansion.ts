@@ -32,19 +32,14 @@ import { bytesPerTurnMax, lookName, looksMax, type RunTable } from './run-table.
 import type { TakeOver } from './take-over.ts';
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 
-/**
- * The maximum number of children that are created at once, and in one turn. If a run has about `unsettledMax` unsettled jobs, its fan-outs
- * wait.
- */
+/** The maximum numbers of children that one call of `Expansion.step`, and one turn, create. */
 export const childrenPerMessageMax = 1024;
 export const childrenPerTurnMax = 4096;
+/** The fan-outs of a run wait while the run has about this many unsettled jobs. */
 export const unsettledMax = 16_384;
 /** The maximum number of events of a job that are taken before the turn's limits are checked again. */
 const eventsPerStepMax = 64;
-/**
- * When the lists of fan-outs in memory have more than this size, the stored ones are dropped from memory, and read again when they are
- * expanded.
- */
+/** When lists in memory exceed this size, the stored ones are dropped from memory, and read again when they are expanded. */
 const listBytesMax = 64 * 2 ** 20;
 
 /** Reads the results, events and payloads that fan-outs do not store themselves. */
@@ -94,7 +89,9 @@ export class Expansion {
     this.#table.expandable.add(run.name);
   }
 
-  /** Parks the token at the node until a later turn. `id`: its number if it was parked before; null: it gets a new one. */
+  /**
+   * Parks the token at the node until a later turn. `id`: the token's number if it was parked before; null: a new number is used.
+   */
   park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
     const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
     this.add(run, fan);
@@ -114,7 +111,7 @@ export class Expansion {
     this.add(run, beginFanOut(run.fansMade++, listCount(plan.list), plan));
   }
 
-  /** Called when a pause has ended: the paused runs continue. `step` finds those that another pause still holds. */
+  /** Called when a pause has ended: the paused runs continue. `step` stops a run again if another pause still holds it. */
   release(): void {
     for (const name of this.#paused) this.#table.expandable.add(name);
     this.#paused.clear();
@@ -130,7 +127,7 @@ export class Expansion {
     const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
     if (name === undefined) return false;
-    // All other runs come before this one comes again.
+    // If the run is added again, it comes after all others.
     expandable.delete(name);
     const run = this.#table.find(name);
     if (!run || run.failure !== null) return true;
@@ -153,7 +150,7 @@ export class Expansion {
     else this.#table.expandable.add(run.name);
   }
 
-  /** Whether the fan-out must wait for the next turn: until a large value is committed, or there may be room in memory for its look. */
+  /** Whether the fan-out must wait for the next turn: for the commit of a large value, or for room in memory for a look. */
   #mustWait(fan: FanOut | undefined): boolean {
     return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.looking.size >= looksMax);
   }
@@ -262,7 +259,7 @@ export class Expansion {
     this.#taken(run, scope, fan, first, plan);
   }
 
-  /** Called when the elements from `first` up to the fan-out's index have their jobs. After the last element the fan-out ends. */
+  /** Called when the elements from `first` up to the fan-out's index are taken. After the last element the fan-out ends. */
   #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
     this.#madeInTurn += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;
@@ -271,7 +268,7 @@ export class Expansion {
   }
 
   /**
-   * Creates children whose payload or context differ in more than the element. Neighbours with the same context are created together.
+   * Creates children for which `with` or baggage is rendered one by one. Neighbours with the same context are created together.
    */
   #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): void {
     let first = fan.index;
@@ -302,7 +299,7 @@ export class Expansion {
     send();
   }
 
-  /** Creates the child of a large element. Throws LookGoesOn before it has any effect. */
+  /** Creates the child of a large element. Throws LookGoesOn before it creates the child or moves the cursor. */
   #makeLarge(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan): void {
     const made = makeElement(this.#table, run, fan, plan);
     if (made === null) {
@@ -340,7 +337,7 @@ export class Expansion {
     };
   }
 
-  /** If lists take too much memory, drops from memory all those that are stored. */
+  /** If lists take too much memory, drops all stored lists from memory. */
   #trim(): void {
     if (this.#table.listBytes <= listBytesMax) return;
     for (const run of this.#table.runs.values()) {
@@ -354,8 +351,8 @@ export class Expansion {
 }
 
 /**
- * The fan-out with which the run continues. Parked tokens come first. Among them, a token whose look has no room in memory comes last: it
- * must not hold up the one that has the room.
+ * The fan-out with which the run continues. Parked tokens come first. Among them, a token whose look has no room in memory comes
+ * last: it must not hold up a token whose look is in memory.
  */
 function nextFan({ fans }: Run): FanOut | undefined {
   let crowded: FanOut | undefined;
@@ -367,7 +364,10 @@ function nextFan({ fans }: Run): FanOut | undefined {
   return crowded ?? fans.values().next().value;
 }
 
-/** Whether this turn parked a token behind a large value here. The turn may write the value; the next turn writes what follows from it. */
+/**
+ * Whether this turn has added the fan-out, and its list belongs to a job or run. This turn may still be writing the list; the
+ * next turn writes what is made from it.
+ */
 function waitsForCommit(fan: FanOut | undefined): boolean {
   return fan?.plan != null && 'isBehindJob' in fan.plan && !fan.stored;
 }

@@ -1,5 +1,5 @@
-// A fan-out that is being expanded: of a `foreach`, or of the events of a job. The list stays packed, and a cursor moves over it. A
-// parked token is stored as a fan-out of one.
+// A fan-out that is being expanded: of a `foreach`, or of the events of a job. The list stays packed, and a cursor moves over it.
+// A parked token is stored as a fan-out, too, with a count of one.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { copyBytes } from '../../runtime/bytes.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
@@ -11,7 +11,7 @@ import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
 import type { Packed, StepPosition } from './token.ts';
 
-/** The list of a fan-out, and what the jobs of all its elements have in common. Stored in the table `lists`. */
+/** The list of a fan-out, and what the jobs of all its elements have in common. A plan is stored in the table `lists`. */
 export type FanPlan = Omit<StepPosition, 'first'> & {
   /** The packed list of the elements. */
   readonly list: Uint8Array;
@@ -20,7 +20,7 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
   /** What `with` adds to every payload: entries of a packed map, and their number. */
   readonly added: Uint8Array;
   readonly addedCount: number;
-  /** Those of the keys `item` and `index` that `with` does not set. */
+  /** The keys `item` and `index`, without a key that `with` sets. */
   readonly own: readonly ('item' | 'index')[];
   /** What is rendered for each element. Null: `with` and the baggage are the same for all elements. */
   readonly each: { readonly with: Entries; readonly baggage: readonly (readonly [string, Path])[] } | null;
@@ -28,14 +28,16 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
   readonly missing: string | null;
 };
 
-/** A token that is parked at a node until a later turn; `list` is its payload. */
+/**
+ * A token that is parked at a node until a later turn. `list` is its payload or, if `hasEvents` is set, the events of its cause.
+ */
 export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** The token's result. Null: the same as the payload. */
   readonly result: Uint8Array | null;
-  /** Whether `list` and `result` are not stored here, but read from the job or run that produced them. */
+  /** Whether the stored plan lacks `list` and `result`. They are read from the job or run that produced them. */
   readonly isBehindJob?: true;
-  /** Where `list` stands in the events of the token's cause. Absent: it is not there. */
+  /** Where `list` stands in the events of the token's cause. Absent: `list` is not the payload of an event. */
   readonly storedAs?: Span;
   /** Whether `list` has the events of the token's cause: the token then divides into one token per event. */
   readonly hasEvents?: true;
@@ -49,10 +51,13 @@ export type FanOut = StoredFan & {
   isCrowded?: boolean;
 };
 
-/** A large element that becomes a job over several turns. `own`: the map of item and index, and the offset behind the element. */
+/**
+ * A large element that becomes a job over several turns. `own`: the map with `item` and `index`, and the offset behind the
+ * element.
+ */
 export type ElementInWork = {
   readonly looks: Looks;
-  /** The number under which parts of the payload are written; null: none are. */
+  /** The number under which parts of the payload are written; null: no part has been written. */
   readonly held: { id: number | null };
   own: { readonly payload: Packed; readonly end: number } | null;
   context: Packed | null;
@@ -85,8 +90,8 @@ export const itemKey = Buffer.from('\xa4item', 'latin1');
 export const indexKey = Buffer.from('\xa5index', 'latin1');
 
 /**
- * Takes the payloads of the next elements, limited in number and bytes, and moves the cursor; stops before an element that is larger than
- * `elementBytesMax`. Elements are copied, never decoded.
+ * Takes the payloads of the next elements, limited in number and bytes, and moves the cursor. Stops before an element of more
+ * than `elementBytesMax`. Elements are copied, never decoded.
  */
 export function takePayloads(
   fan: FanOut,
@@ -139,7 +144,7 @@ export type FanOutElement = {
   readonly missing: string | null;
 };
 
-/** Takes the next element and renders its templates; moves the cursor. */
+/** Takes the next element: renders its templates and moves the cursor. */
 export function takeElement(fan: FanOut, plan: FanPlan): FanOutElement {
   const { list, each } = plan;
   const end = skipValue(list, fan.at);

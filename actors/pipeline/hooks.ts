@@ -1,4 +1,4 @@
-// Which hook the end of a job or run fires, and with which payload.
+// Finds which hook the end of a job or run fires, and makes the hook's payload.
 import type { Hook, JobHook, RunHook } from '../../config/pipeline/definition.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
@@ -33,7 +33,7 @@ export function hookOf(plugin: string, status: TerminalStatus): Hook {
   return plugin === pipelinePlugin ? runHooks[status] : jobHooks[status];
 }
 
-/** `body`: that of the job or run. The result of a job stays packed, because it may be large. */
+/** `body`: the body of the job or run. The result of a job stays packed, because it may be large. */
 export function hookPayload({ job: id, plugin, submittedBy, hook }: HookOrigin, body: Body): Uint8Array {
   const { command, status } = hook;
   const job_id = formatId(id);

@@ -4,7 +4,7 @@ import type { JobId } from '../../runtime/ids.ts';
 /** The maximum number of jobs in a chain of events. */
 export const hopsMax = 64;
 
-/** A job's name in messages, and the job that caused it. */
+/** The name of a job or run in messages, and the job or run that caused it. */
 export type Ancestor = { readonly name: string; readonly parent: JobId | null };
 
 /** The maximum number of ancestors that are followed: a loop may contain runs besides jobs. */
@@ -12,12 +12,15 @@ const ancestorsMax = 4 * hopsMax;
 
 export type FindAncestor = (id: JobId) => Ancestor | undefined;
 
-/** The error of the job that exceeds the limit. `name`: its name; `cause`: the job that caused it. */
+/** The error of the job that exceeds the limit. `name`: the name of that job; `cause`: the job or run that caused it. */
 export function hopError(name: string, cause: JobId | null, ancestor: FindAncestor): string {
   return `stopped after ${hopsMax} jobs in one chain of events; ${causeText(name, cause, ancestor)}`;
 }
 
-/** The jobs and runs that led to a job, oldest first, back to an earlier one of the same name, or else to the root. */
+/**
+ * Names a job and the jobs and runs that led to it, oldest first: back to an earlier job of the same name, or else to the root,
+ * but not more than `ancestorsMax`.
+ */
 export function causeText(name: string, cause: JobId | null, ancestor: FindAncestor): string {
   const names = [name];
   let at = cause;

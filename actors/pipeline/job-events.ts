@@ -1,4 +1,4 @@
-// Reads what an ended job has left for its run: its body, inflated, and its events.
+// Reads what an ended job has left for its run: its inflated body, and its events.
 import { checkBody } from '../../runtime/host/wire/body-check.ts';
 import { bodyPart, encodeBody, inflateBody } from '../../runtime/host/wire/outcome.ts';
 import { listCount } from '../../runtime/splice.ts';
@@ -9,7 +9,7 @@ import { bytesPerTurnMax } from './run-table.ts';
 /** A response with more events than this is processed over several turns. */
 const eventsAtOnceMax = 256;
 
-/** Inflates the body of a job. If that fails, the run treats the job as failed. */
+/** Inflates the body of a job. A job whose body cannot be inflated counts as failed in its run. */
 export function inflated(settled: SettledJob): SettledJob {
   try {
     const body = inflateBody(settled.body);
@@ -26,7 +26,7 @@ export function inflated(settled: SettledJob): SettledJob {
 export type JobEvents = readonly Emitted[] | null;
 const noEvents: JobEvents = [];
 
-/** The events of a job, which has some only if it succeeded. `bytesMax`: events with more bytes are a flood. */
+/** The events of a job. Only a job that succeeded has events. `bytesMax`: events with more bytes are a flood. */
 export function eventsOf({ status, body }: SettledJob, context: Uint8Array, bytesMax: number): JobEvents {
   const packed = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
   if (packed === undefined) return noEvents;

@@ -2,7 +2,7 @@
 import { type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, entryAt, mapCount, mapHead, skipValue } from '../../runtime/splice.ts';
 
-/** Results above this size are referred to instead of copied: copying and writing would take the ledger 2 ms per MiB. */
+/** Results above this size are referred to instead of copied: copying and writing would take the ledger about 2 ms per MiB. */
 export const partedBytesMin = 4 * 2 ** 20;
 const resultsKey = Buffer.from('\xa7results', 'latin1');
 const joinedHead = Buffer.concat([mapHead(3), resultsKey]);
@@ -22,7 +22,7 @@ export function besideAt(parted: Uint8Array, key: string): Uint8Array | null {
   return span && beside!.subarray(span.from, span.to);
 }
 
-/** The payload with entries added. Null: it is not the payload of a join, or it has one of these (packed) keys already. */
+/** The payload with entries added. Null: the value is not the payload of a join, or has one of these (packed) keys already. */
 export function withEntries(
   parted: Uint8Array,
   keys: readonly Uint8Array[],

@@ -8,16 +8,16 @@ import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
 /**
- * The maximum number of stretches (records/arrivals.ts) of a value in parts. With more stretches, the references to them would take as much
- * space as the results. Only the results of very many jobs that ended in random order have so many.
+ * The maximum number of stretches (records/arrivals.ts) of a value in parts. With more stretches, the references to them would
+ * themselves be large. Only the results of very many jobs that ended in random order have so many.
  */
 const stretchesMax = 2 ** 16;
 
 const nothing: Uint8Array = new Uint8Array(0);
 
 /**
- * The results as a list, or as a single value, between the bytes `before` and `behind`. If they are in parts, the scope no longer owns
- * them.
+ * The results as a list, or as a single value, between the bytes `before` and `behind`. If this value is in parts, the scope no
+ * longer owns the results.
  */
 export function gathered(
   table: RunTable,

@@ -1,4 +1,4 @@
-// Joins, and the ends of runs, where tokens meet. The last token that arrives starts the next step or ends the run.
+// Joins, and the ends of runs, where tokens meet. When the last token has arrived or ended, the next step starts or the run ends.
 
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
@@ -14,8 +14,8 @@ import type { RunTable } from './run-table.ts';
 import { movedTo, Packed, type Token } from './token.ts';
 
 /**
- * If the results that reach a join exceed this size, the run fails. If the results that reach the end of a run exceed it, the run ends
- * without its result.
+ * If the results that reach a join exceed this size, the run fails. If the results that reach the end of a run exceed this size,
+ * the run ends without its result.
  */
 export const joinBytesMax = 64 * 2 ** 20;
 
@@ -70,7 +70,7 @@ function addResult(
   }
 }
 
-/** Records the context of a token, unless it equals the context at the fork, as it does for most tokens. */
+/** Records the context of a token, unless it is equal to the context at the fork. Most contexts are equal. */
 function noteContext(scope: Scope, context: Uint8Array, path: readonly number[]): void {
   if (Buffer.compare(context, scope.origin.context) === 0) {
     scope.lastEqualContext = context;
@@ -81,7 +81,8 @@ function noteContext(scope: Scope, context: Uint8Array, path: readonly number[])
 }
 
 /**
- * Records the fork at which a token divides: the token behind the next join continues from there. Only the first fork of a segment counts.
+ * Records the origin of a token that divides: the token behind the next join continues with this origin. Only the first fork of a
+ * segment counts.
  */
 export function markFork(scope: Scope, path: readonly number[], origin: SegmentOrigin): void {
   if (path.length > 0) return;
@@ -146,6 +147,6 @@ function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
   }
   const { arrived } = scope;
   const isList = run.version.compiled.endsForked || arrived > 1;
-  // If no token arrived, all have ended on the way, because their events were duplicates.
+  // If no token arrived, all tokens have ended on the way, because their events were duplicates.
   return succeededWith(!isList && arrived === 0 ? packedNull : gathered(table, run, scope, isList));
 }

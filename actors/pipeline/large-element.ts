@@ -1,5 +1,5 @@
-// An element of a fan-out that is too large for one step. Its job is made over several turns: the end of the element is found and `with` is
-// rendered step by step, and a large payload is written in parts.
+// An element that is too large for one step of its fan-out. Its job is made over several turns: the end of the element is found
+// and `with` is rendered step by step, and a large payload is written in parts.
 import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 import { asSections, type Section, sectionsWithin } from '../../runtime/parted.ts';
 import { endWithin, mapHead, skipInSteps } from '../../runtime/splice.ts';
@@ -13,8 +13,8 @@ import { hasPacked } from './template.ts';
 import { dataOf, Packed } from './token.ts';
 
 /**
- * Larger elements become jobs over several turns; all elements do if `with` contains a large value. Elements that `with` and baggage do not
- * refer to are only copied, up to `partedBytesMin`.
+ * The size above which the job of an element is made over several turns. It is 0 if `with` contains a large value, and
+ * `partedBytesMin` if neither `with` nor baggage refers to the elements: these are only copied.
  */
 export function elementBytesMax({ each }: FanPlan, { sight, partedBytesMin }: RunTable): number {
   if (each === null) return partedBytesMin;
@@ -33,8 +33,8 @@ type Made = {
   readonly end: number;
 };
 /**
- * Makes the next element into what its job consists of. Null: there would be too much baggage. Throws LookGoesOn; what has been found is
- * kept for the next call, if there is room in memory.
+ * Makes the payload and the context of the next element's job. Null: there would be too much baggage. Throws LookGoesOn if the
+ * work needs another turn. What has been found is kept in memory for the next call, if there is room.
  */
 export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPlan): Made | null {
   const { making, sight } = table;
@@ -74,7 +74,7 @@ function ownOf(fan: FanOut, plan: FanPlan, looks: Looks, sight: Sight): NonNulla
   return { payload: new Packed(elementOf(plan, item, fan.index), sight), end };
 }
 
-/** The context with the baggage of the element `{item, index}`. Null: its values alone exceed the limit. */
+/** The context with the baggage of the element `{item, index}`. Null: the values of the baggage alone exceed the limit. */
 export function contextOf({ context, each }: FanPlan, own: Packed): Packed | null {
   const before = new Packed(context);
   if (each === null || each.baggage.length === 0) return before;
@@ -85,7 +85,9 @@ export function contextOf({ context, each }: FanPlan, own: Packed): Packed | nul
   return new Packed(pack(addBaggage(unpack<JsonObject>(context), each.baggage, data)));
 }
 
-/** `{item, index}` with what `with` adds to all elements. */
+/**
+ * The payload of an element: `item` and `index`, unless `with` sets these keys, and the entries that `with` adds to all elements.
+ */
 export function elementOf(plan: FanPlan, item: readonly Section[], index: number): Uint8Array {
   const { own, added, addedCount } = plan;
   const sections: Section[] = [mapHead(own.length + addedCount)];

@@ -2,13 +2,13 @@
 import type { PartReader } from '../../runtime/parted.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 
-/** Thrown when the turn has no time left. The look continues when the same result is requested again. */
+/** Thrown when a look needs another turn. The look continues when the same result is requested again. */
 export class LookGoesOn extends Error {}
 
 /** The stored parts and the limits that looks depend on. */
 export type Sight = {
   readonly parts: PartReader;
-  /** Whether the turn has no time left. */
+  /** Whether the turn has no time left, or has created too many bytes. */
   readonly isSpent: () => boolean;
   /** Data up to this size is decoded whole. Larger data is read in steps of about `stepBytes`. */
   readonly wholeBytesMax: number;
@@ -31,7 +31,7 @@ export class Looks {
     this.#isSpent = isSpent;
   }
 
-  /** The result of the work with this name. Each call advances the work by at least one step. Throws LookGoesOn. */
+  /** The result of the work with this name. Each call advances unfinished work by at least one step. Throws LookGoesOn. */
   find<T>(name: string, begin: () => Sliced<T>): T {
     let look = this.#looks.get(name);
     if (!look) {

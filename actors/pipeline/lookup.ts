@@ -1,4 +1,4 @@
-// Follows a path into data. It finds only the data's own keys: nothing inherited, no lengths.
+// Follows a path into data. Only the data's own keys are found: no inherited ones, and no `length`.
 import type { Path } from '../../config/pipeline/definition.ts';
 import type { Json } from '../../runtime/packing.ts';
 import { place } from '../../runtime/splice.ts';
@@ -16,7 +16,8 @@ export type Data = {
 export class LargeValue {
   readonly bytes: Uint8Array;
   /**
-   * Whether the test holds for any element of the list, or key of the map. The test receives its position; `name` identifies the test.
+   * Whether the test holds for any element of the list, or key of the map. The test receives the offset of the element or key;
+   * `name` identifies the test.
    */
   readonly some: (name: string, test: (at: number) => boolean) => boolean;
 
@@ -26,7 +27,7 @@ export class LargeValue {
   }
 }
 
-/** A large text, and a way to test it once. `name` identifies the test. */
+/** A large text. `once` runs a test on it, and keeps the result for the next call with the same `name`. */
 export class LargeText {
   readonly text: string;
   readonly once: (name: string, test: () => boolean) => boolean;

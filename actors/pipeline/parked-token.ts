@@ -1,10 +1,11 @@
-// Parked tokens continue in a later turn, for instance because the current one has no time left. They are stored as fan-outs of one.
+// Parked tokens continue in a later turn, for instance because the current one has no time left. They are stored in the form of
+// fan-outs.
 import { unpinned } from '../../runtime/bytes.ts';
 import type { ParkedPlan } from './fanout.ts';
 import type { Scope } from './run.ts';
 import type { Token } from './token.ts';
 
-/** The plan of a token that is parked before a node. A large payload that the store already has is not stored again. */
+/** The plan of a token that is parked before a node. A large payload that is stored with a job or run is not stored again. */
 export function parkedAt(node: number, { id: scope }: Scope, token: Token): ParkedPlan {
   const { path, cause, depth, event, storedAs, isReused } = token;
   const payload = unpinned(token.payload.stored);

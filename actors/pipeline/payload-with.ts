@@ -1,4 +1,4 @@
-// Makes payloads with `with`. Large ones are made over several turns, and written in parts.
+// Makes payloads with `with`. Large payloads are made over several turns, and written in parts.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
 import { pack } from '../../runtime/packing.ts';
@@ -12,22 +12,22 @@ import type { RunTable } from './run-table.ts';
 import { type Entries, hasPacked, isMissing, type Missing, packEntries, renderEntries } from './template.ts';
 import { dataOf, type Packed, type Token } from './token.ts';
 
-/** The maximum size of a payload made by `with`. */
+/** The maximum size of a payload made by `with`, without the stored values to which the payload refers. */
 export const withBytesMax = 64 * 2 ** 20;
-/** The maximum size of one part of a value in parts. */
+/** The maximum size of a part that this file writes. */
 const partBytesMax = 2 ** 20;
 
-/** The number of a token or element, which it gets when it is parked or when parts for it are written; null: it has none yet. */
+/** The number of a token or element, which it gets when it is parked or when parts for it are written; null: no number yet. */
 export type Held = { id: number | null };
-/** What a payload is made of. */
+/** The values to which the paths of `with` refer. */
 export type Carried = Pick<Token, 'payload' | 'context'>;
 
-/** Why a payload cannot be made. */
+/** Why a payload cannot be made. `wrong` null: the payload would be too large. */
 export function problemWith(wrong: { readonly missing: string | null } | null): string {
   return wrong === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${wrong.missing} is missing`;
 }
 
-/** The sections as one value. A large one is written as a value in parts, over several turns if necessary. Throws LookGoesOn. */
+/** The sections as one value. A large value is written in parts, over several turns if necessary. Throws LookGoesOn. */
 export function kept(
   table: RunTable,
   run: Run,
@@ -44,8 +44,8 @@ export function kept(
 }
 
 /**
- * Writes the parts of a value that are not stored yet, one part per step, and returns the value in parts. A repetition for the same token
- * writes the same parts.
+ * Writes those parts of a value that are not stored yet, one part per step, and returns the value in parts. A repetition for the
+ * same token writes the same parts.
  */
 function* writtenInParts(table: RunTable, run: Run, id: number, sections: readonly Section[]): Sliced<Uint8Array> {
   const named: Section[] = [];
@@ -69,7 +69,7 @@ export function joined(sections: readonly Section[]): Uint8Array {
   return isOwn ? Buffer.concat(sections as Uint8Array[]) : encodeParted(sections);
 }
 
-/** The size of the sections that contain their bytes, rather than refer to stored ones. */
+/** The total size of the sections that contain bytes themselves, instead of referring to stored bytes. */
 function ownBytesOf(sections: readonly Section[]): number {
   return bytesOf(sections.filter(section => section instanceof Uint8Array));
 }
@@ -85,7 +85,7 @@ export function asPieces(bytes: Uint8Array | null | undefined): Uint8Array[] | n
 /** Combines sections into one value, in parts if it is large. Throws LookGoesOn. */
 export type Keep = (sections: readonly Section[]) => Uint8Array;
 
-/** The payload with the entries of `with` added; null: it would exceed the limit. */
+/** The payload with the entries of `with` added; null: the payload would exceed `withBytesMax`. */
 export function payloadWith(entries: Entries, token: Carried, keep: Keep): Uint8Array | Missing | null {
   const { payload, context } = token;
   if (!payload.isLarge && !context.isLarge && !entries.some(([, template]) => hasPacked(template))) {

@@ -1,4 +1,5 @@
-// The pipeline actor's messages. Within a turn the job actor calls it (PipelineCalls in job/protocol.ts).
+// The pipeline actor's messages. Within a turn, the job actor calls the pipeline actor directly (PipelineCalls in
+// job/protocol.ts).
 import type { JobId } from '../../runtime/ids.ts';
 import type { StoredList } from '../../runtime/packed-list.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';

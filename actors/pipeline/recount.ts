@@ -11,7 +11,7 @@ import { idText } from './run.ts';
 
 type Counted = { readonly hash: Uint8Array } & RunCounts;
 
-/** Reads every open run, once, at the first start of a version that counts them. */
+/** Reads every open run. Called at a start if the stored counts are incomplete. */
 export function recount(
   reader: Reader,
   versions: DefinitionVersions,

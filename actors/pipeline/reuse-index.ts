@@ -20,7 +20,7 @@ const runsKnownMax = 10_000;
 /** Jobs that are neighbours both in their block and in their fork. */
 type Row = { fork: Uint8Array; ordinal: number; key: Uint8Array; index: number; count: number };
 
-/** Writes the index for a rerun. Returns why it cannot be complete; null: it is written. */
+/** Writes the index for a rerun. Returns why it cannot be complete; null: the index is complete. */
 export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
   const { of, root } = run.reuse!;
   let found = 0;
@@ -51,7 +51,7 @@ function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, i
   return isNext && Buffer.compare(fork, row.fork) === 0 && Buffer.compare(key, row.key) === 0;
 }
 
-/** The jobs inside a run, including those of called runs and reused ones. At a row without a fork the walk can pause. */
+/** The jobs inside a run, including reused jobs and the jobs of called runs. At a row without a fork the walk can pause. */
 function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork'> & { readonly fork: null })> {
   const addresses = new Addresses(reader, of);
   const root = rootOf(reader, of);

@@ -1,4 +1,5 @@
-// Keeps what a rerun needs of the original run from being pruned while the rerun is open.
+// Protects the jobs that a rerun `from: failed` needs of its original run: retention does not remove them while the rerun is
+// open.
 import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -33,9 +34,9 @@ export function definitionOf(
 
 export class ReuseSources {
   readonly #reader: Reader;
-  /** Ended roots whose index is being removed. */
+  /** Ended reruns whose index is being removed. */
   #over: JobId[] = [];
-  /** Roots that ended in this turn. Their entries that this turn has written can be read in the next one. */
+  /** Reruns that ended in this turn. The next turn can read the index entries that this turn has written for them. */
   #ended: JobId[] = [];
 
   constructor(reader: Reader) {
@@ -43,7 +44,7 @@ export class ReuseSources {
     for (const root of rootsWithIndex(reader)) if (!reader.get('runs', root)) this.#over.push(root);
   }
 
-  /** Called when a rerun is accepted: keeps the trees that it needs. */
+  /** Called when a rerun is accepted: keeps the trees that the rerun needs. */
   begin(batch: Batch, root: JobId, of: JobId): void {
     const needed = neededRoots(this.#reader, of);
     for (const each of needed) writeNeed(batch, each, root);
@@ -64,8 +65,8 @@ export class ReuseSources {
   }
 
   /**
-   * Removes up to `limit` entries of the ended root's index and, when none is left, the list of needed roots. Returns how much of the limit
-   * this has used.
+   * Removes up to `limit` entries of the ended root's index and, when none is left, the list of needed roots. Returns the part of
+   * the limit that is used.
    */
   #remove(batch: Batch, root: JobId, limit: number): number {
     const keys = Array.from(this.#reader.keys('reuse_index', { ...indexOfRoot(root), limit }), key => Buffer.from(key));

@@ -57,7 +57,10 @@ export class Reuse {
     return job && canReuse(run, at, job.attempt) ? job : null;
   }
 
-  /** The run that a step called at this place of the original run: its jobs can be reused, too. Null: there is none, or it never began. */
+  /**
+   * The run that a step called at this place of the original run: the new called run can reuse its jobs. Null: there is none, or
+   * its definition is unknown.
+   */
   entered(run: Run, at: At): Entered | null {
     const called = this.#find(run, at);
     const hash = called?.attempt.final ? readDefinitionHash(called.attempt.stored) : null;
@@ -128,8 +131,8 @@ export class Reuse {
 }
 
 /**
- * Whether the job can be reused: it has succeeded. A called run, besides, is reused only if none of its jobs failed; otherwise it is rerun,
- * too.
+ * Whether the job can be reused: it has succeeded. A called run is reused only if, besides, its stored counts name no
+ * unsuccessful job inside it; otherwise the called run is rerun, too.
  */
 function canReuse(run: Run, { node: number }: At, attempt: StoredAttempt): boolean {
   if (!attempt.final || attempt.status !== 'succeeded') return false;

@@ -1,4 +1,4 @@
-// The open runs. Recently used ones are in memory, within a limit of bytes; others are read on demand.
+// The open runs. Recently used runs are in memory, within a limit of bytes; other runs are read on demand.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
@@ -9,7 +9,7 @@ import type { Descendants } from './descendants.ts';
 import { decodeRun, decodeScope, scopeKey } from './records/run.ts';
 import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 
-/** The estimated amount of memory above which runs are dropped from it. */
+/** The estimated memory of the open runs above which runs are dropped from memory. */
 const loadedBytesMax = 64 * 2 ** 20;
 /** The maximum number of runs that one turn examines: each is dropped from memory, or kept because it was used recently. */
 const trimmedPerTurnMax = 4096;
@@ -24,7 +24,7 @@ export type RunsOptions = {
   readonly setAside: SetAside;
   /** Called when a run that stays open is dropped from memory. */
   readonly onReleased: (run: Run) => void;
-  /** The estimated amount of memory above which runs are dropped from it. Default: 64 MiB. */
+  /** The estimated memory of the open runs above which runs are dropped from memory. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
 };
 
@@ -49,7 +49,7 @@ export class Runs {
     return this.#loaded.values();
   }
 
-  /** The open run with this name, which is its id as text. */
+  /** The open run with this name, which is the run's id as text. */
   find(name: string): Run | undefined {
     const run = this.#loaded.get(name) ?? this.#read(name);
     if (run) run.usedIn = this.#turn;
@@ -76,19 +76,20 @@ export class Runs {
   }
 
   /**
-   * Begins a turn: the previous one is committed. If the runs take too much memory, those that were not used recently are dropped from it.
+   * Begins a turn: the previous turn is committed. If the runs take too much memory, runs that were not used recently are dropped
+   * from memory.
    */
   renew(turn: number): void {
     const { loadedBytesMax: bytesMax = loadedBytesMax, onReleased } = this.#options;
     this.#turn = turn;
     this.#ended.clear();
     if (this.#bytes <= bytesMax) return;
-    // Each run is visited once, although recently used ones move to the end.
+    // No run is visited twice, although recently used runs move to the end.
     let left = Math.min(trimmedPerTurnMax, this.#loaded.size);
     for (const [name, run] of this.#loaded) {
       if (this.#bytes <= bytesMax || left-- === 0) return;
       if (run.usedIn >= turn - 1) {
-        // All other runs come before this one comes again.
+        // All other runs come before this run comes again.
         this.#loaded.delete(name);
         this.#loaded.set(name, run);
       } else {

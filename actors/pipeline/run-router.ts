@@ -104,7 +104,7 @@ export class RunRouter {
       return;
     }
     const run = move.kind === 'enter' ? move.run : this.#table.find(idText(move.outer.run));
-    // The calling run has ended before the called one.
+    // The run may have ended since the move was added.
     if (!run || run.ended) return;
     blaming({ kind: 'run', id: run.id }, () => {
       if (move.kind === 'returned') this.#returned(run, move);
@@ -127,13 +127,17 @@ export class RunRouter {
 
   #mustWait(run: Run, token: Token): boolean {
     if (this.#isWritten(token)) return true;
-    // The store has the payload, so that parking the token does not write it again.
+    // The store has the payload: parking the token does not write the payload again.
     if (token.storedAs !== null && token.payload.isLarge && this.#table.isFull) return true;
-    // A token that passes only reused jobs must wait for the index of these, and must not take too much of a turn.
+    // A token that has passed only reused jobs must wait for the index of the original run's jobs, and must not take too much of
+    // a turn.
     return token.isReused && (!run.reuse!.isIndexed || this.#table.turn.isSpent || this.#table.isFull);
   }
 
-  /** Whether the token's payload is large and this turn may write it: then the next turn writes the values made from it. */
+  /**
+   * Whether the token's payload is large and this turn may be writing it. If so, the values made from the payload are written in
+   * the next turn.
+   */
   #isWritten({ storedAs, payload: { stored } }: Token): boolean {
     return storedAs !== null && !isParted(stored) && stored.length > this.#table.partedBytesMin;
   }
@@ -220,7 +224,9 @@ export class RunRouter {
     this.#goOn(run, scope, node, { id, plugin, command, path, context, depth, body, isReused: false }, events);
   }
 
-  /** The token behind a successful job continues as one token per event, or with the job's result. */
+  /**
+   * Lets the token behind a successful job continue: as one token per event or, if the job has no events, with the job's result.
+   */
   #goOn(run: Run, scope: Scope, node: WorkNode, job: PassedJob, events: JobEvents): void {
     const { id, plugin, command, path, context, depth, body, isReused } = job;
     const result = bodyPart(body, 'result');

@@ -17,20 +17,20 @@ import { Packed, type Token } from './token.ts';
 
 export type RunStart = {
   readonly submittedBy: string;
-  /** The job that caused it, and the root of its tree; null: the run is a root. */
+  /** The job that caused the run, and the root of the run's tree; null: the run is a root. */
   readonly parent: JobId | null;
   readonly root: JobId | null;
   /** The length of the chain of jobs that led to the run. */
   readonly depth: number;
   readonly event: EventEnvelope;
   /**
-   * Whether the first steps get `event` unchanged, as they do for deliveries, schedules and reruns of both. Otherwise the type of their
-   * event is the pipeline's `on`, if it has one.
+   * Whether the first steps get `event` unchanged, as they do for deliveries, for schedules, and for reruns of runs that no call
+   * started. Otherwise the type of their event is the pipeline's `on`, if it has one.
    */
   readonly isDelivery?: true;
   readonly context: Uint8Array;
   readonly payload: Uint8Array;
-  /** The pipeline's own condition is known to hold. */
+  /** Whether the pipeline's own condition is known to hold. */
   readonly isWanted?: true;
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
@@ -43,8 +43,7 @@ export type RunStart = {
     readonly stepId: string;
   } | null;
   /**
-   * Only for a rerun `from: failed`: the original run. If a run of a rerun calls this one: also the index, and the address of this run in
-   * it.
+   * For a rerun `from: failed`: the original run. For a run that such a rerun calls, directly or not: the whole `StoredReuse`.
    */
   readonly reuse?: Pick<StoredReuse, 'of'> | StoredReuse;
 };
@@ -55,7 +54,7 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
   return id;
 }
 
-/** Creates the job of a run that begins at the time of its options. */
+/** Creates the job of a delayed run. The run begins at the time that `start.options` names. */
 export function delayRun(table: RunTable, name: string, start: RunStart): JobId {
   return unpinned(createRun(table, name, start));
 }
@@ -106,12 +105,15 @@ export function enterRun(
   table.moves.push({ kind: 'enter', run, scope, node: start.isWanted ? compiled.first : compiled.start, token });
 }
 
-/** Copies the baggage, because the object lives as long as the run. */
+/** Copies the baggage, so that the run does not keep a larger buffer in memory as long as it lives. */
 function keptOuter({ run, node, scope, path, context }: CallSite): CallSite {
   return { run, node, scope, path, context: unpinned(context) };
 }
 
-/** Creates a run that fails at once: its payload cannot be made, its pipeline does not exist, or (`dead`) the tree is full. */
+/**
+ * Creates a run that ends at once as failed or `dead`: for example, its payload cannot be made, its pipeline is no longer
+ * configured, or the tree has too many descendants.
+ */
 export function refuseRun(
   table: RunTable,
   name: string,

@@ -35,12 +35,15 @@ import type { StepPosition, Token } from './token.ts';
 
 /** When a turn has created this many bytes (`bytesInTurn`), other work waits for the next turn. */
 export const bytesPerTurnMax = 8 * 2 ** 20;
-/** The maximum number of looks (looks.ts) that keep partial results in memory; the same again of large elements. */
+/**
+ * The maximum number of unfinished looks (looks.ts) that are kept in memory. The same maximum applies to large elements whose
+ * jobs are being made.
+ */
 export const looksMax = 4;
-/** Arrivals above this size move from the record of their scope to a value of their own. */
+/** When the arrivals in the record of a scope exceed this size, they move to a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
-/** Above this total size of the records of open runs, new runs are refused and events wait. */
+/** Above this total size of the records of open runs, no run is accepted (except delayed runs), and events wait. */
 export const openRunsBytesMax = 8 * 2 ** 30;
 
 /** Work that is left in this turn. */
@@ -65,11 +68,11 @@ export type RunTableOptions = {
   readonly jobs: JobCalls;
   /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
-  /** The number of open runs at which events start no further ones. Default: 16,384. */
+  /** The number of open runs at which events start no further runs. Default: 16,384. */
   readonly openRunsMax?: number;
-  /** The size of the records of open runs above which no run is accepted. Default: 8 GiB. */
+  /** The size of the records of open runs above which no run is accepted (except delayed runs). Default: 8 GiB. */
   readonly openRunsBytesMax?: number;
-  /** The estimated amount of memory above which runs are dropped from it. Default: 64 MiB. */
+  /** The estimated memory of the open runs above which runs are dropped from memory. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
   /** The size above which results are referred to instead of copied. Default: 4 MiB. */
   readonly partedBytesMin?: number;
@@ -92,16 +95,16 @@ export class RunTable {
   readonly sight: Sight;
   /** Tokens with an unfinished look, by `lookName`, with their positions. */
   readonly looking = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();
-  /** Large elements that fan-outs are making jobs of, by `lookName`. */
+  /** Large elements of fan-outs whose jobs are being made, by `lookName`. */
   readonly making = new Map<string, ElementInWork>();
   readonly moves: Move[] = [];
-  /** Failed runs whose last jobs have settled in this turn. */
+  /** Failed runs without unsettled jobs: they end in this turn. */
   readonly ending: Run[] = [];
-  /** The names of runs with fan-outs to expand or parked tokens that can continue. */
+  /** The names of runs with fan-outs or parked tokens that may be able to continue. */
   readonly expandable = new Set<string>();
   config: Config;
   turn!: Turn;
-  /** Whether any pipeline is a hook of runs. */
+  /** Whether the configuration has a hook for the end of runs. */
   hasRunHooks = false;
   /** Counts turns. Writes of earlier turns are committed. */
   turnNumber = 0;
@@ -157,7 +160,7 @@ export class RunTable {
     return this.versions.open.runs >= runsMax || this.isFullOfRuns;
   }
 
-  /** Whether the records of open runs exceed their limit: then no run is accepted. */
+  /** Whether the records of open runs exceed their limit: then no run is accepted, except delayed runs. */
   get isFullOfRuns(): boolean {
     return this.versions.open.bytes >= this.#openRunsBytesMax;
   }
@@ -190,7 +193,7 @@ export class RunTable {
     if (run.jobs === 0) this.ending.push(run);
   }
 
-  /** The open run with this name. A cancelled run, or a run inside one, fails here. */
+  /** The open run with this name. A run that is cancelled, or is inside a cancelled run, fails here. */
   find(name: string): Run | undefined {
     const run = this.runs.find(name);
     const { cancels } = this.jobs;
@@ -198,7 +201,7 @@ export class RunTable {
     return run;
   }
 
-  /** Fails the run if it is cancelled or inside a cancelled one. False: neither, or it has failed already. */
+  /** Fails the run if it is cancelled or inside a cancelled run. False: the run is neither, or has failed already. */
   cancel(run: Run): boolean {
     const { cancels } = this.jobs;
     const marked = cancels.around(run.id);
@@ -211,8 +214,8 @@ export class RunTable {
   }
 
   /**
-   * Counts jobs of the run that have settled. `unsuccessful`: how many of them did not succeed; `inside`: if they are called runs, the
-   * number of settled jobs inside them.
+   * Counts jobs of the run that have settled. `unsuccessful`: how many of them did not succeed. `inside`: the number of settled
+   * jobs inside them, if the jobs are called runs.
    */
   settled(run: Run, jobs: number, unsuccessful: Unsuccessful, inside = 0): void {
     run.jobs -= jobs;
@@ -223,7 +226,7 @@ export class RunTable {
     if (run.jobs === 0 && run.failure !== null) this.ending.push(run);
   }
 
-  /** Whether the turn has created enough bytes: other work waits for the next turn. */
+  /** Whether the turn has created so many bytes that other work waits for the next turn. */
   get isFull(): boolean {
     return this.bytesInTurn >= bytesPerTurnMax;
   }
@@ -361,7 +364,7 @@ export class RunTable {
     this.descendants.close(run.tree);
   }
 
-  /** Stops counting the lists of a run that is dropped from memory; they are in the store. */
+  /** Stops counting the lists of a run that is dropped from memory. The store has the lists. */
   #releaseLists(run: Run): void {
     for (const { plan } of run.fans.values()) if (plan) this.listBytes -= plan.list.length;
   }
@@ -371,12 +374,12 @@ export function withScopes(run: Run, position: RunPosition): RunPosition {
   return position.scope === 0 ? position : { ...position, within: pathsAround(run, position.scope) };
 }
 
-/** The key of the parked token or fan-out with this number in `looking` and `making`. */
+/** The key, in `looking` and in `making`, of the parked token or fan-out with this number. */
 export function lookName(run: Run, id: number): string {
   return `${run.name}${id}`;
 }
 
-/** Copies the scope's origin: the scope must not keep the whole packet or block in memory from which the origin came. */
+/** Copies the scope's origin, so that the scope does not keep the whole packet or block in memory that contains it. */
 function keepOrigin(scope: Scope): void {
   scope.lastEqualContext = null;
   if (scope.origin === scope.kept) return;

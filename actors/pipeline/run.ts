@@ -10,11 +10,11 @@ import type { SegmentOrigin, StoredRun, StoredScope } from './records/run.ts';
 /** A scope in memory. Only the fields of `StoredScope` survive a crash. */
 export type Scope = StoredScope & {
   readonly id: number;
-  /** The origin, if it is a copy that keeps no other memory in use; otherwise null. */
+  /** The last origin that was copied, so that it keeps no other memory in use; null: no origin was copied. */
   kept: SegmentOrigin | null;
   /** The values of arrivals that the turn with the number `turn` has written: reads do not show them before its commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
-  /** The size of its own record; 0 for the top scope, which is part of the run's record. */
+  /** The size of the scope's own record; 0 for the top scope, which is part of the run's record. */
   recordBytes: number;
   persisted: boolean;
   dirty: boolean;
@@ -34,11 +34,11 @@ export type TreeCounts = {
   /** Whether `open` is stored, because it is more than one. */
   isShared: boolean;
   isDirty: boolean;
-  /** How many of its runs are in memory. */
+  /** The number of runs of the tree that are in memory. */
   loaded: number;
 };
 
-/** A run in memory. Only the fields of `StoredRun` and those of its scopes and fan-outs survive a crash. */
+/** A run in memory. Only the fields of `StoredRun`, and the stored fields of its scopes and fan-outs, survive a crash. */
 export type Run = StoredRun & {
   readonly id: JobId;
   /** The id as text. */
@@ -52,9 +52,9 @@ export type Run = StoredRun & {
   /** `ownBytes`: the size of the run's own record. `bytes`: that size plus the sizes of the records of its scopes. */
   ownBytes: number;
   bytes: number;
-  /** Its estimated memory; 0 until it is written. */
+  /** The run's estimated memory; 0 until the run is written or read for the first time. */
   weight: number;
-  /** The turn that used it last. */
+  /** The number of the last turn that used the run. */
   usedIn: number;
   persisted: boolean;
   ended: boolean;
@@ -133,7 +133,7 @@ export type FinishedRun = Pick<
   Run,
   'id' | 'submittedBy' | 'createdUs' | 'outer' | 'root' | 'hooked' | 'unsuccessful' | 'tags'
 > & {
-  /** The hash of its definition; null: the run never began. */
+  /** The hash of the run's definition; null: the run never began. */
   readonly hash: Uint8Array | null;
   /** The number of reused jobs inside the run. */
   readonly reused: number;
@@ -144,7 +144,10 @@ export type FinishedRun = Pick<
   readonly inside: number;
 };
 
-/** How a run ended. `result` is a packed null if the run failed, `error` is empty if it succeeded. `dead`: it never began. */
+/**
+ * How a run ended. `result` is a packed null unless the run succeeded; `error` is empty if it succeeded. `dead`: the run never
+ * began.
+ */
 export type RunEnd = {
   readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
   readonly result: Uint8Array;
@@ -201,13 +204,16 @@ export function advanceScope(scope: Scope, origin: SegmentOrigin): void {
   scope.dirty = true;
 }
 
-/** The paths of this scope and of those around it, outermost first, without the top scope: the field `within` of a `RunPosition`. */
+/**
+ * The paths of this scope and of the scopes around it, outermost first, without the top scope: the field `within` of a
+ * `RunPosition`.
+ */
 export function pathsAround(run: Run, scope: number): readonly (readonly number[])[] {
   const { parent, path } = run.scopes.get(scope)!;
   return parent < 0 ? [] : [...pathsAround(run, parent), path];
 }
 
-/** The node at which the scope's tokens meet. */
+/** The node at which the scope's tokens meet next. */
 export function joinNode(run: Run, scope: Scope): number {
   const { sequences } = run.version.compiled;
   return sequences[scope.sequence]!.joins[scope.position] ?? endNode;

@@ -1,5 +1,5 @@
-// What jobs and runs tell waiting pipelines: events, and hooks when they end. The pipelines start now or, if the events or hooks must wait
-// (deferred-events.ts), in later turns.
+// Passes the events of jobs, and the ends of jobs and runs, to the pipelines that wait for them. The pipelines start now or, if
+// the events or hooks must wait (deferred-events.ts), in later turns.
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
@@ -21,7 +21,7 @@ export class Signals {
     this.#deferred = deferred;
   }
 
-  /** Jobs inside a hook's run have no hooks. */
+  /** Fires the hooks for the end of a job. Jobs inside a hook's run fire no hooks. */
   jobEnded({ id: job, status, body }: SettledJob, { plugin, command, group }: JobsSettled): void {
     const { submittedBy, root, depth, hooked } = group;
     if (hooked || !this.#triggers.isHooked(plugin, status)) return;

@@ -33,7 +33,10 @@ export class StepStarter {
     this.#expansion = expansion;
   }
 
-  /** Starts the step for the token. May throw LookGoesOn, before it creates a job or fan-out. `held`: the number of the token. */
+  /**
+   * Starts the step for the token. May throw LookGoesOn, but only before it creates a job or fan-out. `held`: the number of the
+   * token, if it has one.
+   */
   enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token, held: Held): void {
     const context = contextAt(step, token);
     const fault = context === null ? baggageFault(step.id) : contextFault(step.id, context.bytes);
@@ -93,7 +96,10 @@ export class StepStarter {
   }
 }
 
-/** The context with the step's baggage, except what depends on the elements of a fan-out. Null: it would exceed the limit. */
+/**
+ * The context with the step's baggage, except baggage that depends on the elements of a fan-out. Null: the context would exceed
+ * the limit.
+ */
 function contextAt({ foreach, baggage }: WorkStep, token: Token): Packed | null {
   const known = foreach === null ? baggage : baggage.filter(([, path]) => !isOfElement(path));
   if (known.length === 0) return token.context;
@@ -151,7 +157,7 @@ function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: n
   };
 }
 
-/** The value that a reference stands for. A large one is not decoded. Undefined: it is missing. */
+/** The value that a reference stands for. A large value is not decoded. Undefined: the value is missing. */
 function boundAt(token: Token, path: Path, bytesMax: number): Bound | undefined {
   const bytes = under(token, path)?.bytesAt(path.keys);
   if (!bytes) return undefined;

@@ -1,4 +1,5 @@
-// Lets a token pass a job that succeeded in the original run: it continues with the result, and no job is created.
+// Lets a token pass a job that succeeded in the original run: the token continues with the job's result, and no new job is
+// created.
 import { skipValue } from '../../runtime/splice.ts';
 import type { FanOut, FanPlan } from './fanout.ts';
 import { contextOf, elementOf } from './large-element.ts';
@@ -28,7 +29,9 @@ export class TakeOver {
     this.#goOn = goOn;
   }
 
-  /** Lets a token pass the step if the original run has a job there that can be reused. False: it has none. */
+  /**
+   * Lets a token pass the step if the original run has a job there that can be reused. False: the original run has no such job.
+   */
   single(run: Run, scope: Scope, node: number, { path, context, depth }: Token): boolean {
     const job = this.reuse.findSucceeded(run, { scope: scope.id, node, path });
     if (job) this.#take(run, scope, job, { node, path, context: context.bytes, depth: depth + 1 });
@@ -62,6 +65,6 @@ function nextContext(fan: FanOut, plan: FanPlan): Uint8Array {
   fan.index++;
   if (!plan.each || plan.each.baggage.length === 0) return plan.context;
   const element = new Packed(elementOf(plan, [plan.list.subarray(at, fan.at)], index));
-  // The baggage of a job that has run was not too much.
+  // Not null: the job of the original run had the same baggage, and it was within the limit.
   return contextOf(plan, element)!.stored;
 }

@@ -68,7 +68,10 @@ export function renderEntries(entries: Entries, data: Data): { [key: string]: Js
   return rendered;
 }
 
-/** Finds the value under a path, packed or as the bytes of its text, in pieces. Null: it is missing. */
+/**
+ * Finds the value under a path, in pieces. `value` finds it in packed form, and `text` the bytes of its text. Null: the value is
+ * missing.
+ */
 export type FindPieces = {
   value(path: Path): readonly Section[] | null;
   text(path: Path): readonly Uint8Array[] | null;
@@ -149,10 +152,10 @@ export function isOfElement({ root, keys }: Path): boolean {
   return root === 'payload' && (keys[0] === 'item' || keys[0] === 'index');
 }
 
-/** Whether the value of a path becomes known later. */
+/** Whether the value of a path is not known yet. */
 export type IsLate = (path: Path) => boolean;
 
-/** Whether a template contains a path whose value becomes known later. */
+/** Whether a template contains a path whose value is not known yet. */
 export function isLateTemplate(template: EntryTemplate, isLate: IsLate): boolean {
   switch (template.kind) {
     case 'literal':
@@ -182,10 +185,10 @@ export function hasPacked(template: EntryTemplate): boolean {
   }
 }
 
-/** The value at a path that is known; undefined: it is missing. */
+/** Finds the value at a path whose value is known. Undefined: the value is missing. */
 type BoundAt = (path: Path) => Bound | undefined;
 
-/** Replaces all references whose values are known. Only those that become known later remain. */
+/** Replaces all references whose values are known. */
 export function bindTemplate(
   template: EntryTemplate,
   data: Data,

@@ -21,8 +21,8 @@ import { Looks, plainSight, type Sight } from './looks.ts';
 import { type Data, dataOfValues, follow, LargeText, LargeValue, textOf } from './lookup.ts';
 
 /**
- * A token. `cause`: the job that caused it; null: the run itself. `result`: the last job's result, packed, possibly in parts; a packed null
- * before the first job.
+ * A token. `cause`: the job that caused the token; null: the run itself. `result`: the last job's result, packed, possibly in
+ * parts; a packed null before the first job.
  */
 export type Token = {
   readonly path: readonly number[];
@@ -34,11 +34,14 @@ export type Token = {
   readonly cause: JobId | null;
   readonly result: Uint8Array;
   readonly storedAs: StoredAs;
-  /** Whether the token has passed only reused jobs. Then its next job can be reused, too. */
+  /** Whether the token has passed only reused jobs. If so, its next job can be reused, too. */
   readonly isReused: boolean;
 };
 
-/** As what the store has a payload: as the payload of the run, as the result or an event's payload of the cause, or not at all. */
+/**
+ * How the store has a token's payload. `'result'`: as the result of the token's cause or, without a cause, as the payload of the
+ * run. A span: as the payload of an event, at this place in the events of the cause. Null: not at all.
+ */
 export type StoredAs = 'result' | Span | null;
 
 /** The position of new jobs in their run. */
@@ -51,7 +54,7 @@ export type StepPosition = {
   readonly depth: number;
   readonly event: EventEnvelope;
   readonly context: Uint8Array;
-  /** As in `Token`; absent: false. */
+  /** Whether the token has passed only reused jobs; absent: false. */
   readonly isReused?: boolean;
 };
 
@@ -113,7 +116,10 @@ export class Packed {
     return bytes === null ? undefined : unpack<Json>(bytes);
   }
 
-  /** Like `find`, for conditions: a large list or map stays packed, and a large text is decoded once. */
+  /**
+   * The value under these keys, for conditions: a large list or map stays packed, and a large text is decoded once. Undefined: a
+   * key is missing.
+   */
   view(keys: readonly string[]): Json | LargeValue | LargeText | undefined {
     const bytes = this.#largeAt(keys);
     if (bytes === null) return this.#viewText(keys) ?? this.find(keys);
@@ -132,7 +138,7 @@ export class Packed {
     return new LargeText(text, (what, test) => this.looks.find(`${name} ${what}`, () => inStep(test)));
   }
 
-  /** Like `find`, packed. */
+  /** The packed value under these keys; null if any of them is missing. */
   bytesAt(keys: readonly string[]): Uint8Array | null {
     const beside = keys.length === 1 && isParted(this.stored) ? besideAt(this.stored, keys[0]!) : null;
     if (beside !== null) return beside;
@@ -146,13 +152,13 @@ export class Packed {
     return this.looks.find(JSON.stringify(keys), () => spanInSteps(bytes, keys, this.#sight.stepBytes));
   }
 
-  /** Like `find`, as text. */
+  /** The value under these keys as text: a text as it is, anything else as JSON. Undefined: a key is missing. */
   textAt(keys: readonly string[]): string | undefined {
     const pieces = this.isLarge ? this.textPiecesAt(keys) : null;
     return pieces ? Buffer.concat(pieces).toString() : textOf(this.find(keys));
   }
 
-  /** Like `textAt`, in pieces. */
+  /** The bytes of the text that `textAt` returns, in pieces. Null: a key is missing. */
   textPiecesAt(keys: readonly string[]): readonly Uint8Array[] | null {
     const large = this.#largeAt(keys);
     if (large !== null)
@@ -200,7 +206,7 @@ export function dataOf({ payload, context }: Pick<Token, 'payload' | 'context'>,
   };
 }
 
-/** Work that is one step, behind which the turn may end. */
+/** Does the work as one step, after which the turn may end. */
 function* inStep<T>(work: () => T): Sliced<T> {
   const result = work();
   yield;
@@ -209,7 +215,7 @@ function* inStep<T>(work: () => T): Sliced<T> {
 
 const resultKey = Buffer.from('\xa6result', 'latin1');
 
-/** The packed map with `result` added, a key that it must not have yet. */
+/** The packed map with the key `result` added. The map must not have this key. */
 export function withResult(map: Uint8Array, result: Uint8Array): Uint8Array {
   return Buffer.concat([mapHead(mapCount(map) + 1), map.subarray(contentsOf(map)), resultKey, result]);
 }

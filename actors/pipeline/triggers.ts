@@ -23,16 +23,19 @@ type Emitter = Omit<Origin, 'place' | 'hook'>;
 export type Trigger = {
   readonly type: string;
   readonly dedupeKey: string | null;
-  /** Keeps what conditions have found in it. */
+  /** The payload of the event or hook. It keeps what the looks of conditions have found. */
   readonly payload: Packed;
   readonly emitter: Emitter;
   readonly waiting: readonly Version[];
 };
 
-/** What starting a run costs besides its payload, and what a condition with a pattern costs, as bytes that could be written meanwhile. */
+/**
+ * The costs of starting a run, besides its payload, and of a condition with a pattern. Each is a number of bytes that could be
+ * written in the same time.
+ */
 const startBytes = 16 * 2 ** 10;
 const patternBytes = 256 * 2 ** 10;
-/** If the starts for a hook or for all events of a job cost more in total, they take place in later turns. */
+/** If the starts for a hook, or for all events of a job, cost more than this in total, they take place in later turns. */
 export const startedBytesMax = 512 * 2 ** 10;
 const none: readonly Version[] = [];
 
@@ -80,7 +83,7 @@ export class Triggers {
     return this.#onHook.has(hookOf(plugin, status));
   }
 
-  /** Whether a hook must start its runs in later turns. `body`: that of the job or run. */
+  /** Whether a hook must start its runs in later turns. `body`: the body of the job or run. */
   mustHookWait({ plugin, hook }: HookOrigin, body: Body): boolean {
     return hasDeflated(body) || this.#isTooMuch(costOf(this.#onHook.get(hookOf(plugin, hook.status)), body.length));
   }
@@ -90,7 +93,7 @@ export class Triggers {
     return turn.isSpent || cost > Math.min(startedBytesMax, partedBytesMin);
   }
 
-  /** `payload`: that of the event, if conditions may look into it over several turns. */
+  /** `payload`: the payload of the event. A caller that gives it lets the looks of conditions take several turns. */
   ofEvent({ type, payload: packed, dedupeKey }: Emitted, emitter: Emitter, payload = new Packed(packed)): Trigger {
     const { detached } = this.#table.jobs.cancels;
     const isCancelled = detached.coversEventsOf(emitter.job, emitter.root ?? emitter.job);
@@ -116,12 +119,15 @@ export class Triggers {
     for (const version of trigger.waiting) this.start(trigger, version);
   }
 
-  /** Starts the pipeline if it accepts the trigger. False: no run was created. Throws LookGoesOn before it has any effect. */
+  /**
+   * Starts the pipeline if it accepts the trigger. False: no run was created. May throw LookGoesOn, but only before it changes
+   * anything.
+   */
   start({ type, dedupeKey, payload, emitter }: Trigger, version: Version): boolean {
     const table = this.#table;
     const { job: parent, plugin: source, submittedBy, depth, context, hooked, tags } = emitter;
     const root = emitter.root ?? parent;
-    // Tested before the dedupe key, so that a rejected event does not use up its key.
+    // The condition is tested before the dedupe key, so that an event that the condition rejects does not use up its key.
     if (!wants(version, { payload, context: new Packed(context) })) return false;
     if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) return false;
     const event = { type, source, dedupeKey };
@@ -143,8 +149,8 @@ export class Triggers {
   }
 
   /**
-   * Begins a run, unless the root has too many descendants. The first run beyond the limit is created as dead; for further ones the
-   * result is false.
+   * Begins a run, unless the root has too many descendants. The first run beyond the limit is created as dead. Further runs are
+   * not created, and the result is false.
    */
   #begin(version: Version, start: RunStart, cause: JobId, root: JobId): boolean {
     const { descendants } = this.#table;

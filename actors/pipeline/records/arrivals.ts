@@ -1,9 +1,9 @@
 // The results that reach a join, stored as bytes and spliced together in the order of the tokens.
 //
-//   stretch: count of ordinals | the ordinals (numbers: 7 bits a byte) | results (4) | their bytes (4) | the results, packed
+//   stretch: count of ordinals | the ordinals (7 bits a byte) | number of results (4) | their size (4) | the results, packed
 //
-// A stretch has tokens with consecutive ordinals: its head has the path of the first one, and the last ordinal counts up. A result
-// in parts is a stretch of its own.
+// A stretch has the results of tokens whose paths differ only in the last ordinal, which counts up. Its head has the path of the
+// first token. A result in parts is a stretch of its own.
 import { isParted } from '../../../runtime/parted.ts';
 import { listHead } from '../../../runtime/splice.ts';
 
@@ -14,7 +14,10 @@ const lengthsBytes = 8;
 export class ArrivalLog {
   #bytes: Buffer;
   #length: number;
-  /** The last stretch: the offset of its lengths, or -1; and the path of its last token, or null if nothing can be added to it. */
+  /**
+   * `#open`: the offset of the length fields of the last stretch; -1: there is no stretch. `#last`: the path of the stretch's
+   * last token; null: the next token begins a new stretch.
+   */
   #open = -1;
   #last: readonly number[] | null = null;
   #count = 0;
@@ -28,7 +31,6 @@ export class ArrivalLog {
     return this.#length;
   }
 
-  /** Adds the result of the token with this path. */
   add(path: readonly number[], result: Uint8Array): void {
     this.#reserve(5 * (path.length + 1) + lengthsBytes + result.length);
     const isAlone = isParted(result);
@@ -39,7 +41,7 @@ export class ArrivalLog {
     this.#length += result.length;
   }
 
-  /** A view of the contents. */
+  /** The contents, not copied. */
   bytes(): Uint8Array {
     this.#seal();
     return this.#bytes.subarray(0, this.#length);
@@ -106,7 +108,7 @@ export function spliceArrivals(logs: readonly Uint8Array[], count: number): read
   return [listHead(count), ...stretches.map(({ results }) => results)];
 }
 
-/** Calls a function with the position of each stretch's results, and returns how many results there are in total. */
+/** Calls a function with the first path of each stretch and the offsets of its results. Returns the total number of results. */
 export function readStretches(
   bytes: Uint8Array,
   take: (path: readonly number[], from: number, to: number) => void,

@@ -22,11 +22,17 @@ export type Origin = {
     readonly node: number;
     readonly path: readonly number[];
   } | null;
-  /** The end of the job or run, if hooks of this end wait. Absent: the job's events wait. `command` of a run: its pipeline. */
+  /**
+   * The end of the job or run, if hooks of this end wait. Absent: the job's events wait. For a run, `command` is the name of its
+   * pipeline.
+   */
   readonly hook?: { readonly command: string; readonly status: TerminalStatus };
 };
 
-/** How many events of the list have been taken, and the offset of the next one. `fired`: pipelines that it has been offered to. */
+/**
+ * How many events of the list have been taken, and the offset of the next event. `fired`: the pipelines to which the next event
+ * has been offered already.
+ */
 export type Cursor = { index: number; at: number; fired?: string[] };
 
 export const originKeyBytes = jobIdBytes + 1;

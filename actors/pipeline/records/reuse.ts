@@ -65,7 +65,7 @@ export function readFoundValue(value: Uint8Array): Found {
   return { key: bytes.subarray(0, blockKeyBytes), index, count };
 }
 
-/** How many ordinals from this one on have no job. */
+/** How many ordinals in a row, from this one on, have no job. */
 export function readGap(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): number {
   const range = { from: indexKey(root, fork, ordinal), to: indexKey(root, fork, ordinalMax), limit: 1 };
   for (const key of reader.keys('reuse_index', range)) return Buffer.from(key).readUInt32BE(addressEnd) - ordinal;
@@ -85,7 +85,10 @@ export function indexOfRoot(root: JobId): { readonly from: Uint8Array; readonly 
   return { from: root, to: Buffer.concat([root, Buffer.alloc(keyBytes, 0xff)]) };
 }
 
-/** Records that the tree `root` needs the tree `neededRoot`: the original run's, or one from which that run reused jobs. */
+/**
+ * Records that the tree with the root `root` needs the tree with the root `neededRoot`: the tree of the original run, or a tree
+ * from which the original run reused jobs.
+ */
 export function writeNeed(batch: Batch, neededRoot: JobId, root: JobId): void {
   batch.put('reuse_needs', Buffer.concat([neededRoot, root]), nothing);
 }
@@ -125,7 +128,9 @@ export function readLostJob(reader: Reader, run: JobId): JobId | null {
   return reader.get('lost_jobs', run) ?? null;
 }
 
-/** Records that an event was dropped in its run because of its `dedupe_key`. `place`: its position among the job's events. */
+/**
+ * Records that an event was dropped in its run because of its `dedupe_key`. `place`: the event's position among the job's events.
+ */
 export function writeDropped(batch: Batch, job: JobId, place: number): void {
   batch.put('dropped_events', droppedKey(job, place), nothing);
 }

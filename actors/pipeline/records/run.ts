@@ -6,12 +6,15 @@ import { noneUnsuccessful, type Tally, tallyOf, type Unsuccessful } from '../../
 import type { Tags } from '../../job/records/tags.ts';
 import { ArrivalLog } from './arrivals.ts';
 
-/** A value that a token added to the context, with its place there and the token's path. */
+/** A value that a token added to the context: the keys under which it stands, and the token's path. */
 export type MergedValue = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
-/** By the text of the keys: a value that was added there. If several tokens added one, it is that of the first token. */
+/**
+ * By keys (as JSON): a value that a token added to the context. If several tokens added values under the same keys, the map has
+ * the value of the first token in the order of paths.
+ */
 export type MergedValues = Map<string, MergedValue>;
 
-/** Where a run was called: the step, and the baggage with which its token continues when the run ends. */
+/** Where a run was called: the step, and the baggage with which the caller's token continues when the run ends. */
 export type CallSite = {
   readonly run: JobId;
   readonly node: number;
@@ -20,7 +23,7 @@ export type CallSite = {
   readonly context: Uint8Array;
 };
 
-/** Where a segment's tokens come from: the job that caused them (null: the run itself), and the context with which they set out. */
+/** Where a segment's tokens come from: the job that caused them (null: the run itself), and the context with which they began. */
 export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Uint8Array };
 
 /** A scope: one pass through a sequence with joins. A segment is its part between two joins. */
@@ -43,12 +46,15 @@ export type StoredScope = {
   depth: number;
   /** Whether all tokens that have arrived or ended so far had passed only reused jobs. */
   isReused: boolean;
-  /** The origin of the segment: its start, its first fork, or its only token. */
+  /**
+   * The origin of the token behind the next join: set at the start of the segment, at its first fork, or when its only token
+   * arrives.
+   */
   origin: SegmentOrigin;
   merged: MergedValues | null;
   /**
-   * The results that have arrived. `stored`: the number of values in the table `arrivals` that have some of them. `inlineArrivals`: the
-   * rest, which this record contains.
+   * `stored`: the number of values in the table `arrivals` that have results of this segment. `inlineArrivals`: the results that
+   * this record contains itself.
    */
   stored: number;
   inlineArrivals: ArrivalLog;
@@ -63,16 +69,16 @@ export type StoredFan = {
   at: number;
 };
 
-/** What a run stores if it is a rerun `from: failed`, or if such a rerun has called it. */
+/** What a run stores if it is a rerun `from: failed`, or if such a rerun has called it, directly or not. */
 export type StoredReuse = {
   /** The original run. */
   readonly of: JobId;
   /**
-   * The rerun that was asked for, which is this run or has called it. The index of the original run's jobs is stored under its id
-   * (records/reuse.ts).
+   * The id of the rerun that was requested: of this run, or of the run that called it, directly or not. Under this id, the index
+   * of the original run's jobs is stored (records/reuse.ts).
    */
   readonly root: JobId;
-  /** The address of this run below that root. */
+  /** The address of this run below `root`. */
   readonly address: Uint8Array;
   /** Whether the index is complete. */
   isIndexed: boolean;
@@ -87,7 +93,10 @@ export type StoredRun = {
   readonly root: JobId | null;
   readonly hooked: boolean;
   readonly outer: CallSite | null;
-  /** Why the run fails; null: it does not. If it is set, nothing new starts, and the run ends when its jobs have settled. */
+  /**
+   * Why the run fails; null: it does not fail. If there is a reason, nothing new starts, and the run ends when its jobs have
+   * settled.
+   */
   failure: string | null;
   /** The number of unsettled jobs. */
   jobs: number;
@@ -156,11 +165,11 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     run.fansMade,
     Array.from(fans, ({ id, count, index, at }) => [id, count, index, at] as const),
     packScope(top),
-    // Absent in records of format 9.
+    // Absent in records of state format 9.
     run.settled,
     // Null: all succeeded.
     failed + timed_out + dead + cancelled > 0 ? ([failed, timed_out, dead, cancelled] as const) : null,
-    // Null: the run can reuse nothing.
+    // Null: the run reuses no jobs.
     reuse && ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const),
     tags ?? null,
   ] as const;
@@ -179,7 +188,7 @@ export function decodeRun(bytes: Uint8Array) {
   const [packedFans, top, settled = 0, ended, reused, tags] = more;
   const outer = caller && { run: caller[0], node: caller[1], scope: caller[2], path: caller[3], context: caller[4] };
   const unsuccessful = ended
-    ? // Earlier versions knew no cancelled jobs.
+    ? // Earlier versions did not count cancelled jobs.
       { failed: ended[0], timed_out: ended[1], dead: ended[2], cancelled: ended[3] ?? 0 }
     : noneUnsuccessful();
   const fans: StoredFan[] = packedFans.map(([id, count, index, at]) => ({ id, count, index, at }));
@@ -226,7 +235,7 @@ export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
   return arrivalKey(run, 2 ** 31 + id, 0, sequence);
 }
 
-/** Reads from a stored run whether it is the root of its tree, and how many jobs must be inside it. */
+/** Reads from a stored run whether it is the root of its tree, and the number of jobs inside it. */
 export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {
   const { root, jobs, settled } = decodeRun(value).run;
   return { isRoot: root === null, jobs: jobs + settled };
@@ -238,7 +247,7 @@ export function readCountsOf(id: JobId, value: Uint8Array) {
   return { hash, root: run.root ?? id, settled: run.settled };
 }
 
-/** How the jobs of a stored run have ended so far. */
+/** How the jobs inside a stored run have ended so far, and how many of its jobs are unsettled. */
 export function readOpenTally(value: Uint8Array): Tally {
   const { settled, unsuccessful, jobs, reuse } = decodeRun(value).run;
   return { ...tallyOf(settled, unsuccessful, reuse?.jobs), unsettled: jobs };
