@@ -1,4 +1,4 @@
-// Keys of requests and of events. Each is remembered for a day, in which a repetition is recognized.
+// Keys of requests and of events. Each key is remembered for 24 hours; a repetition within this time is recognized.
 //
 //   key: hash (16)
 //   value: until when it is remembered (8, µs) | the data of the key
@@ -48,8 +48,8 @@ export class RememberedKeys {
   }
 
   /**
-   * Must be called at the end of a turn: removes the expired keys among the next records. The table is sorted by hash, not by time, so it
-   * must be searched. True: some keys were removed, so the sweep must continue in the next turn.
+   * Must be called at the end of a turn: removes the expired keys among the next records. The table is sorted by hash, not by
+   * time, so expired keys must be searched for. True: some keys were removed, so the sweep must continue in the next turn.
    */
   sweep(turn: Turn): boolean {
     if (!this.#isSweepDue) return false;

@@ -1,5 +1,5 @@
-// The schedule actor, the only writer of schedules. At the end of each turn it fires what is due; the job and the note that the
-// occurrence is past are one commit. Without schedules it does nothing.
+// The schedule actor, the only writer of schedules. At the end of each turn, the actor fires what is due. One commit has the new
+// job and the note that the occurrence is past. Without schedules, the actor does nothing.
 import type { Config } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -31,7 +31,7 @@ export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
   readonly setAside?: SetAside;
   /** When the service started, in ms: earlier occurrences were missed. */
   readonly startedMs: number;
-  /** Requests the message `alarm` at this time; a later request replaces an earlier one. */
+  /** Requests the message `alarm` at this time; null: no message. A later request replaces an earlier one. */
   readonly alarm: (atMs: number | null) => void;
   /** Sends a message to the actor itself, for a later turn. */
   readonly self: (message: ScheduleMessage) => void;
@@ -71,7 +71,10 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     if (isRun && !pipeline.isOpen(job)) endedAtOnce.push(job);
   }
 
-  /** Jobs that ended while nobody followed them are handled in the first turn. */
+  /**
+   * Called in the first turn: follows the unfinished jobs of all schedules, and handles the jobs that ended while nobody followed
+   * them.
+   */
   function followAll(turn: Turn): void {
     for (const schedule of schedules.values()) {
       const { history, last, isRunning } = schedule.record;
@@ -112,7 +115,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     observe('schedule.missed', turn, fields);
   }
 
-  /** Fires what is due of one schedule. */
+  /** Fires the due occurrences of one schedule. */
   function advance(turn: Turn, schedule: OpenSchedule): void {
     const nowMs = msOf(turn);
     touched.add(schedule);
@@ -146,7 +149,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     return true;
   }
 
-  /** False: an occurrence was refused again. Once the next one is due, the refused ones are passed over. */
+  /** False: an occurrence was refused again. Once the next occurrence is due, the refused occurrences are passed over. */
   function fireRefused(turn: Turn, schedule: OpenSchedule): boolean {
     const { refused } = schedule;
     schedule.refused = null;
@@ -157,7 +160,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     return true;
   }
 
-  /** Fires the first occurrence of the queue if the last job has ended. False: it was refused. */
+  /** Fires the first occurrence of the queue if the last job has ended. False: the occurrence was refused. */
   function fireQueued(turn: Turn, schedule: OpenSchedule): boolean {
     const { queue, isRunning } = schedule.record;
     const [first, ...others] = queue;
@@ -178,7 +181,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     const entry = record.history[place];
     if (entry?.kind === 'fired') schedule.change({ history: record.history.with(place, { ...entry, status }) });
     if (isLast) schedule.change({ isRunning: false });
-    // A job that was started by hand does not count.
+    // The end of a job that was started by hand does not change the number of failures.
     const counts = isLast || (entry?.kind === 'fired' && entry.dueMs !== null);
     if (counts) schedule.change({ failures: failuresAfter(record.failures, status) });
     const { pauseAfterFailures: max = 0 } = definition ?? {};
@@ -320,7 +323,7 @@ function msOf({ nowUs }: Turn): number {
   return Math.floor(nowUs / 1_000);
 }
 
-/** Cancelled jobs do not count. */
+/** The number of failures in a row after one more job. A cancelled job leaves the number unchanged. */
 function failuresAfter(failures: number, status: TerminalStatus): number {
   if (status === 'succeeded') return 0;
   return status === 'cancelled' ? failures : failures + 1;

@@ -1,7 +1,7 @@
 // The times at which schedules are due, soonest first: a binary heap. A schedule that gets another time leaves its old entry behind, which
 // is dropped when it comes first.
 
-/** What can be due. `nextMs` is the time of its valid entry. */
+/** What can be due. `nextMs` is the time of the valid entry; Infinity: there is none. */
 export type Due = { nextMs: number };
 
 type Entry<T> = { readonly atMs: number; readonly due: T };
@@ -15,7 +15,7 @@ export class DueHeap<T extends Due> {
     return this.#heap[0]?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** `atMs` Infinity: never. */
+  /** Sets the time at which `due` is due; Infinity: never. */
   set(due: T, atMs: number): void {
     if (due.nextMs === atMs) return;
     due.nextMs = atMs;
@@ -32,7 +32,7 @@ export class DueHeap<T extends Due> {
     heap[at] = entry;
   }
 
-  /** Removes and returns the one with the earliest time, if that has come. */
+  /** Removes and returns the element with the earliest time, if this time has come. Undefined: nothing is due. */
   pop(nowMs: number): T | undefined {
     if (this.nextMs > nowMs) return undefined;
     const { due } = this.#removeFirst();

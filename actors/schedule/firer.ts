@@ -16,7 +16,7 @@ export type FiringPorts = {
   readonly reader: Reader;
   readonly jobs: ScheduledJobs & Pick<JobCalls, 'pauseOf'>;
   readonly pipeline: Pick<PipelineCalls, 'startRun' | 'isOpen'>;
-  /** Called when the schedule has created a job, whose end it must learn. */
+  /** Called when the schedule has created a job: the schedule must learn of the end of this job. */
   readonly follow: (schedule: OpenSchedule, job: JobId, turn: Turn) => void;
   readonly observe: (
     type: 'schedule.fired' | 'schedule.skipped',
@@ -27,7 +27,7 @@ export type FiringPorts = {
 
 export class Firer {
   readonly #ports: FiringPorts;
-  /** Ranges that this turn has written: they cannot be read yet. */
+  /** Ranges that this turn has written. Reads of the store do not show them yet. */
   readonly #ranges = new Map<OpenSchedule, FiredRange>();
 
   constructor(ports: FiringPorts) {
@@ -67,7 +67,7 @@ export class Firer {
     }
   }
 
-  /** Starts the job of an occurrence. Not null: it was refused. */
+  /** Starts the job of an occurrence. Not null: the occurrence was refused. */
   start(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number): RefusedWork | null {
     const reply = this.submit(turn, schedule, dueMs, missed, true);
     if (reply.kind === 'refused') return reply;
@@ -81,7 +81,7 @@ export class Firer {
     return null;
   }
 
-  /** Starts a job that a caller asks for. The schedule does not count it. */
+  /** Starts a job that a caller asks for. The job does not count as an occurrence. */
   startByHand(turn: Turn, schedule: OpenSchedule, idempotency: IdempotencyKey | undefined): SubmitReply {
     const reply = this.submit(turn, schedule, null, 0, false, idempotency);
     if (reply.kind === 'refused') return reply;
@@ -137,7 +137,7 @@ export class Firer {
     this.#ports.jobs.cancel(last, cancel, turn);
   }
 
-  /** Extends the range of occurrences that fired one after another, or begins a new one. */
+  /** Extends the range of occurrences that fired one after another, or begins a new range. */
   #note(turn: Turn, schedule: OpenSchedule, dueMs: number): void {
     const { reader } = this.#ports;
     const { id, record } = schedule;
@@ -153,7 +153,7 @@ export class Firer {
     schedule.change({ rangeMs: range.firstMs });
   }
 
-  /** Writes a new range, and drops the oldest if the schedule has too many. */
+  /** Writes a new range, and drops the oldest range if the schedule has too many. */
   addRange(turn: Turn, schedule: OpenSchedule, range: FiredRange): void {
     const { id } = schedule;
     schedule.ranges++;
@@ -192,7 +192,7 @@ export class Firer {
   }
 }
 
-/** RFC 3339, with ms. */
+/** The time as RFC 3339, with milliseconds. */
 export function textOf(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -6,7 +6,7 @@ import type { Due } from './due-heap.ts';
 import type { Passed } from './plan.ts';
 import { type Firing, historyMax, type PassReason, type ScheduleRecord } from './records/schedule.ts';
 
-/** Occurrences that were to fire and were refused. They are tried again until the next one is due. */
+/** Occurrences that were to fire and were refused. They are tried again until the next occurrence is due. */
 export type RefusedRuns = {
   readonly runs: readonly number[];
   readonly missed: number;
@@ -19,12 +19,12 @@ export class OpenSchedule implements Due {
   record: ScheduleRecord;
   /** Null: the configuration does not have the schedule. */
   definition: ScheduleDefinition | null = null;
-  /** When it fires or is tried next. */
+  /** When the schedule fires or retries next; Infinity: never. */
   nextMs = Number.POSITIVE_INFINITY;
-  /** Since when the service has been up and the schedule has been on. */
+  /** The time since which the service has been up and the schedule has been able to fire. */
   liveMs = 0;
   refused: RefusedRuns | null = null;
-  /** The number of its records in `fired`. */
+  /** The number of the schedule's records in the table `fired`. */
   ranges = 0;
   #payload: Uint8Array | null = null;
 
@@ -38,7 +38,7 @@ export class OpenSchedule implements Due {
     this.definition = definition;
   }
 
-  /** The packed payload of its jobs. */
+  /** The packed payload of the schedule's jobs. */
   get payload(): Uint8Array {
     this.#payload ??= pack(this.definition!.payload);
     return this.#payload;

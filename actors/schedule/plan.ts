@@ -3,7 +3,7 @@ import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf, newestDue, nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { ScheduleRecord } from './records/schedule.ts';
 
-/** An occurrence that is late by more than this was missed. */
+/** An occurrence that is late by more than this counts as missed. */
 export const onTimeMsMax = 5_000;
 /** Missed occurrences are counted up to this number. */
 export const missedMax = 1_000;
@@ -12,13 +12,13 @@ export const runAllMax = 100;
 
 /** Consecutive occurrences that do not fire. `count` is at most `missedMax`. */
 export type Passed = { readonly firstMs: number; readonly lastMs: number; readonly count: number };
-/** `passed` come before `runs`. */
+/** The occurrences in `passed` come before those in `runs`. */
 export type FiringPlan = { readonly runs: readonly number[]; readonly passed: Passed | null };
 
 export type PlanInput = {
   readonly definition: Pick<ScheduleDefinition, 'id' | 'jitterMs' | 'catchUp' | 'catchUpWithinMs'>;
   readonly record: Pick<ScheduleRecord, 'recurrence' | 'originMs' | 'lastDueMs'>;
-  /** Since when the service has been up and the schedule has been on. */
+  /** The time since which the service has been up and the schedule has been able to fire. */
   readonly liveMs: number;
   readonly nowMs: number;
 };
@@ -37,7 +37,7 @@ export function planOf(input: PlanInput): FiringPlan | null {
   return { runs, passed: passed > 0 ? { firstMs, lastMs, count: passed } : null };
 }
 
-/** When the first occurrence fires that is not past. Null: there is none. */
+/** When the first occurrence that is not past fires. Null: there is none. */
 export function nextFireTime(input: Omit<PlanInput, 'liveMs' | 'nowMs'>): number | null {
   const { recurrence, originMs, lastDueMs } = input.record;
   const due = nextDue(recurrence, lastDueMs, originMs);
@@ -91,8 +91,8 @@ function pendingOf(input: PlanInput): Pending {
 }
 
 /**
- * The newest occurrences after `afterMs` and up to `newestMs`, at most `missedMax`: those in a window, at first of `spanMs`, that is halved
- * until it has few enough.
+ * The newest occurrences after `afterMs` and up to `newestMs`, at most `missedMax`. They are searched for in a window that ends
+ * at `newestMs`: it has the length `spanMs` at first, and is halved until it contains few enough.
  */
 function latest({ record }: PlanInput, afterMs: number, newestMs: number, spanMs: number): readonly number[] {
   const { recurrence, originMs } = record;

@@ -1,4 +1,4 @@
-// The schedule actor's messages, and how other actors call it.
+// The schedule actor's messages, and the functions by which the schedule actor and the job actor call each other.
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { IdempotencyKey, NewCalls, Refusal, SubmitJobsReply } from '../job/protocol.ts';
@@ -28,9 +28,9 @@ export type PauseSchedule = {
   readonly by: string;
   readonly reason: string | null;
 };
-/** From the main thread. Answered with a ScheduleReply. */
+/** From the main thread: the schedule fires again. Answered with a ScheduleReply. */
 export type ResumeSchedule = { readonly kind: 'resume_schedule'; readonly replyTo: ReplyTo; readonly id: string };
-/** The pause that has begun or ended. Null: there was none to end. */
+/** The pause that has begun or ended. Null: there was no pause, or there is no such schedule. */
 export type ScheduleReply = { readonly kind: 'schedule'; readonly pause: SchedulePause | null };
 
 export type ScheduleMessage =
@@ -69,7 +69,7 @@ export interface ScheduledJobs {
   endOf(id: JobId): TerminalStatus | null | undefined;
   /** Jobs whose end the schedule actor handles in the same commit. */
   readonly followed: FollowedJobs;
-  /** Sets what fires the occurrences of a backfill. */
+  /** Sets the function that fires the occurrences of a backfill. */
   onBackfill(backfill: FireBackfill): void;
 }
 
@@ -77,7 +77,7 @@ export interface ScheduledJobs {
 export interface FollowedJobs {
   add(id: JobId): void;
   remove(id: JobId): void;
-  /** Those that have ended since the last call. */
+  /** The followed jobs that have ended since the last call. */
   takeEnded(): readonly EndedJob[];
 }
 /** `id`: as text. */

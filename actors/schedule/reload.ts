@@ -1,4 +1,4 @@
-// Schedules as they come from the store and the configuration: what a start and a reload change.
+// Loads schedules from the store, and applies a configuration to them, at a start and at a reload.
 import type { Config } from '../../config/config.ts';
 import { recurrenceText } from '../../runtime/calendar/recurrence.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -29,8 +29,8 @@ export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, O
 export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: readonly number[] };
 
 /**
- * Applies a configuration. Occurrences before `nowMs` are past for schedules that are new, that were off, or that have other times now.
- * `liveMs`: since when schedules that were on before have been able to fire.
+ * Applies a configuration. Occurrences up to `nowMs` are past for schedules that are new, that were off, or that have other times
+ * now. `liveMs`: since when all other schedules have been able to fire, if they have just been loaded from the store.
  */
 export function reconcile(
   schedules: Map<string, OpenSchedule>,
@@ -94,7 +94,7 @@ function newRecord({ recurrence }: Config['schedules'][number], nowMs: number): 
   };
 }
 
-/** Returns the occurrences that waited in the queue. */
+/** Switches the schedule off. Returns the occurrences that waited in its queue. */
 function switchOff(schedule: OpenSchedule, nowMs: number): readonly number[] {
   const { queue } = schedule.record;
   schedule.refused = null;

@@ -45,7 +45,7 @@ export function decideAbandonment(store: Store, abandonment: Abandonment): void 
 
 /** The name of the directory while records are copied to it. */
 export function partialOf(records: string): string {
-  // Without a dot: LMDB takes a name with a dot for the name of a file.
+  // The name has no dot: LMDB takes a name with a dot for the name of a file.
   return `${records}-partial`;
 }
 
@@ -54,7 +54,7 @@ export function settleAbandoned(store: Store): void {
   for (const _ of abandonmentSteps(store));
 }
 
-/** The steps of `settleAbandoned`. The process may be killed after each of them. */
+/** The steps of `settleAbandoned`. The process may be killed after each step. */
 export function* abandonmentSteps(store: Store): Generator<string, void, void> {
   const abandonment = readAbandonment(store);
   if (!abandonment || abandonment.isSettled) return;

@@ -1,4 +1,5 @@
-// The vault actor: the only writer of principals, secrets and the audit trail. A change or delivery and its audit record are one commit.
+// The vault actor: while the service runs, the only writer of principals, secrets and the audit trail. A change or delivery and
+// its audit record are one commit.
 import { createHash } from 'node:crypto';
 import { pack } from '../../runtime/packing.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
@@ -35,7 +36,10 @@ export type VaultActor = Actor &
     readonly state: VaultStatus;
     /** Called after a reload: opens the vault if none is open. */
     reconfigure(): void;
-    /** Writes the table of contents and the keyring if the turn has changed them. Sends the main thread the digest of a new admin token. */
+    /**
+     * Writes the table of contents and the keyring if the turn has changed them. If the digest of the admin token has changed,
+     * sends the status to the main thread.
+     */
     close(turn: Turn): void;
   };
 

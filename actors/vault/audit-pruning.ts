@@ -1,7 +1,9 @@
-// Prunes the audit trail: exports the oldest records if an export directory is configured, and then removes them, some in each turn.
+// Prunes the audit trail: exports the oldest records if an export directory is configured, and then removes them, some in each
+// turn.
 //
-// With an export, every record is verified, and is on disk in a complete file, before the first one is removed. Each commit that removes
-// records adds a record that says so. After a crash some of the records may be removed, but the file has all of them.
+// With an export, every record is verified, and is on disk in a complete file, before the first one is removed. Each commit that
+// removes records adds an audit record about the removal. After a crash, some of the exported records may be removed, but the
+// file has all of them.
 import type { Reader } from '../../runtime/store/store.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { PruneAudit, PruneEvent, VaultReply } from './protocol.ts';
@@ -19,9 +21,9 @@ import {
 } from './records/trail-file.ts';
 import type { Vault } from './vault.ts';
 
-/** The maximum number of records that one turn verifies, and exports or removes, in a few milliseconds. */
+/** The maximum number of records that one turn verifies and exports or removes. This takes a few milliseconds. */
 export const recordsPerTurnMax = 500;
-/** The maximum number of records that one pruning removes, and so of one file. The next pruning continues after them. */
+/** The maximum number of records that one pruning removes, and that one file has. The next pruning continues after them. */
 export const recordsPerJobMax = 50_000;
 /** The maximum number of prunings that callers have asked for and that have not started. */
 const waitingJobsMax = 16;
@@ -38,9 +40,9 @@ export type AuditPruningOptions = {
   readonly tell: (event: PruneEvent) => void;
   /** Where records are exported before they are removed; null: they are not exported. */
   readonly exportDirectory: () => string | null;
-  /** Called when a record that is due does not verify: it and all later records are kept. */
+  /** Called the first time that a record does not verify: this record and all later ones are kept. */
   readonly onBrokenTrail: (problem: string) => void;
-  /** Called when the file could not be written: all records are kept. */
+  /** Called when the file could not be written. No record is removed. */
   readonly onExportFailed: (problem: string) => void;
 };
 
@@ -49,7 +51,7 @@ type PruneJob = {
   readonly beforeUs: number;
   /** The last record that may be removed. */
   readonly through: number;
-  /** The caller that waits for the end of the pruning. Null: none does. */
+  /** The caller that waits for the end of the pruning. Null: no caller waits. */
   readonly replyTo: ReplyTo | null;
 };
 
@@ -85,7 +87,10 @@ export class AuditPruning {
     this.#begin(vault, { actor: 'retention', beforeUs, through: Number.MAX_SAFE_INTEGER, replyTo: null }, turn);
   }
 
-  /** Starts or queues a pruning that a caller has asked for. The caller is answered when it ends. False: too many are queued. */
+  /**
+   * Starts or queues a pruning that a caller has asked for. The caller is answered when the pruning ends. False: too many are
+   * queued.
+   */
   request(vault: Vault, job: Omit<PruneJob, 'actor'>, turn: Turn): boolean {
     if (this.#job === null) this.#begin(vault, { ...job, actor: 'admin' }, turn);
     else if (this.#waiting.length >= waitingJobsMax) return false;
@@ -164,7 +169,7 @@ export class AuditPruning {
     this.#isTrailBroken = true;
   }
 
-  /** Writes to the file after the commit of the turn. A message to the actor says how that ended. */
+  /** Writes to the file after the commit of the turn. A message to the actor says whether the write succeeded. */
   #write(turn: Turn, write: () => Promise<void>): void {
     turn.after(() => {
       write().then(
@@ -202,7 +207,7 @@ export class AuditPruning {
   }
 }
 
-/** How many records the next turn exports or removes, after `done` of them. */
+/** How many records the next turn exports or removes, after `done` records. */
 function batchSize(done: number): number {
   return Math.min(recordsPerTurnMax, recordsPerJobMax - done);
 }

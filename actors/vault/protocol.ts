@@ -20,7 +20,7 @@ export type VaultRequest =
 /** An operation, by its name in the audit trail. */
 export type VaultOp = VaultRequest['op'];
 
-/** Asks for the removal of the audit records from before this time, up to the one with the number `through`. */
+/** Asks for the removal of the audit records from before this time, up to the record with the number `through`. */
 export type PruneRequest = { readonly op: 'audit.prune'; readonly beforeUs: number; readonly through?: number };
 
 /** Why policy.ts or the pruning of the trail refuses a request. */
@@ -77,13 +77,15 @@ export type RefusedCall = {
   readonly code: string;
 };
 
-/** From the main thread, at most once a second: the number of calls without the admin token, by operation. */
+/**
+ * From the main thread, at most once a second until the service stops: the number of calls without the admin token, by operation.
+ */
 export type UnauthenticatedCalls = {
   readonly kind: 'unauthenticated_calls';
   readonly counts: readonly (readonly [op: string, count: number])[];
 };
 
-/** To the main thread: the status of the vault, at the start and after each commit that changes the status. */
+/** To the main thread: the status of the vault, at each start of the actors and after each commit that changes the status. */
 export type VaultStatus = {
   readonly kind: 'vault_status';
   /** SHA-256 of the admin token, one character a byte; null: no vault is open. */
@@ -107,13 +109,13 @@ export type RevokedDelivery = { readonly kind: 'revoked'; readonly reason: strin
 
 /** The vault, as the job actor calls it. */
 export interface VaultDelivery {
-  /** Why the jobs of this instance must wait for the vault; null: they need not. */
+  /** Why the jobs of this instance must wait for the vault; null: they need not wait. */
   readonly waitsFor: (instance: string) => string | null;
   readonly deliver: Deliver;
 }
 
 /**
- * Returns the secrets for these jobs (`ids`: 16 bytes each) of a plugin instance for which `waitsFor` gives no reason. Null: none is
- * granted. Adds the audit record of the delivery to the turn.
+ * Returns the secrets for these jobs (`ids`: 16 bytes each) of a plugin instance for which `waitsFor` gives no reason. Null: no
+ * secret is granted. Otherwise adds the audit record of the delivery to the turn.
  */
 export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

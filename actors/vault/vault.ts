@@ -78,8 +78,8 @@ function readContents(reader: Reader, { dataKey, contents: version }: Keyring): 
 }
 
 /**
- * Reads every record into the vault. Returns a problem for each one that is not as it was last written; the vault lists its name as
- * damaged.
+ * Reads every record into the vault. Returns a problem for each record that is not as it was last written; the vault lists the
+ * names of these records as damaged.
  */
 function readRecords(reader: Reader, vault: Vault, contents: Contents): string[] {
   const problems: string[] = [];
@@ -125,7 +125,7 @@ export class Vault {
     this.#random = random;
   }
 
-  /** An empty vault. It exists once `close` has written it. */
+  /** An empty vault. `close` writes it. */
   static make(unlockKey: Uint8Array, keyring: Keyring, random: Random): Vault {
     const vault = new Vault(unlockKey, keyring, { vault_principals: {}, vault_secrets: {} }, random);
     vault.#isListed = false;

@@ -1,17 +1,18 @@
-// The table of occurrences that have fired, which a backfill leaves out. Occurrences that fired one after another share a record. A
-// schedule has at most `rangesMax` records; beyond that the oldest is removed, and all occurrences up to its end count as fired.
+// The table of occurrences that have fired, which a backfill leaves out. Occurrences that fired one after another share a record.
+// A schedule has at most `rangesMax` records; beyond this number the oldest record is removed, and all occurrences up to its end
+// count as fired.
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 
 export const rangesMax = 1_000;
 
-/** All occurrences from the first to the last one have fired. */
+/** All occurrences from `firstMs` to `lastMs` have fired. */
 export type FiredRange = {
   readonly firstMs: number;
   readonly lastMs: number;
   readonly count: number;
-  /** The occurrences are those of this recurrence, also if the schedule has another one by now. */
+  /** The recurrence to which the occurrences belong, even if the schedule has another recurrence by now. */
   readonly recurrence: Recurrence;
   readonly originMs: number;
 };
@@ -65,7 +66,9 @@ export function hasFired(ranges: Iterable<FiredRange>, dueMs: number): boolean {
   return false;
 }
 
-/** Removes the oldest ranges beyond `rangesMax`. Returns the end of the newest one that was removed; null: none was. */
+/**
+ * Removes the oldest ranges beyond `rangesMax`. Returns the end of the newest range that was removed; null: no range was removed.
+ */
 export function dropOldest(reader: Reader, batch: Batch, id: string, count: number): number | null {
   if (count <= rangesMax) return null;
   let lastMs: number | null = null;

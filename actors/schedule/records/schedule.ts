@@ -1,5 +1,5 @@
-// The table of schedules: what is known of each, apart from its configuration. The commit that fires an occurrence also writes the record.
-// The record is removed if the configuration lacks the schedule, and has not had it switched on for 30 days.
+// The table of schedules: what is known of each, apart from its configuration. The commit that fires an occurrence also writes
+// the record. The record is removed when the configuration lacks the schedule and the schedule has been off for 30 days.
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -17,7 +17,10 @@ export type PassReason = (typeof passReasons)[number];
 
 /** An entry of the history. */
 export type Firing =
-  /** `dueMs` null: it was started by hand. `status` null: the job has not ended. `missed`: how many occurrences before it were missed. */
+  /**
+   * `dueMs` null: the job was started by hand. `status` null: the job has not ended. `missed`: how many occurrences before it
+   * were missed.
+   */
   | {
       readonly kind: 'fired';
       readonly dueMs: number | null;
@@ -57,7 +60,7 @@ export type ScheduleRecord = {
   readonly queue: readonly number[];
   /** Since when the configuration lacks the schedule, or has switched it off. Null: it is on. */
   readonly offMs: number | null;
-  /** The key of the record in `fired` that the next firing continues. Null: it begins a new one. */
+  /** The key of the record in `fired` that the next firing continues. Null: the next firing begins a new record. */
   readonly rangeMs: number | null;
   /** Occurrences from `createdMs` up to this time count as fired: their records in `fired` were dropped. */
   readonly knownMs: number;

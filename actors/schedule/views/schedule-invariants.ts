@@ -1,4 +1,5 @@
-// Invariants of schedules: fired occurrences are past, belong to a known schedule and have fired once; waiting ones are in order.
+// Invariants of schedules: fired occurrences are past, belong to a known schedule and have fired once; waiting occurrences are in
+// order.
 import { recurrenceText } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Invariant } from '../../job/views/invariant.ts';

@@ -4,7 +4,7 @@ import { delayOf, nextDue } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readSchedule, type SchedulePause, type ScheduleRecord, scheduleIdOf } from '../records/schedule.ts';
 
-/** `finished`: no occurrence is left. `removed`: the configuration does not have it. */
+/** `finished`: no occurrence is left. `removed`: the configuration does not have the schedule. */
 export const scheduleStates = ['active', 'paused', 'disabled', 'finished', 'removed'] as const;
 export type ScheduleState = (typeof scheduleStates)[number];
 
@@ -17,9 +17,9 @@ export type ScheduleView = {
   readonly definition: ScheduleDefinition | null;
   /** Null: the ledger has not loaded the schedule yet. */
   readonly record: ScheduleRecord | null;
-  /** The next occurrences; none while it cannot fire. */
+  /** The next occurrences; none while the schedule cannot fire. */
   readonly next: readonly number[];
-  /** When the next one fires, including its jitter. */
+  /** When the next occurrence fires, including its jitter. Null: there is none. */
   readonly nextFireMs: number | null;
 };
 

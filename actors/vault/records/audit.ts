@@ -1,5 +1,5 @@
-// The audit trail: a chain of records. Each record has a code: a keyed hash over the record and the code of the record before it. The
-// keyring anchors the last one.
+// The audit trail: a chain of records. Each record has a code: a keyed hash over the record and the code of the record before it.
+// The keyring anchors the last record.
 //
 //   key: seq (8)    value: code (32) | the record as JSON
 import { createHmac } from 'node:crypto';
@@ -7,9 +7,9 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
 /**
- * One record stands for a call, which may have been refused; for a delivery to a principal for the jobs of a frame; for a number of calls
- * without the admin token; or for audit records that a pruning removed. Trails of earlier versions have a record for each delivered secret
- * of each job, with `job:<id>` as the actor.
+ * One record stands for a call or command, which may have been refused; for a delivery to a principal for the jobs of a frame;
+ * for a number of calls without the admin token; or for audit records that a pruning removed. Trails of earlier versions have a
+ * record for each delivered secret of each job, with `job:<id>` as the actor.
  */
 export type AuditRecord = {
   /** When the record was written, in µs since the epoch. */
@@ -20,7 +20,7 @@ export type AuditRecord = {
   readonly principal: string | null;
   readonly secret: string | null;
   readonly outcome: 'ok' | 'refused';
-  /** Why the call was refused. */
+  /** Why the call or delivery was refused. Null: it was not refused. */
   readonly code: string | null;
   /** The number of calls (absent: one), or of records that a pruning removed. */
   readonly count?: number;
@@ -39,7 +39,7 @@ export type AuditEntry = AuditEnd & { readonly json: Uint8Array };
 
 export const codeBytes = 32;
 const pageSize = 256;
-/** The maximum size of an `AuditSegment`, in bytes of JSON. */
+/** The maximum size of an `AuditSegment`, in bytes of JSON. A single record may be larger. */
 const segmentBytesMax = 1 << 20;
 
 /** The end of an empty trail. */
@@ -107,7 +107,10 @@ export function oldestAuditUs(reader: Reader): number | null {
  */
 export type SegmentLimits = { readonly beforeUs: number; readonly through: number };
 
-/** Adjacent records that verify. `end`: the last of them. `broken`: why the record after them does not verify. */
+/**
+ * Adjacent records that verify. `end`: the last of these records. `broken`: why the record behind them does not verify; null: no
+ * such problem.
+ */
 export type AuditSegment = {
   readonly entries: readonly AuditEntry[];
   readonly end: AuditEnd;
@@ -188,12 +191,13 @@ export function* walkAudit(
     if (page.length > 0) yield page;
     if (broken !== null) return broken;
   }
-  // If `seq` is beyond the end, the service has pruned the record at the end during the walk. It verifies each record before it removes it.
+  // If `seq` is beyond the end, the service has pruned the record at the end during the walk. The service verifies each record
+  // before the record is removed.
   const isAnchored = seq !== end.seq || Buffer.compare(code, end.code) === 0;
   return isAnchored ? null : `vault_audit: record ${seq} is not the one that the keyring names`;
 }
 
-/** Why the record that was found is not the one with this number; null: it is. */
+/** Why the record that was found is not the record with this number. Null: it is that record. */
 function breakOf(seq: number, found: number, isCode: boolean): string | null {
   if (Number.isNaN(found)) return `vault_audit: the record after ${seq - 1} has an invalid key`;
   if (found !== seq) return `vault_audit: records ${seq} to ${found - 1} are missing`;

@@ -9,7 +9,10 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 
 export type Random = (bytes: number) => Uint8Array;
 
-/** What a sealed record is bound to: the associated data of its encryption. A vault uses each version number once. */
+/**
+ * What a sealed record is bound to: the associated data of its encryption. Among the records other than the keyring, each version
+ * number is used once.
+ */
 export type RecordName = { readonly table: string; readonly name: string; readonly version: number };
 
 export const keyBytes = 32;
@@ -27,7 +30,7 @@ export function seal(key: Uint8Array, record: RecordName, plain: Uint8Array, ran
   return Buffer.concat([salt, nonce, sealing.getAuthTag(), sealed]);
 }
 
-/** Opens a sealed record. Null: it was sealed under another key or name, or was changed afterwards. */
+/** Opens a sealed record. Null: it was sealed under another key, name or version, or was changed afterwards. */
 export function unseal(key: Uint8Array, record: RecordName, sealed: Uint8Array): Buffer | null {
   if (sealed.length < headBytes) return null;
   const salt = sealed.subarray(0, saltBytes);

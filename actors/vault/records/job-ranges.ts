@@ -18,7 +18,7 @@ export function rangesOf(ids: Uint8Array): string[] {
   return ranges;
 }
 
-/** Whether the id after the one at `at` is the next job of the same block. */
+/** Whether the id after the id at `at` is the next job of the same block. */
 function isAdjacent(ids: Buffer, at: number): boolean {
   const next = at + jobIdBytes;
   if (next >= ids.length) return false;

@@ -17,7 +17,7 @@ export type Keyring = {
   readonly auditKeys: readonly AuditKey[];
   /** SHA-256 of the admin token. The token itself is not stored. */
   readonly adminDigest: Uint8Array;
-  /** The newest version of any record, which grows with each write. */
+  /** The newest version among the other sealed records. Each write of such a record takes the next version. */
   readonly version: number;
   /** The version of the table of contents. */
   readonly contents: number;

@@ -36,7 +36,7 @@ export function isName(text: string): boolean {
   return nameRule.test(text);
 }
 
-/** The reserved names of a principal and a secret. The only write to one of them sets a new admin token. */
+/** The reserved names of a principal and a secret. The only write to a reserved name sets a new admin token. */
 export const corePrincipal = 'core';
 export const adminTokenSecret = 'core-admin-token';
 

@@ -151,7 +151,7 @@ export function appendTo(path: string, text: string): Promise<void> {
   return writeFile(path, text, { flag: constants.O_WRONLY | constants.O_APPEND });
 }
 
-/** Flushes the file to disk and gives it its final name. */
+/** Flushes the file to disk and renames it to its final name. */
 export async function putInPlace(partial: string, path: string): Promise<void> {
   await flush(partial, 'r+');
   await rename(partial, path);
