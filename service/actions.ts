@@ -17,11 +17,11 @@ import type { Reader } from '../runtime/store/store.ts';
 import type { ReadsClient } from './reads/reads-client.ts';
 import type { Counted } from './reads/selecting.ts';
 
-/** The maximum number of counts (`ActionCalls.count`) at the same time. Further ones are refused. */
+/** The maximum number of counts (`ActionCalls.count`) at the same time. Further counts are refused. */
 export const countsMax = 8;
 /** The pause before the loop of an action tries again, after an error or if the ledger cannot take the next job yet. */
 const againMs = 250;
-/** An action with a limited rate (`perSecond`) sends the ledger about this many portions of jobs per second. */
+/** An action with a limited rate (`perSecond`) sends the ledger at most about this many portions of jobs per second. */
 const portionsPerSecond = 10;
 
 export type NewAction = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
@@ -103,7 +103,8 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
         }
         if (reply.isOver) return;
         const taken = takenIds(after, reply.cursor, left);
-        // The committed cursor is neither `after` nor one of the jobs sent. The next page starts from it.
+        // If the committed cursor is neither `after` nor a job that was sent, the next page starts from the cursor. A backfill
+        // has no pages.
         if (taken === null || plan.backfill) {
           left = new Uint8Array(0);
           isEnd = false;
@@ -136,7 +137,7 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
   };
 }
 
-/** Limits how many jobs of an action are sent per second. `perSecond` null: no limit, the ledger gets jobs as fast as it takes them. */
+/** Limits how many jobs of an action are sent per second. `perSecond` null: the ledger gets jobs as fast as it takes them. */
 class Pace {
   readonly portion: number;
   readonly #perSecond: number | null;
@@ -147,7 +148,10 @@ class Pace {
     this.portion = perSecond === null ? stepJobsMax : Math.min(stepJobsMax, Math.ceil(perSecond / portionsPerSecond));
   }
 
-  /** Waits until the next portion is due. `taken`: the size of the last one. Time lost by a delay is not made up for. */
+  /**
+   * Waits until the next portion is due. `taken`: the number of jobs that the ledger has just taken. Time lost by a delay is not
+   * made up for.
+   */
   async wait(taken: number): Promise<void> {
     if (this.#perSecond === null) return;
     const nowMs = performance.now();
@@ -161,7 +165,9 @@ function pause(ms: number): Promise<void> {
   return sleep(ms, undefined, { ref: false });
 }
 
-/** How many of the ids come after `after`, up to the cursor. Null: the cursor is neither `after` nor any of the ids. */
+/**
+ * How many of the ids come after `after`, up to and including the cursor. Null: the cursor is neither `after` nor any of the ids.
+ */
 function takenIds(after: JobId | null, cursor: JobId | null, ids: Uint8Array): number | null {
   if (cursor === null) return after === null ? 0 : null;
   if (after !== null && Buffer.compare(after, cursor) === 0) return 0;

@@ -87,7 +87,7 @@ export function openAdministration(parts: AdministrationParts) {
     dryRunReload: () => reload.dryRun(),
     /** The queued and the running jobs; null if the ledger did not answer. */
     queue: () => askLedger(link, { kind: 'ask_queue' }),
-    /** The number of jobs with each status: of all open jobs, and of those that settled in the last 24 hours. */
+    /** The number of jobs with each status: of all unsettled jobs, and of those that settled in the last 24 hours. */
     summary(): { readonly [S in Status]: number } {
       reader.refresh();
       return {

@@ -18,7 +18,7 @@ type Replies = {
   readonly cancel: CancelReply;
 };
 
-/** Null if the ledger does not respond, or refuses questions at the moment. */
+/** Asks the ledger. Null: the ledger does not respond, or refuses questions at the moment. */
 export async function askLedger<Kind extends keyof Replies>(
   link: Link,
   question: { readonly kind: Kind; readonly [field: string]: unknown },

@@ -83,9 +83,9 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
         onJobEnd,
       );
     },
-    /** Resolves when the jobs of the batch are on disk, or refused. As many of them are accepted as there is room for. */
+    /** Resolves when the jobs of the batch are on disk, or refused. As many jobs are accepted as there is room for. */
     submitAll: (batch: BatchSubmission) => submissions.submitAll(batch),
-    /** Like `submit`, for a run. */
+    /** Starts a run. Resolves when the run is on disk, or refused. `onJobEnd` is called as for `submit`. */
     startRun(submission: RunSubmission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.startRun(submission, false);
       return waiters.start(submission, watch => submissions.startRun(submission, watch), onJobEnd);
@@ -106,7 +106,10 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       reader.refresh();
       return findJob(reader, id, blocks);
     },
-    /** Cancels a job, or a run with all its jobs. Resolves when none of them can start any more. Null: no answer in time. */
+    /**
+     * Cancels a job, or a run with all its jobs. Resolves when none of them can start any more. Null: the ledger refused, or did
+     * not answer in time.
+     */
     async cancel(cancel: Omit<CancelJob, 'kind' | 'replyTo'>): Promise<CancelReply | null> {
       const late = sleep(cancelMsMax, null, { ref: false });
       return Promise.race([askLedger(link, { kind: 'cancel', ...cancel }), late]);

@@ -15,7 +15,9 @@ export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
   return (await askLedger(link, { kind: 'ask_held' }))?.held ?? null;
 }
 
-/** The queued jobs that are not held now, except by a pause, but would be under this configuration; null if the ledger does not respond. */
+/**
+ * The queued jobs that this configuration would hold, and that nothing but a pause holds now. Null: the ledger does not respond.
+ */
 export async function heldUnder(link: Link, config: Config): Promise<readonly QueuedJobs[] | null> {
   const { plugins } = config;
   const faults = await Promise.all(

@@ -9,7 +9,7 @@ import type { Reader } from '../runtime/store/store.ts';
 /** Called when the waiting ends: the job has settled, the service stops, or too many callers wait already. */
 export type OnJobEnd = (how: 'settled' | 'stopped' | 'crowded') => void;
 
-/** The maximum number of waiting callers. Further ones are answered at once, before their jobs have settled. */
+/** The maximum number of waiting callers. Further callers are answered at once, before their jobs have settled. */
 export const waitersMax = 16_384;
 /** The main thread answers waiting callers for at most this long before it handles sockets again. */
 export const answersMsMax = 2;
@@ -81,7 +81,8 @@ export class JobWaiters {
     this.#count--;
     if (waiting.size > 0) return;
     this.#waiting.delete(name);
-    // The ledger goes on watching the job if a submission with an idempotency key is under way: its caller may get the id of this job.
+    // The ledger goes on watching the job while a submission with an idempotency key is under way, whose caller may get the id of
+    // this job.
     if (this.#keyed === 0) this.#link.tell('job', { kind: 'forget_job', id });
   }
 
@@ -123,7 +124,7 @@ export class JobWaiters {
     let endMs = performance.now() + answersMsMax;
     for (let onJobEnd = this.#due.shift(); onJobEnd; onJobEnd = this.#due.shift()) {
       onJobEnd('settled');
-      // Lets the caller continue: it reads its job or the tree of its run.
+      // Lets the caller continue: the caller reads its job or the tree of its run.
       await undefined;
       if (performance.now() < endMs) continue;
       await nextLoop();

@@ -1,4 +1,4 @@
-// Reloads the configuration: puts the one on disk in force, or reports what a reload would find.
+// Reloads the configuration from disk: puts it in force, or reports what a reload would find.
 import type { Observations } from '../actors/hub/protocol.ts';
 import type { HeldJobs, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
@@ -31,10 +31,10 @@ export type ReloadReply =
     }
   /** Nothing was reloaded: the new configuration would hold these jobs, or the ledger did not answer (null), and `refuseHeld` was set. */
   | { readonly kind: 'would_hold'; readonly held: readonly QueuedJobs[] | null }
-  /** Nothing was reloaded: the new configuration has these problems. The old one stays in force. */
+  /** Nothing was reloaded: the new configuration has these problems. The old configuration stays in force. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** What a reload would find now. `held`: the jobs that it would hold; null if the ledger did not answer. */
+/** What a reload would find now. `held`: the jobs that a reload would hold; null if the ledger did not answer. */
 export type ReloadDryRun = {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
@@ -68,7 +68,7 @@ export class Reload {
     return this.#config;
   }
 
-  /** Reads and checks the configuration on disk, and reports which jobs it would hold. Changes nothing. */
+  /** Reads and checks the configuration on disk, and reports which jobs this configuration would hold. Changes nothing. */
   async dryRun(): Promise<ReloadDryRun> {
     const loaded = this.#options.read();
     if (!loaded.ok) return { errors: loaded.problems, warnings: loaded.warnings, held: [] };
@@ -113,7 +113,7 @@ export class Reload {
     return held;
   }
 
-  /** Puts the new configuration in force, if it is valid. It is synchronous, so that no caller sees a part of the change. */
+  /** Puts the new configuration in force, if it is valid. The change is synchronous, so that no caller sees a part of it. */
   #swap(loaded: LoadResult): ReloadReply {
     if (!loaded.ok) {
       for (const problem of loaded.problems) this.#log.error(problem);
@@ -145,7 +145,7 @@ export class Reload {
   }
 }
 
-/** One observation for each enabled plugin instance. They are published at the start and with each reload. */
+/** One observation for each enabled plugin instance. The observations are published at the start and at each reload. */
 export function pluginsLoaded({ plugins }: Config): Observations[] {
   const atUs = Date.now() * 1000;
   return Object.values(plugins).map(({ name, manifest }) => {

@@ -26,7 +26,6 @@ export type ServiceOptions = {
   readonly config: Config;
   readonly graceMs: number;
   readonly log: Logger;
-  /** The version of headgate. */
   readonly version: string;
   /** Receives all observations that the event stream receives. */
   readonly onObserved: (groups: readonly Observations[]) => void;
@@ -36,7 +35,7 @@ export type ServiceOptions = {
   readonly read: () => LoadResult;
   /** The value that HEADGATE_VAULT_KEY had at the start. */
   readonly vaultKey?: string | undefined;
-  /** The umask of plugin processes; undefined: that of the service. */
+  /** The umask of plugin processes; undefined: the umask of the service. */
   readonly umask?: number | undefined;
   /** Where the configuration on disk is. The reads thread reads it for the doctor. */
   readonly source: Omit<LoadOptions, 'env'>;

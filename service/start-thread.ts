@@ -16,7 +16,7 @@ export class ServiceFault extends Error {
 
 export type StartedThread = { readonly worker: Worker; readonly link: Link; readonly died: Promise<Error> };
 
-/** Starts a thread. Resolves when it has reported that it is ready. `onTold` gets its messages that are not reports. */
+/** Starts a thread. Resolves when it has reported that it is ready. `onTold` gets the thread's messages, except reports. */
 export function startThread(
   kind: ThreadKind,
   data: object,

@@ -45,7 +45,7 @@ export type RunSubmission = {
   readonly pipeline: string;
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** The event that starts the run; absent: an API call starts it. */
+  /** The event that starts the run; absent: an API call starts the run. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;
@@ -64,11 +64,14 @@ type Waiting = {
 /** Submissions that are sent as one message. */
 type SubmissionBatch = { readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'>; readonly waiting: Waiting[] };
 
-/** A submission is compared with at most this many of the newest unsent messages. So it stays fast with many different callers. */
+/**
+ * A submission is compared with at most this many of the newest unsent messages. So submissions stay fast with many different
+ * callers.
+ */
 export const lookBackMax = 16;
 /**
- * The maximum total length of the payloads that the ledger has not answered yet. Beyond it submissions are refused. A single payload may
- * be larger.
+ * The maximum total length of the payloads that the ledger has not answered yet. Submissions beyond it are refused. A single
+ * payload may be larger.
  */
 export const waitingBytesMax = 256 * 2 ** 20;
 
@@ -93,7 +96,7 @@ export class Submissions {
     return new Promise((resolve, reject) => waiting.push({ payload, asker, resolve, reject }));
   }
 
-  /** Like `submit`, for a run. */
+  /** Submits a run. Resolves when the run is on disk, or refused. */
   startRun({ asker, ...submission }: RunSubmission, watch: boolean): Promise<SubmitReply> {
     const { payload } = submission;
     if (!this.#takes(payload)) return Promise.resolve(overloaded);
@@ -104,7 +107,7 @@ export class Submissions {
     });
   }
 
-  /** Submits a batch. The ledger accepts as many of its jobs as there is room for. */
+  /** Submits a batch. The ledger accepts as many jobs of the batch as there is room for. */
   submitAll({ target, asker, ...common }: BatchSubmission): Promise<SubmitJobsReply> {
     const { length } = common.payloads.all;
     if (!this.#takes({ length })) return Promise.resolve(overloaded);

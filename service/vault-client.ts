@@ -2,7 +2,7 @@
 import type { VaultReply, VaultRequest, VaultStatus } from '../actors/vault/protocol.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 
-/** The minimum time between two reports of unauthenticated calls. */
+/** The interval at which further unauthenticated calls are reported. */
 const reportEveryMs = 1_000;
 
 /** The part of the client that routes and admission use. */
@@ -23,18 +23,24 @@ export class VaultClient {
     this.adminDigest = adminDigest;
   }
 
-  /** Sends a call to the vault. `presented`: the digest of the caller's token. The vault checks it again when it handles the call. */
+  /**
+   * Sends a call to the vault. `presented`: the digest of the caller's token. The vault checks the digest again when it handles
+   * the call.
+   */
   call(presented: string, request: VaultRequest, asker: PendingAsk): Promise<VaultReply> {
     const answer: VaultReply = { kind: 'refused', refusal: 'unavailable' };
     return this.#link().ask('vault', { kind: 'call', presented, request }, { asker, answer });
   }
 
-  /** Records in the audit trail that a call with the admin token was refused. Resolves when that is on disk. */
+  /** Records in the audit trail that a call with the admin token was refused. Resolves when this record is on disk. */
   refused(op: string, code: string): Promise<unknown> {
     return this.#link().ask('vault', { kind: 'refused_call', op, code });
   }
 
-  /** Records a call without the admin token. The first one is reported at once, and those of the next second are reported together. */
+  /**
+   * Records a call without the admin token. The first call is reported at once; the calls of the next second are reported
+   * together.
+   */
   unauthenticated(op: string): void {
     this.#unauthenticated.set(op, (this.#unauthenticated.get(op) ?? 0) + 1);
     if (this.#timer === null) this.flush();

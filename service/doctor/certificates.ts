@@ -1,4 +1,4 @@
-// The doctor's check of certificates: which ones the HTTP listeners serve.
+// The doctor's check of certificates: which certificates the HTTP listeners serve.
 import { type Certificate, isSamePair } from '../../config/certificate.ts';
 import type { ListenerName } from '../../config/section/tls.ts';
 

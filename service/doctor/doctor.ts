@@ -33,7 +33,7 @@ export const diskLowPart = 0.1;
 /** How far the wall clock may have moved since the start against the monotonic clock, and how far it may be behind the last commit. */
 export const clockDriftMsMax = 5_000;
 const nodeMin = [20, 11] as const;
-/** The detail of a check lists at most this many problems. */
+/** The maximum number of problems, records or names that most checks list in their details. */
 const linesMax = 5;
 
 export type Check = { readonly name: string; readonly passed: boolean; readonly detail: string };
@@ -201,7 +201,10 @@ function checkIndex(index: IndexCondition): CheckResult {
   return passed(`open, rebuilt from the ledger: ${reason}; the previous one is in ${setAside}`);
 }
 
-/** Fails, naming the plugins, if those on disk have problems or warnings, or if an entrypoint or sandbox in force cannot be used. */
+/**
+ * Fails, naming the plugins, if plugins on disk have problems or warnings, or if an entrypoint or sandbox in force cannot be
+ * used.
+ */
 async function checkPlugins(
   problems: readonly string[],
   warnings: readonly string[],
@@ -221,7 +224,9 @@ async function checkPlugins(
   return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${plugins.length} plugins; ${possible}`);
 }
 
-/** Passes if only its owner can use the file of the unlock key, and every record of the vault opens with that key. */
+/**
+ * Passes if there is no vault, or if its unlock key opens every record. Fails if users other than the owner can use the key file.
+ */
 function checkVault({ condition, looseMode, keys }: VaultExamination): CheckResult {
   const problems = condition.kind === 'absent' ? [] : condition.problems;
   const found = problems.length > 0 ? [lines(problems), condition.kind === 'open' ? damageRemedy : remedyOf(keys)] : [];
@@ -255,7 +260,7 @@ function checkExposure({ api, webhooks }: Config): CheckResult {
   return together(found);
 }
 
-/** Names the certificates and when they expire. Fails if one expires soon, or if some callers still get an older one. */
+/** Names the certificates and when they expire. Fails if one expires soon, or if some callers still get an older certificate. */
 function checkCertificates({ certificates, nowMs }: DoctorOptions): CheckResult {
   if (certificates.length === 0) return passed('no TLS');
   const found = certificates.map(({ name, served }) => {
@@ -272,7 +277,7 @@ function checkCertificates({ certificates, nowMs }: DoctorOptions): CheckResult 
   return together(found);
 }
 
-/** Joins several findings into one, failures first. It passes if all of them have passed. */
+/** Joins several findings into one, failures first. The joined finding passes if all findings have passed. */
 function together(findings: readonly CheckResult[]): CheckResult {
   const wrong = findings.filter(finding => !finding.passed);
   const detail = [...wrong, ...findings.filter(finding => finding.passed)].map(finding => finding.detail).join('; ');

@@ -1,4 +1,4 @@
-// Finds files of the state directory that users other than the owner can read or write.
+// Finds files of the state directory that users other than the owner can read, write or execute.
 import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,10 @@ const others = 0o077;
 const othersMayEnter = 0o011;
 const othersMayWrite = 0o022;
 
-/** The paths of the files that others can read or write, sorted. The directory itself is included if others can replace files in it. */
+/**
+ * The paths of the files that other users can read, write or execute, sorted. The directory itself is included if others can
+ * replace files in it.
+ */
 export function exposedFiles(directory: string): string[] {
   const { mode } = statSync(directory);
   const own = (mode & othersMayWrite) !== 0 ? [directory] : [];

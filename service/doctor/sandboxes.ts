@@ -1,4 +1,5 @@
-// The doctor's check of sandboxes: which kinds this machine supports, and which plugins need a sandbox that it cannot provide.
+// The doctor's check of sandboxes: which kinds this machine supports, and which plugins need a sandbox that the machine cannot
+// provide.
 import type { PluginInstance } from '../../config/config.ts';
 import { limitsDefault, type Sandbox, sandboxFault } from '../../runtime/processes/sandbox.ts';
 
@@ -32,7 +33,7 @@ const triedMs = 60_000;
 /** The cached results, by sandbox. */
 const tries = new Map<string, { readonly atMs: number; readonly fault: Promise<string | null> }>();
 
-/** Like `sandboxFault`, but the result is cached. */
+/** Returns the result of `sandboxFault`, from the cache if it is there. */
 function faultLately(sandbox: Sandbox): Promise<string | null> {
   const name = JSON.stringify(sandbox);
   const nowMs = performance.now();

@@ -17,7 +17,6 @@ const chunkChars = 128;
 /** The frames of the observations after one id, up to and including the id `upTo`. */
 export type FrameChunk = { readonly text: string; readonly upTo: number };
 
-/** A cache of the newest chunks. */
 class ChunkCache {
   readonly #chunks = new Map<string, FrameChunk>();
   #chars = 0;
@@ -30,7 +29,7 @@ class ChunkCache {
     return this.#chunks.get(key);
   }
 
-  /** Adds a chunk, and drops the oldest ones if there are too many. */
+  /** Adds a chunk, and drops the oldest chunks while the cache is too large. */
   put(key: string, chunk: FrameChunk): void {
     this.#chunks.set(key, chunk);
     this.#chars += chunkChars + chunk.text.length;
@@ -96,7 +95,7 @@ export class FrameWriter {
   }
 }
 
-/** The frame writers, by filter. Each of them exists as long as streams use it. */
+/** The frame writers, by filter. Each writer exists as long as streams use it. */
 export class FrameWriters {
   readonly #hub: Hub;
   readonly #feeds = new Map<string, FrameWriter>();
@@ -130,7 +129,10 @@ function gapFrame({ id, lost, reason }: Gap): string {
   return frame(id, 'gap', JSON.stringify({ at, lost, reason }));
 }
 
-/** The fields with the origin and the tags of a job and, for a run that has ended, its counts. Empty if the job is no longer stored. */
+/**
+ * The fields with the origin and the tags of a job and, for a run that has ended, how the jobs inside it ended. Empty if the job
+ * is no longer stored.
+ */
 function originText(origins: GroupOrigins | null, place: number): string {
   const origin = origins?.at(place);
   if (!origin) return '';

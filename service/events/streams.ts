@@ -4,11 +4,11 @@ import type { Filter } from '../../actors/hub/filter.ts';
 import type { Hub } from '../../actors/hub/hub.ts';
 import { chunkCharsMax, type FrameWriter, FrameWriters } from './frames.ts';
 
-/** The maximum number of open streams. Further ones are refused. */
+/** The maximum number of open streams. Further streams are refused. */
 export const streamsMax = 2_048;
 /**
- * The maximum number of bytes that wait in the service for one reader, without the socket's buffers: those of two chunks, because after a
- * chunk that the reader did not take, at most one more is written. A character takes up to three bytes.
+ * The maximum number of bytes that wait in the service for one reader, not counting the socket's buffers. It is the size of two
+ * chunks, because at most one chunk is written after a chunk that the reader did not take. A character takes up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
 /** The interval at which each stream gets a comment line, which keeps its connection open. */
@@ -34,9 +34,9 @@ export type StreamRights = { readonly withErrors: boolean; readonly expiresAtMs:
 export type StreamOptions = {
   readonly sink: StreamOutlet;
   readonly filter: Filter;
-  /** The last id that the reader has seen; null if it wants only new events. */
+  /** The last id that the reader has seen; null if the reader wants only new events. */
   readonly after: number | null;
-  /** The caller's rights under the configuration in force; null if it has none. */
+  /** The caller's rights under the configuration in force; null if the caller has none. */
   rights(): StreamRights | null;
 };
 
@@ -53,7 +53,7 @@ type Stream = Pick<StreamOptions, 'sink' | 'filter'> & {
 export type EventStreamsOptions = {
   readonly hub: Hub;
   readonly nowMs: () => number;
-  /** A value that changes with each reload. After that the rights of all callers are checked again. */
+  /** A value that changes with each reload. After each change, the rights of all callers are checked again. */
   readonly generation: () => unknown;
 };
 
@@ -62,7 +62,7 @@ export class EventStreams {
   readonly #hub: Hub;
   readonly #feeds: FrameWriters;
   readonly #streams: Stream[] = [];
-  /** The index of the stream that was visited last. The next pass begins with the one after it. */
+  /** The index of the stream that was visited last. The next visit is to the stream after it. */
   #turn = 0;
   #passTimer: NodeJS.Timeout | null = null;
   #sweepTimer: NodeJS.Timeout | null = null;
@@ -85,7 +85,9 @@ export class EventStreams {
     return this.#streams.length >= streamsMax;
   }
 
-  /** Adds a stream. Returns a function to call when the reader has disconnected. */
+  /**
+   * Adds a stream, or ends it at once if the caller has no rights. Returns a function to call when the reader has disconnected.
+   */
   open({ sink, filter, after, rights: currentRights }: StreamOptions): () => void {
     const rights = currentRights();
     if (rights === null) {

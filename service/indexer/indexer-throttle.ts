@@ -11,8 +11,8 @@ export class IndexerThrottle {
   #journaledUs = 0;
 
   /**
-   * How long the pause still lasts; 0 if no jobs run. If the journal has grown since the last call, jobs have run. `nowMs`: a time of a
-   * monotonic clock.
+   * How long the pause still lasts, in ms; 0 if no jobs run. Jobs also count as running if the journal has grown since the last
+   * call. `nowMs`: a time of a monotonic clock.
    */
   leftMs(nowMs: number, running: number, journaledUs: number): number {
     const isBusy = running > 0 || journaledUs > this.#journaledUs;

@@ -18,14 +18,14 @@ import { IndexerThrottle } from './indexer-throttle.ts';
 /** The data that the thread gets at its start. `path`: the state directory. */
 export type IndexerData = { readonly path: string; readonly gauges: SharedArrayBuffer };
 /**
- * The condition of the index. `closed`: it cannot be opened; opening is retried. `failing`: it is open, but cannot be updated. `replaced`:
- * if this thread has replaced an unusable index, the reason, and where the old index is now.
+ * The condition of the index. `closed`: the index is not open, and opening is retried. `failing`: the index is open, but cannot
+ * be updated. `replaced`: if this thread has replaced an unusable index, the reason, and where the old index is now.
  */
 export type IndexCondition =
   | { readonly kind: 'closed'; readonly reason: string }
   | { readonly kind: 'failing'; readonly reason: string }
   | { readonly kind: 'open'; readonly replaced: { readonly reason: string; readonly setAside: string } | null };
-/** The only message to the thread: it closes the index, answers, and ends. */
+/** The only message to the thread: the thread closes the index, answers, and ends. */
 export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 
 const pollMs = 250;
@@ -48,7 +48,7 @@ function run({ path, gauges: shared }: IndexerData): void {
   const gauges = new Gauges(shared);
   let stores: IndexStores | null = null;
   let feeds: Feeds | null = null;
-  /** The condition that was reported last; null if none was. */
+  /** The condition that was reported last; null if no condition was reported. */
   let condition: IndexCondition | null = null;
   let replaced: { readonly reason: string; readonly setAside: string } | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -125,7 +125,7 @@ function run({ path, gauges: shared }: IndexerData): void {
 
   /** Does a step unless the indexer is pausing. Returns the time until the next poll, in ms. */
   function next(open: Feeds): number {
-    // Only entries up to this commit are indexed, because they are on disk: a failure could undo later ones.
+    // Only entries up to this commit are indexed, because they are on disk: a failure could undo later entries.
     const journaledUs = gauges.get('journaled');
     const startMs = performance.now();
     const leftMs = rest.leftMs(startMs, gauges.get('running'), journaledUs);

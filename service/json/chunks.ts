@@ -10,7 +10,6 @@ const letterBytesMore = 3;
 /** JSON text, or a function that reads a packed value. The function is called when the value is to be written. */
 export type JsonPart = string | (() => Uint8Array);
 
-/** The JSON text of all parts, in chunks. */
 export function* jsonChunks(parts: Iterable<JsonPart>): Iterable<string> {
   for (const part of parts) {
     if (typeof part === 'string') yield part;
@@ -18,7 +17,7 @@ export function* jsonChunks(parts: Iterable<JsonPart>): Iterable<string> {
   }
 }
 
-/** Writes the value at `at`. Returns its end. */
+/** Writes the value at `at`. Returns the end of the value. */
 function* valueAt(packed: Uint8Array, at: number): Generator<string, number> {
   const end = endWithin(packed, at, at + chunkBytes);
   if (end >= 0) {
@@ -32,7 +31,7 @@ function* valueAt(packed: Uint8Array, at: number): Generator<string, number> {
   return yield* textAt(packed, at);
 }
 
-/** Writes the entries of a map or list. Neighbouring small entries share a chunk; a large one takes several chunks. */
+/** Writes the entries of a map or list. Neighbouring small entries share a chunk; a large entry takes several chunks. */
 function* entriesAt(packed: Uint8Array, first: number, count: number, isMap: boolean): Generator<string, number> {
   let at = first;
   let separator = isMap ? '{' : '[';

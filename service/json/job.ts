@@ -116,7 +116,7 @@ function schedulePart({ parentJobId, rerun, submittedBy, input }: JobView): stri
   return `,"schedule":${JSON.stringify({ id: schedule.id, due_at: schedule.due_at })}`;
 }
 
-/** The job of which this one is a rerun, and the reruns of this one. */
+/** The job of which this one is a rerun, and the reruns of this job. */
 function rerunPart({ rerun, reruns: { ids, count } }: JobView): string {
   const reason = rerun?.reason == null ? '' : `,"rerun_reason":${JSON.stringify(rerun.reason)}`;
   const of = rerun === null ? '' : `,"rerun_of":"${formatId(rerun.of)}","rerun_from":"${rerun.from}"${reason}`;
@@ -226,7 +226,10 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   return [head, ...output, '}'];
 }
 
-/** The plugin output (docs/contract.md#plugin-output). Parts that the response lacks are empty. JSON null before the job has ended. */
+/**
+ * The plugin output (docs/contract.md#plugin-output). Parts that the response lacks are null or empty. Before the job has ended,
+ * the whole output is null.
+ */
 export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];
   const head = `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":`;

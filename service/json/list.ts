@@ -8,7 +8,7 @@ import { writeCursor } from './cursor.ts';
 import { logParts, writeJobRow } from './job.ts';
 import { timestamp } from './timestamp.ts';
 
-/** The letters that identify these lists in cursors. */
+/** The letters that identify the lists of jobs and logs in cursors. */
 export const jobsList = 'j';
 export const logsList = 'l';
 /** The length of the position in a cursor of the list of logs: time of the commit in µs (8), place in the commit (4). */

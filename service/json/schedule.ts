@@ -1,4 +1,4 @@
-// Schedules as JSON.
+// Writes schedules as JSON.
 import type { Firing, SchedulePause } from '../../actors/schedule/records/schedule.ts';
 import type { ScheduleState, ScheduleView } from '../../actors/schedule/views/schedules.ts';
 import type { ScheduleDefinition } from '../../config/config.ts';
@@ -72,7 +72,7 @@ const ductileStatus: { readonly [S in ScheduleState]: string } = {
   removed: 'removed',
 };
 
-/** An entry of GET /scheduler/jobs, as ductile answers. */
+/** An entry of GET /scheduler/jobs, in the form of ductile (docs/schedules.md). */
 export function schedulerJob(view: ScheduleView, definition: ScheduleDefinition) {
   const { id, state, record, nextFireMs } = view;
   const { target, recurrence, entryId } = definition;

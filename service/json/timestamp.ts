@@ -1,4 +1,4 @@
-// Writes and reads the times of the API: RFC 3339, in UTC, with microseconds.
+// Writes and reads the times of the API: RFC 3339. They are written in UTC, with microseconds.
 
 let lastSecond = Number.NaN;
 let lastText = '';

@@ -23,11 +23,14 @@ import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 const exitBug = 70;
 const exitIo = 74;
 
-/** `crashesMax` failures within `windowMs` end the service. Failed effects count, and failed turns for which there is no remedy. */
+/**
+ * `crashesMax` failures within `windowMs` end the service. Failed effects, and failed turns for which there is no remedy, count
+ * as failures.
+ */
 const failuresMax: CircuitBreakerLimits = { crashesMax: 4, windowMs: 10_000, openMs: 0 };
 
 export type ActorGeneration = {
-  /** The generations are counted from 1. */
+  /** The number of the generation, counted from 1. */
   readonly number: number;
   /** Sends a message to an actor of this generation. If the generation has ended, the message is dropped. */
   tell(actor: string, message: object): void;
@@ -43,7 +46,7 @@ export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFai
   readonly hasRoom: () => boolean;
   /** Sends the answers that were given outside of a turn. */
   readonly flush: () => void;
-  /** A clock that nobody sets. It measures how long ago earlier failures were. */
+  /** A monotonic clock. It measures how long ago earlier failures were. */
   readonly steadyMs: () => number;
   readonly log: (level: 'warn' | 'error', message: string, fields: object) => void;
   /** Called when nothing more is committed: the service must end with this status. */
@@ -56,7 +59,7 @@ export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFai
  */
 export type LifecycleState = 'up' | 'leaving' | 'resting' | 'over';
 
-/** The maximum number of failed records whose failures are counted. Beyond it all counts start again. */
+/** The maximum number of failed records whose failures are counted. When there are more, all counts start again. */
 const measuresMax = 10_000;
 const wake: Delivered = { actor: 'job', message: { kind: 'wake' } satisfies InnerMessage };
 
@@ -66,11 +69,11 @@ export class ActorLifecycle {
   readonly #failures = new CircuitBreaker(failuresMax);
   /** How often each failed record has been dealt with (`#takeMeasure`). */
   readonly #measures = new Map<string, number>();
-  /** The outcomes that have replaced others, which could not be handled (`#substituteFor`). */
+  /** The outcomes that have replaced outcomes that could not be handled (`#substituteFor`). */
   readonly #substitutes = new WeakSet<object>();
   #number = 0;
   #state: LifecycleState = 'resting';
-  /** The asker that gets the answer to a request to stop. Once it is set, no generation begins. */
+  /** The asker of a request to stop, who gets the answer. Null: nobody has asked. After such a request, no generation begins. */
   #stopper: ReplyTo | null = null;
 
   constructor(options: ActorLifecycleOptions) {
@@ -121,7 +124,10 @@ export class ActorLifecycle {
     else this.#recover(error, delivered);
   }
 
-  /** Begins a new generation, because the actors assume that the effect happened. The new one sees which frames the hosts really have. */
+  /**
+   * Begins a new generation, because the actors assume that the effect happened. The new generation sees which frames the hosts
+   * really have.
+   */
   #failEffect(error: unknown): void {
     this.#options.log('error', 'an effect of a turn failed', { error: textOf(error) });
     if (this.#stopper === null && !this.#failures.crashed(this.#options.steadyMs())) this.begin();
@@ -149,7 +155,10 @@ export class ActorLifecycle {
     return this.#blame(only!, error);
   }
 
-  /** Takes a stronger measure against a failed record each time that it fails. Null if no measure is left. */
+  /**
+   * Takes a stronger measure against a failed record each time that it fails. Returns the messages for this measure; null: no
+   * measure is left.
+   */
   #takeMeasure(record: FailedRecord, error: Error): readonly Delivered[] | null {
     const name = failedRecordText(record);
     const times = this.#measures.get(name) ?? 0;
@@ -174,8 +183,8 @@ export class ActorLifecycle {
   }
 
   /**
-   * Called when a message has failed in a turn of its own: refuses it, or replaces it. The next turn handles only `wake`. If that fails as
-   * well, the message was not to blame, and there is no remedy.
+   * Called when a message has failed in a turn of its own: refuses it, or replaces it. The next turn handles only `wake`. If this
+   * turn fails as well, the message was not to blame, and there is no remedy.
    */
   #blame({ actor, message }: Delivered, error: unknown): readonly Delivered[] | null {
     const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };

@@ -6,7 +6,6 @@ import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 export const chunkTasksMax = 128;
 export const chunkBytesMax = 64 * 2 ** 10;
 
-/** The outcomes in their order, in chunks. An outcome that takes much work is a chunk of its own. */
 export function chunkOutcomes(outcomes: readonly Outcome[]): readonly (readonly Outcome[])[] {
   const chunks: Outcome[][] = [];
   let chunk: Outcome[] = [];

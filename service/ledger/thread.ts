@@ -44,7 +44,7 @@ export type LedgerData = {
   readonly gauges: SharedArrayBuffer;
   /** The value that HEADGATE_VAULT_KEY had at the start. */
   readonly vaultKey?: string | undefined;
-  /** The umask of plugins; absent: that of the service. */
+  /** The umask of plugins; absent: the umask of the service. */
   readonly umask?: number | undefined;
 };
 
@@ -56,7 +56,7 @@ const exitIo = 74;
 
 /** If less disk space than this is free, new work is refused, but running jobs can still write their results. */
 export const diskReserveBytes = 64 * 2 ** 20;
-/** On a small disk, this fraction of the disk is reserved instead, if it is less. */
+/** On a small disk, this fraction of the disk is reserved instead, if this is less. */
 const diskReservePart = 0.05;
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;

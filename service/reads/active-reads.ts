@@ -10,8 +10,9 @@ import type { Read } from './reads.ts';
 export const chunkCharsMin = 65_536;
 
 /**
- * The maximum total size of the stored values that active reads hold in memory. If it is exceeded, the read whose caller has asked for no
- * chunk for longest is cancelled. So callers that stop reading cannot exhaust the memory. A single value may be larger.
+ * The maximum total size of the stored values that active reads hold in memory. Beyond it, other reads that hold values are
+ * cancelled, beginning with the read whose caller has asked for no chunk for longest. So callers that stop reading cannot exhaust
+ * the memory. A single value may be larger.
  */
 export const heldBytesMax = 256 * 2 ** 20;
 
@@ -33,7 +34,7 @@ const givenUp: ReadChunk = {
 export class ActiveReads {
   readonly #slices: Slices;
   readonly #answering: AnswerRead;
-  /** The active reads by id. The one that was asked for a chunk least recently comes first. */
+  /** The active reads by id. The read that was asked for a chunk least recently comes first. */
   readonly #underWay = new Map<number, ActiveRead>();
   readonly #givenUp = new Set<number>();
   #heldBytes = 0;

@@ -1,5 +1,5 @@
-// Finds jobs by words of their last error, newest first. If few logs have the words, the search index names the jobs. If many logs have
-// them, all unsuccessful jobs (or the given trees) are scanned: a page is soon full then.
+// Finds jobs by words of their last error, newest first. If few logs have the words, the search index names the jobs. If many
+// logs have the words, all unsuccessful jobs (or all jobs of the given trees) are examined: then a page is soon full.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
@@ -15,7 +15,7 @@ import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 
-/** If more logs than this contain the words, the index is not used, and all jobs that may match are scanned. */
+/** If the index may name more jobs than this, it is not used, and all jobs that may match are examined. */
 export const candidatesMax = 20_000;
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);

@@ -75,7 +75,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
     const page = yield* error === null
       ? listJobs(reader, names, filter, limit, before)
       : listByError(reader, index, names, { filter, error, limit }, before ?? undefined);
-    // The jobs of a tree, and those with these words, are examined one by one.
+    // The jobs of a tree, and the jobs with these words, are examined one by one, so none of them is left out.
     return tags.length === 0 ? page : { ...page, unindexed: 0 };
   }
 

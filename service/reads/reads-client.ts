@@ -23,7 +23,10 @@ import {
 import type { Counted, CountWanted, MatchPage, PageWanted } from './selecting.ts';
 import type { ReadsData, ThreadReply } from './thread.ts';
 
-/** The maximum number of reads in progress. A read counts until its last chunk is written. Further reads are refused, except `run`. */
+/**
+ * The maximum number of reads in progress. A read counts until its last chunk is written. Further reads are refused, except reads
+ * of kind `run`.
+ */
 export const readsMax = 512;
 
 export class ReadsClient implements Reads {
@@ -52,7 +55,8 @@ export class ReadsClient implements Reads {
   }
 
   async answer(read: Read, call: Disconnectable): Promise<ReadAnswer> {
-    // A read of kind `run` is the answer to a call that waited for its run. The limit does not apply to it, because the work is done.
+    // A read of kind `run` is the answer to a call that waited for its run. The limit does not apply to such a read, because the
+    // run's work is done.
     if (this.#underWay >= readsMax && read.kind !== 'run') {
       return refused('too_many_reads', `${readsMax} reads are in progress, which is the limit`);
     }
@@ -96,7 +100,7 @@ export class ReadsClient implements Reads {
     return this.#ask<Inspection>({ kind: 'inspect', options });
   }
 
-  /** Finds out which of these sandboxes this machine cannot provide, and which kinds it can. */
+  /** Finds out which of these sandboxes this machine cannot provide, and which kinds it can provide. */
   trySandboxes(asked: readonly AskedSandbox[]): Promise<TriedSandboxes> {
     return this.#ask<TriedSandboxes>({ kind: 'try_sandboxes', asked });
   }
@@ -156,7 +160,8 @@ function gone(): ReadAnswer {
 
 function streamed(first: string, underWay: PendingRead): ReadAnswer {
   let isOpen = false;
-  // An answer that is not opened in this iteration of the event loop never will be: the request is a HEAD, or the caller has disconnected.
+  // An answer that is not opened in this iteration of the event loop is never opened: the request is a HEAD, or the caller has
+  // disconnected.
   setImmediate(() => {
     if (!isOpen) underWay.drop();
   });
@@ -170,7 +175,7 @@ function streamed(first: string, underWay: PendingRead): ReadAnswer {
   };
 }
 
-/** Called when there is room for another chunk: asks for the next one, and writes it. */
+/** Called when there is room for another chunk: asks for the next chunk, and writes it. */
 async function writeNext(sink: AnswerSink, underWay: PendingRead): Promise<void> {
   try {
     const chunk = await underWay.more();

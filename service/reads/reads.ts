@@ -1,4 +1,5 @@
-// Messages for reads that can be slow or large. These run on the reads thread, and each answer is written as fast as its caller takes it.
+// Messages for reads that can be slow or large. Such reads run on the reads thread, and each answer is written as fast as its
+// caller takes it.
 
 import type { Window } from '../../actors/index/views/stopwatch.ts';
 import type { Waits } from '../../actors/job/protocol.ts';
@@ -36,7 +37,9 @@ export type StopwatchWanted = {
   readonly nowUs: number;
   /** The steps that are listed first, even if they have no samples. */
   readonly steps: readonly string[];
-  /** Whether spans are included. Null: they were not asked for. False: they were, but this caller may not see them. */
+  /**
+   * Whether spans are included. Null: spans were not asked for. False: spans were asked for, but this caller may not see them.
+   */
   readonly subs: boolean | null;
 };
 

@@ -1,5 +1,6 @@
-// Finds the jobs that an action takes: they are counted before it begins, and then found page by page. If its filter has words that few
-// logs have, the search index names the jobs; if it has tags and no words, the index of tags does. Otherwise the jobs themselves are read.
+// Finds the jobs that an action takes. The jobs are counted before the action begins, and then found page by page. If the filter
+// has words that few logs have, the search index names the jobs; if the filter has tags and no words, the index of tags names
+// them. Otherwise the jobs themselves are read.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import { textsOf } from '../../actors/index/records/texts.ts';
@@ -45,14 +46,15 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
     const words = yield* candidates(selection, moment.commitUs);
     const spans = words ? spansOf(selection, words) : taggedSpans(selection, null);
     const counted = yield* countMatches({ reader, names, selection, moment, ...spans });
-    // All jobs with tags are found, also those that the index lacks.
+    // All jobs with tags are found, also jobs that the index lacks.
     const taggedUs = selection.tags === undefined ? null : moment.atUs;
     return { ...counted, searchedUs: words?.searchedUs ?? taggedUs };
   }
 
   function* next({ selection, moment, searchedUs, after }: PageWanted): Sliced<MatchPage> {
     const found = yield* candidates(selection, moment.commitUs);
-    // The index may be being rebuilt, and cover less than when the action began. Then all jobs are examined.
+    // The index may be in the course of being rebuilt, and cover less than when the action began. In this case all jobs are
+    // examined.
     const words = found && { searchedUs: searchedUs!, ids: found.searchedUs < searchedUs! ? null : found.ids };
     const spans = words ? spansOf(selection, words) : taggedSpans(selection, after);
     const options = { reader, names, selection, moment, ...spans };
@@ -60,7 +62,10 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
     return { ids: Buffer.concat(ids), isEnd };
   }
 
-  /** The spans of the jobs with the tags of the selection, unless it has a filter that narrows the jobs down more. */
+  /**
+   * The spans of the jobs with the tags of the selection. No `spans` if the selection has no tags, or has a filter that narrows
+   * the jobs down more.
+   */
   function taggedSpans(selection: Selection, after: JobId | null): { readonly spans?: Iterable<JobSpan | null> } {
     const { tags = [], jobId, run, root, parent } = selection;
     if (tags.length === 0 || jobId || run || root || parent) return {};

@@ -1,4 +1,4 @@
-// Finds jobs by their tags, newest first: in blocks that the index lacks, a limited number of them, and then by the index.
+// Finds jobs by their tags, newest first: in a limited number of the newest blocks that the index lacks, and then by the index.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import {
@@ -55,7 +55,10 @@ export function* listByTags(
   return { ...page, total, atLeast, unindexed };
 }
 
-/** The oldest block that the index lacks and that the list reads, and the number of jobs with tags between the index and that block. */
+/**
+ * `from`: the oldest block that the list reads because the index lacks it. `unindexed`: the number of jobs with tags in older
+ * blocks that the index lacks, too.
+ */
 function* tailOf(
   ledger: Reader,
   indexedTo: BlockKey,

@@ -20,7 +20,7 @@ import { type CountWanted, openSelecting, type PageWanted } from './selecting.ts
 /** The data that the thread gets at its start. `path`: the state directory. */
 export type ReadsData = { readonly path: string };
 
-/** The messages to the thread. The reply to `begin` and to `more` is a chunk of the answer. */
+/** The messages to the thread. The reply to `begin` and to `more` is a chunk of the answer; null: the read was dropped. */
 export type ReadsMessage =
   | { readonly kind: 'begin'; readonly id: number; readonly read: Read; readonly replyTo: ReplyTo }
   | { readonly kind: 'more'; readonly id: number; readonly replyTo: ReplyTo }
@@ -31,7 +31,7 @@ export type ReadsMessage =
   | { readonly kind: 'try_sandboxes'; readonly asked: readonly AskedSandbox[]; readonly replyTo: ReplyTo }
   | { readonly kind: 'inspect'; readonly options: Omit<LoadOptions, 'env'>; readonly replyTo: ReplyTo };
 
-/** The reply to all messages except those of reads (`begin`, `more`). */
+/** The reply to every message except `begin`, `more` and `drop`. */
 export type ThreadReply<T> = { readonly value: T } | { readonly fault: string };
 
 /** The niceness of the thread: its priority is lower than that of the main and ledger threads, and higher than that of the indexer. */
