@@ -205,7 +205,7 @@ export type Config = {
   };
   readonly state: {
     readonly path: string;
-    /** `heldMs`: how long a job waits for a plugin or command that cannot run before the job fails. */
+    /** `heldMs`: the jobs of a plugin or command fail when it has been unable to run for this long. */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
   };
   readonly api: Protection & {

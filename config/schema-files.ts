@@ -52,8 +52,8 @@ function withReload(schema: JsonObject, path: string): JsonObject {
 }
 
 /**
- * Removes `expected`, the text for messages. With `hasVariables`, allows text with a variable in place of scalars, which are checked after
- * interpolation.
+ * Removes `expected`, the text for messages. With `hasVariables`, a scalar may also be text with a variable, because the scalar
+ * itself is checked after interpolation.
  */
 function forFiles(schema: Json, hasVariables: boolean): Json {
   if (Array.isArray(schema)) return schema.map((item: Json) => forFiles(item, hasVariables));

@@ -249,7 +249,7 @@ export class Exchange implements HttpCall, AnswerSink {
     this.#finish(status);
   }
 
-  // Answering. Once the exchange is over, no method below uses the response.
+  // The methods that answer. Once the exchange is over, they do not use the response.
 
   #answer(answer: Answer): void {
     if (this.#state !== 'open') return;

@@ -32,7 +32,7 @@ export const startCommand = command<{ config?: string; grace: number }>({
     const started = await start({ path, graceMs, vaultKey, startLog }).catch(async (error: unknown) => {
       const status = await refuse(error, startLog, out);
       await discardThreads();
-      // `process.exit`, because threads that are running would keep the process alive.
+      // Ends the process at once, because running threads would keep it alive.
       return process.exit(status);
     });
     const { url, local } = started;

@@ -19,7 +19,7 @@ export function tree(service: Service, listeners: HttpListeners, graceMs: number
     { name: 'ledger', start: service.startLedger, restarts: false, stopMsMax: drainMsMax },
     // The reads thread only reads. If it dies, long reads get 503 until it is up again, and everything else continues.
     { name: 'reads', start: service.startReads, restarts: true, stopMsMax: 1_000 },
-    // The indexer's thread is never terminated either: it stops after its transaction.
+    // The indexer's thread is never terminated: it ends by itself after its transaction.
     { name: 'indexer', start: service.startIndexer, restarts: true, stopMsMax: 5_000 },
     // The HTTP servers stop first, and their stop drains the service: GET requests are answered until the ledger has ended the
     // running jobs and the hosts. Only then do the servers stop accepting connections.

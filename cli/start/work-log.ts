@@ -70,7 +70,7 @@ export class WorkLog {
   serverLog(refusals: boolean): ServerLog {
     const { log } = this.#options;
     return {
-      // A getter, because a reload can change the level.
+      // A getter reads the level each time, because a reload can change the level.
       get debug() {
         return log.isLevelEnabled('debug');
       },

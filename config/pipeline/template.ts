@@ -1,5 +1,5 @@
-// Parses text that can contain references such as `{payload.a}` when the configuration is loaded: the values of `with`, and the
-// types of webhook events.
+// Parses text that can contain references such as `{payload.a}`: the values of `with`, and the types of webhook events. This
+// happens when the configuration is loaded.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json } from '../../runtime/packing.ts';
 import type { ReportAt } from '../check/problem.ts';

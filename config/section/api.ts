@@ -41,7 +41,7 @@ export function readTime(node: SourceNode, path: NodePath, reportAt: ReportAt): 
   const text = textOf(nodeAt(node, path.at(-1)!));
   if (text === undefined) return null;
   const ms = Date.parse(text);
-  // Checks only text that looks like a time; the schema reports any other.
+  // Only text that looks like a time is checked here. The schema reports any other text.
   if (/^\d{4}-\d\d-\d\d[Tt]/.test(text) && !isRealTime(text, ms)) {
     const message = `is ${JSON.stringify(text)}, a time that does not exist; it must be a time such as 2027-01-01T00:00:00Z`;
     reportAt(path, message);

@@ -73,7 +73,7 @@ const options: ServerOptions & { readonly handshakeTimeout: number } = {
   // Node would refuse a request without Host with an empty answer; `faultOf` in node-request.ts refuses it with a problem document.
   requireHostHeader: false,
   headersTimeout: idleMsMax,
-  // No limit: a body may be large, so its speed is limited instead (node-connection.ts).
+  // There is no limit: a body may be large, so its speed is limited instead (node-connection.ts).
   requestTimeout: 0,
   keepAliveTimeout: idleMsMax,
   connectionsCheckingInterval: checkEveryMs,

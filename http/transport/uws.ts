@@ -37,7 +37,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
     const app = certificate === null ? uws.App() : secureApp(certificate);
     app.any('/*', handle);
     const names = certificate === null ? null : new ServerNames(app, certificate, handle);
-    // `exclusivePort`: by default a second process could silently share the port. The typings lack this form.
+    // Without `exclusivePort`, a second process could silently share the port. The typings lack this form of the call.
     const listenOn = app.listen.bind(app) as unknown as ListenOn;
     listenOn(host, port, exclusivePort, socket => {
       listening = socket;
@@ -53,8 +53,8 @@ export async function loadUws(scratch: string): Promise<Transport> {
       },
       served: () => names?.served ?? null,
       renew(next) {
-        // First makes an app with the certificate and its key, which throws if the pair is invalid: adding a server name with an
-        // invalid pair would end the process.
+        // `secureApp` throws if the certificate or its key is invalid. `addServerName` with an invalid pair would end the process
+        // instead.
         secureApp(next).close();
         names!.renew(next, withPair);
       },
