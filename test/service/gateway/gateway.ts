@@ -179,14 +179,18 @@ export class Gateway {
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...headers,
     };
-    const answer = await fetch(this.#url + path, {
-      method,
-      headers: sent,
-      body: body === undefined ? null : text(body),
-    });
+    const request = { method, headers: sent, body: body === undefined ? null : text(body) };
+    const answer = await fetch(this.#url + path, request).catch(error => this.#unanswered(`${method} ${path}`, error));
     const said = await answer.text();
     const isJson = said !== '' && answer.headers.get('content-type')?.includes('json') === true;
     return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(said) : { text: said } };
+  }
+
+  /** Says how the service ended, if its end is why a call got no answer. */
+  async #unanswered(call: string, cause: unknown): Promise<never> {
+    const end = await Promise.race([this.ended, new Promise<null>(resolve => setTimeout(resolve, 500, null))]);
+    const state = end === null ? 'the service runs' : `the service ended (${JSON.stringify(end)})`;
+    throw new Error(`${call} was not answered; ${state}:\n${this.stderr.slice(-4000)}`, { cause });
   }
 
   /** Calls `plugin/command`; the id of the job, which must have been accepted. */
