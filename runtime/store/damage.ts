@@ -4,6 +4,17 @@
 // The check reads about 50 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
 // databases, and the root of each database. Of a file that ends before its last page, all used pages are read.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { StoreFault } from './store.ts';
+
+/** Thrown if the data file is damaged. The file is left as it is. */
+export class StoreDamaged extends StoreFault {
+  readonly damage: string;
+  constructor(directory: string, file: string, damage: string) {
+    const remedy = `restore ${directory} from a backup, or move it away to start with an empty state`;
+    super(`${file} is damaged: ${damage}; ${remedy}`);
+    this.damage = damage;
+  }
+}
 
 /** LMDB's format, as lmdb-js 3 writes it on 64-bit machines. All numbers in it are little endian. */
 const magic = 0xbeefc0de;

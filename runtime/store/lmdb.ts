@@ -20,9 +20,10 @@ import { makeDirectory, replaceFile } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 import { WriteBatch } from './batch.ts';
 import { type CommitLock, openCommitLock } from './commit-lock.ts';
-import { damageOf } from './damage.ts';
+import { damageOf, StoreDamaged } from './damage.ts';
 import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
+import { assertRoom } from './room.ts';
 import {
   type IndexTable,
   indexTables,
@@ -30,6 +31,7 @@ import {
   type Reader,
   type Store,
   StoreFault,
+  StoreFull,
   type Table,
   tables,
 } from './store.ts';
@@ -65,16 +67,6 @@ export class StoreHeld extends Error {
     const where = isHere(holder) ? '' : ' of another container (pid namespace)';
     super(`${path} is in use by process ${holder.pid}${where}: stop it, or give this instance a state.path of its own`);
     this.holder = holder;
-  }
-}
-
-/** Thrown if the data file is damaged. The file is left as it is. */
-export class StoreDamaged extends StoreFault {
-  readonly damage: string;
-  constructor(directory: string, file: string, damage: string) {
-    const remedy = `restore ${directory} from a backup, or move it away to start with an empty state`;
-    super(`${file} is damaged: ${damage}; ${remedy}`);
-    this.damage = damage;
   }
 }
 
@@ -320,16 +312,19 @@ function storeOf<T extends string>(
       const { tables: names, keys, values } = batch as WriteBatch<T>;
       const write = (): void => {
         check();
+        let bytes = 0;
         for (let i = 0; i < names.length; i++) {
           const value = values[i];
+          bytes += keys[i]!.length + (value?.length ?? 0);
           if (value === undefined) sheets.of[names[i]!].remove(keys[i]!);
           else sheets.of[names[i]!].put(keys[i]!, value);
         }
+        assertRoom(path, bytes);
       };
       try {
         within(() => sheets.env.transactionSync(write));
       } catch (error) {
-        const told = asStoreError(error, path);
+        const told = error instanceof StoreFull ? error : asStoreError(error, path);
         if (told instanceof StoreFault) fault = told;
         throw told;
       }

@@ -26,7 +26,7 @@ import { checkTokens } from './tokens.ts';
 
 /**
  * The check of the disk fails if less space than this is free, or on a small disk less than `diskLowPart` of it. New work is refused only
- * at a lower limit (`diskReserveBytes` in ledger/thread.ts).
+ * at a lower limit (`diskReserveBytes` in runtime/store/room.ts).
  */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;

@@ -1,7 +1,6 @@
 // The ledger thread. It opens the store, and runs the actors that write it, in turns. Its messages to the main thread travel as packets.
 
 import { randomBytes, randomInt } from 'node:crypto';
-import { statfsSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import type { InnerMessage } from '../../actors/job/actor.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
@@ -30,6 +29,7 @@ import { givenData } from '../../runtime/preloaded-thread.ts';
 import { sandboxFault } from '../../runtime/processes/sandbox.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
 import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
+import { hasRoom } from '../../runtime/store/room.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
 import type { TurnHandler } from '../../runtime/turn.ts';
@@ -54,10 +54,6 @@ type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
 const exitHeld = 75;
 const exitIo = 74;
 
-/** If less disk space than this is free, new work is refused, but running jobs can still write their results. */
-export const diskReserveBytes = 64 * 2 ** 20;
-/** On a small disk, this fraction of the disk is reserved instead, if this is less. */
-const diskReservePart = 0.05;
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;
 
@@ -115,7 +111,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
       await Promise.all([...hosts].map(host => host.stop(0)));
       outstanding.clear();
     },
-    hasRoom: diskHasRoom,
+    hasRoom: () => hasRoom(config.state.path),
     log,
     onFatal: (exitStatus, message) => notify({ kind: 'fatal', exitStatus, message }),
   });
@@ -229,11 +225,11 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   }
 
   setInterval(() => {
-    const hasRoom = diskHasRoom();
-    if (lifecycle.state === 'resting' && hasRoom) lifecycle.begin();
-    else if (lifecycle.state === 'up' && hasRoom !== hadRoom)
-      lifecycle.loop.deliver('job', { kind: 'admit', refusal: hasRoom ? null : 'disk_full' });
-    hadRoom = hasRoom;
+    const hasRoomNow = hasRoom(config.state.path);
+    if (lifecycle.state === 'resting' && hasRoomNow) lifecycle.begin();
+    else if (lifecycle.state === 'up' && hasRoomNow !== hadRoom)
+      lifecycle.loop.deliver('job', { kind: 'admit', refusal: hasRoomNow ? null : 'disk_full' });
+    hadRoom = hasRoomNow;
   }, diskCheckMs).unref();
   setInterval(() => {
     if (lifecycle.state !== 'up') return;
@@ -244,11 +240,6 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     const beforeUs = clock.nowUs() - auditRetentionMs * 1000;
     if (auditRetentionMs > 0) lifecycle.loop.deliver('vault', { kind: 'prune_audit', beforeUs } satisfies PruneAudit);
   }, pruneMs).unref();
-
-  function diskHasRoom(): boolean {
-    const { bavail, bsize, blocks } = statfsSync(config.state.path);
-    return bavail * bsize >= Math.min(diskReserveBytes, blocks * bsize * diskReservePart);
-  }
 
   lifecycle.begin();
   if (lifecycle.state === 'up') notify({ kind: 'ready' });

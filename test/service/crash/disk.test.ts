@@ -1,16 +1,24 @@
 // A full disk: new work is refused, reads are answered, and it goes on by itself when there is room.
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { openStore } from '../../../runtime/store/lmdb.ts';
+import { StoreFull } from '../../../runtime/store/store.ts';
 import { cyclesOf } from '../../support/deep.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { echo } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 
 const disk = mountSmallDisk('32m');
-if (disk === null) console.log('SKIPPED: a full disk, because a small one cannot be mounted here');
+const isMounted = disk !== null;
+if (!isMounted) console.log('SKIPPED: a full disk, because a small one cannot be mounted here');
+afterAll(() => {
+  if (!isMounted) return;
+  execFileSync('umount', ['-l', disk]);
+  rmSync(disk, { recursive: true });
+});
 
 /** A file system of its own in memory, where that is permitted. */
 function mountSmallDisk(size: string): string | null {
@@ -45,14 +53,32 @@ function writeUntilFull(file: number, bytes: Buffer): void {
   }
 }
 
-test.skipIf(disk === null)(
+test.skipIf(!isMounted)('a commit for which there may be no room is refused before it writes anything', () => {
+  const store = openStore(join(disk!, 'store'));
+  const [key, filler] = [Buffer.from('key'), join(disk!, 'nearly')];
+  const commit = (bytes: number) => {
+    const batch = store.batch();
+    batch.put('names', key, Buffer.alloc(bytes));
+    store.commit(batch);
+  };
+  fill(filler);
+  truncateSync(filler, statSync(filler).size - 2 ** 16);
+  expect(() => commit(1)).toThrow(StoreFull);
+  expect(() => commit(1)).toThrow(/has 0\.1 MiB free; this commit needs 0\.2 MiB/);
+  expect(store.get('names', key)).toBeUndefined();
+  truncateSync(filler, statSync(filler).size - 2 ** 20);
+  expect(() => commit(2 ** 20)).toThrow(/has 1\.1 MiB free; this commit needs 2\.2 MiB/);
+  commit(1);
+  store.refresh();
+  expect(store.get('names', key)).toHaveLength(1);
+  store.close();
+  rmSync(filler);
+});
+
+test.skipIf(!isMounted)(
   'nothing that was answered 202 is missing after a full disk',
   { timeout: 240_000 },
   async () => {
-    onTestFinished(() => {
-      execFileSync('umount', ['-l', disk!]);
-      rmSync(disk!, { recursive: true });
-    });
     const gateway = await startGateway({
       plugins: { echo },
       state: { path: join(disk!, 'data') },

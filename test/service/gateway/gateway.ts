@@ -186,11 +186,11 @@ export class Gateway {
     return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(said) : { text: said } };
   }
 
-  /** Says how the service ended, if its end is why a call got no answer. */
+  /** Throws what `fetch` throws if a call gets no answer, and says how the service ended, if it has. */
   async #unanswered(call: string, cause: unknown): Promise<never> {
     const end = await Promise.race([this.ended, new Promise<null>(resolve => setTimeout(resolve, 500, null))]);
     const state = end === null ? 'the service runs' : `the service ended (${JSON.stringify(end)})`;
-    throw new Error(`${call} was not answered; ${state}:\n${this.stderr.slice(-4000)}`, { cause });
+    throw new TypeError(`${call} was not answered; ${state}:\n${this.stderr.slice(-4000)}`, { cause });
   }
 
   /** Calls `plugin/command`; the id of the job, which must have been accepted. */

@@ -72,7 +72,7 @@ test.each(Object.keys(kinds))('others of its kind end at their usual time: %s', 
     expect(await gateway.finished(`good-${kind}/handle`)).toMatchObject({ status: 'succeeded', attempt: 1 });
   }
   const statuses = await Promise.all(bad.map(async id => (await gateway.job(id)).status));
-  expect(statuses).toContain('queued');
+  expect(statuses.filter(status => status === 'dead').length).toBeLessThan(badJobs);
   // Each of its attempts has ended a host: once it is isolated, none that others share.
   for (const id of bad) expect(await gateway.settled(id)).toMatchObject({ status: 'dead', attempt: 2 });
   expect(deathsOf(shared) - deathsBefore).toBeLessThan(8);

@@ -212,7 +212,7 @@ test('a pause with an end resumes by itself, also where the service was down the
   expect(Date.parse(String(soon['until']))).toBeGreaterThan(Date.parse(String(soon['since'])));
   expect((await gateway.finished('echo/say')).status).toBe('succeeded');
   expect(await pauses()).toEqual([]);
-  const until = new Date(Date.now() + 300).toISOString();
+  const until = new Date(Date.now() + 1_000).toISOString();
   await pause('plugin/echo', { until });
   const id = await gateway.submit('echo/say');
   await gateway.restart();

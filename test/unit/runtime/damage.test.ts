@@ -16,8 +16,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it, test } from 'vitest';
-import { damageOf } from '../../../runtime/store/damage.ts';
-import { openIndexStore, openReaderBeside, openStore, StoreDamaged } from '../../../runtime/store/lmdb.ts';
+import { damageOf, StoreDamaged } from '../../../runtime/store/damage.ts';
+import { openIndexStore, openReaderBeside, openStore } from '../../../runtime/store/lmdb.ts';
 import type { Store } from '../../../runtime/store/store.ts';
 import { fc } from '../../support/seed.ts';
 
