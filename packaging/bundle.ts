@@ -23,9 +23,17 @@ const entries = [
   'runtime/host/thread/typescript-loader',
 ];
 
-/** Packages that are installed with headgate: native ones, those that start files of their own, and those that plugins import. All others are bundled. */
+/**
+ * Packages that the bundles load with `require`, and what they use of them. Each of these has one CommonJS file besides a dozen ES modules; to
+ * find and link those would take each thread of the service, and each plugin thread, a fifth of its start.
+ */
+const required: { readonly [name: string]: string } = { lmdb: 'open', msgpackr: 'Packr' };
+
+/** Other packages that are installed with headgate: native ones, those that start files of their own, and those that plugins import. All others are bundled. */
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const installed = Object.keys({ ...dependencies, ...optionalDependencies });
+const installed = Object.keys({ ...dependencies, ...optionalDependencies }).filter(
+  name => !Object.hasOwn(required, name),
+);
 
 const place = /new URL\('(\.[^']*\.js)', import\.meta\.url\)/g;
 
@@ -46,6 +54,19 @@ const places: Plugin = {
   },
 };
 
+const requiredPrefix = '\0required:';
+const loadedByRequire: Plugin = {
+  name: 'packages that are loaded with require',
+  resolveId: name => (Object.hasOwn(required, name) ? requiredPrefix + name : null),
+  load(id) {
+    if (!id.startsWith(requiredPrefix)) return null;
+    const name = id.slice(requiredPrefix.length);
+    return `import { createRequire } from 'node:module';
+export const { ${required[name]} } = createRequire(import.meta.url)('${name}');
+`;
+  },
+};
+
 const written = new Set<string>();
 /** Package -> license, for the bundled packages: the licenses are shipped with their code. */
 const licensed = new Map<string, string>();
@@ -56,7 +77,7 @@ async function bundle(entry: string): Promise<void> {
     cwd: root,
     platform: 'node',
     external: [/^node:/, ...installed.map(name => new RegExp(`^${name}(/|$)`))],
-    plugins: [places],
+    plugins: [places, loadedByRequire],
   });
   const { output } = await made.write({
     dir: dist,
