@@ -9,6 +9,7 @@ import { livingStat } from '../../../runtime/processes/identity.ts';
 import { childrenOf } from '../canary/processes.ts';
 import { Traces } from '../canary/traces.ts';
 import { everythingToken, type Settings, writeConfiguration } from './configuration.ts';
+import { send } from './send.ts';
 import { until } from './until.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -179,14 +180,17 @@ export class Gateway {
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...headers,
     };
-    const request = { method, headers: sent, body: body === undefined ? null : text(body) };
-    const answer = await fetch(this.#url + path, request).catch(error => this.#unanswered(`${method} ${path}`, error));
-    const said = await answer.text();
-    const isJson = said !== '' && answer.headers.get('content-type')?.includes('json') === true;
-    return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(said) : { text: said } };
+    const request = { method, headers: sent, body: body === undefined ? undefined : text(body) };
+    const answer = await send(this.#url + path, request).catch(error => this.#unanswered(`${method} ${path}`, error));
+    const isJson = answer.text !== '' && answer.headers.get('content-type')?.includes('json') === true;
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: isJson ? JSON.parse(answer.text) : { text: answer.text },
+    };
   }
 
-  /** Throws what `fetch` throws if a call gets no answer, and says how the service ended, if it has. */
+  /** Throws a TypeError, as `fetch` does, if a call gets no answer, and says how the service ended, if it has. */
   async #unanswered(call: string, cause: unknown): Promise<never> {
     const end = await Promise.race([this.ended, new Promise<null>(resolve => setTimeout(resolve, 500, null))]);
     const state = end === null ? 'the service runs' : `the service ended (${JSON.stringify(end)})`;
@@ -215,12 +219,21 @@ export class Gateway {
     return body as unknown as readonly Job[];
   }
 
-  /** The job once it is in a terminal state. */
+  /** The job once it is in a terminal state. The service waits for it: to ask again and again would take more CPU than most jobs. */
   settled(id: string, limitMs?: number): Promise<Job> {
-    return until(`job ${id} ends`, async () => terminal(await this.job(id)), limitMs);
+    return until(
+      `job ${id} ends`,
+      async () => {
+        const { status, body } = await this.call('GET', `/job/${id}?wait=2s`);
+        if (status === 200) return body as unknown as Job;
+        if (status !== 202) throw new Error(`job ${id}: ${status} ${JSON.stringify(body)}`);
+        return null;
+      },
+      limitMs,
+    );
   }
 
-  /** Polls one job after another: hundreds of polls at once would take the processor from the jobs. */
+  /** Waits for one job after another: hundreds of calls at once would take the processor from the jobs. */
   async allSettled(ids: readonly string[]): Promise<Job[]> {
     const jobs: Job[] = [];
     for (const id of ids) jobs.push(await this.settled(id));
@@ -321,12 +334,6 @@ export class Gateway {
     }
     return this.#directory === null ? [] : this.#traces.sweep(this.#directory, this.#launch.environment ?? {});
   }
-}
-
-const terminalStatuses: readonly Status[] = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'];
-
-function terminal(job: Job): Job | null {
-  return terminalStatuses.includes(job.status) ? job : null;
 }
 
 /** A text is sent as it is. */
