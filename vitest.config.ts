@@ -4,6 +4,10 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { isDeep } from './test/support/deep.ts';
 
+// Where this variable is set, each process of Node reads the certificates that it names, which takes longer than the rest of its start. The
+// tests start about a thousand processes; those that test TLS name a file of their own.
+delete process.env['NODE_EXTRA_CA_CERTS'];
+
 /** Files that take long start first, so that no worker is left alone with one at the end. */
 const long = [
   'service/crash/kill',
@@ -18,6 +22,8 @@ const long = [
   'feature/admin/selfcheck',
   'feature/events/stream',
   'feature/kit/page',
+  'service/crash/actions',
+  'unit/http/timeouts',
 ];
 
 /** These files change their own process, and a failure can end it: each runs in a process of its own. All others share. */

@@ -4,15 +4,15 @@ import { attemptsOf } from '../../../actors/job/records/attempts.ts';
 import { decodeBlock } from '../../../actors/job/records/block.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { countOf } from '../../support/deep.ts';
+import { countOf, cyclesOf } from '../../support/deep.ts';
 import { Gateway } from '../gateway/gateway.ts';
 import { tamper } from '../gateway/tamper.ts';
 import { until } from '../gateway/until.ts';
 
 const jobs = countOf({ deep: 100_000, quick: 2_000 });
-const kills = 3;
+const kills = cyclesOf({ deep: 3, quick: 2 });
 /** Slow enough to be met on the way. */
-const perSecond = jobs / 4;
+const perSecond = jobs / cyclesOf({ deep: 4, quick: 2 });
 /** Below the number of its jobs that a run has at a time. */
 const runJobs = Math.min(jobs, 10_000);
 /** Jobs of the three plugins end at once, wait for years after each attempt, and are paused. */
