@@ -1,7 +1,7 @@
 // The job actor, the only writer of jobs. It dispatches jobs at the end of each turn.
 
 import type { Config } from '../../config/config.ts';
-import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.ts';
+import type { HostedPlugin, Outcome, ReturnReason } from '../../runtime/host/wire/plugin-host.ts';
 import { PackedList } from '../../runtime/packed-list.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { VaultDelivery } from '../vault/protocol.ts';
@@ -55,8 +55,7 @@ export type InnerMessage =
       readonly slot: HostSlotName;
       readonly frameId: number;
       readonly tasks: readonly number[];
-      /** Whether these attempts had begun. If so, each of them runs alone the next time. */
-      readonly alone?: boolean;
+      readonly reason: ReturnReason;
     }
   /**
    * A host process has died. `sentUpTo`: the newest id of any frame at that time. If the turn that handles this message fails,
@@ -211,7 +210,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         dispatcher.settle(turn, message.slot, message.frameId, message.outcomes);
         break;
       case 'returned':
-        dispatcher.returned(turn, message.slot, message.frameId, message.tasks, message.alone ?? false);
+        dispatcher.returned(turn, message.slot, message.frameId, message.tasks, message.reason);
         break;
       case 'host_lost':
         dispatcher.hostLost(turn, message.slot, message.reason, message.sentUpTo);

@@ -6,7 +6,7 @@
 //                                                   suspect       sentAlone
 //   it ends                                         in flight     the job ends, or its next attempt is waiting
 //   it is returned unstarted                        in flight     waiting, or suspect if it was in quarantine
-//   its thread or process died of another job       in flight     suspect
+//   its thread or process died of another job       in flight     suspect if the command is retry-safe, otherwise charged
 //   its host died and had other jobs, too           in flight     suspect if the command is retry-safe, otherwise charged
 //   its host died and had no other job              in flight     charged; the next attempt is suspect
 //   the service stops                               in flight     waiting if the command is retry-safe, otherwise charged
@@ -15,7 +15,7 @@
 //   its command is available again                  lost          charged
 //
 // In flight means sent or sentAlone. A charged attempt has failed: the job ends with it or is retried at once.
-import { bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
+import { type Body, bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endStopped, endUnstarted } from './cancelled-jobs.ts';
@@ -26,8 +26,8 @@ import { hasRecord, type OpenAttempt } from './open-attempt.ts';
 import { countEnd } from './pausing.ts';
 import { decide } from './retry-policy.ts';
 
-const lostBody = encodeBody({ error: Buffer.from('lost while running') });
-const stoppedBody = encodeBody({ error: Buffer.from('the service ended while the job ran') });
+export const lostBody = encodeBody({ error: Buffer.from('lost while running') });
+export const stoppedBody = encodeBody({ error: Buffer.from('the service ended while the job ran') });
 
 /** A task of a frame has ended: its job ends, possibly with an update of the plugin's state, or waits for its next attempt. */
 export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome: Outcome): void {
@@ -95,18 +95,18 @@ export function charge(
 
 /**
  * Takes back an attempt that a host had, without charging it: it becomes `waiting` or `suspect`. Null: the job has ended, because
- * it was cancelled or is past its deadline. `hasBegun`: plugin code may have run.
+ * it was cancelled or is past its deadline. `lost`: the body with which the attempt then ends; null if no plugin code has run.
  */
 export function giveBack(
   state: JobState,
   turn: Turn,
   job: OpenAttempt,
   next: 'waiting' | 'suspect',
-  hasBegun: boolean,
+  lost: Body | null,
 ): OpenAttempt | null {
   const stop = state.stopOf(job, turn.nowUs);
   if (stop === null) return state.move(turn, job, next, 0);
-  if (hasBegun) endStopped(state, turn, job, stop, null, stoppedBody);
+  if (lost) endStopped(state, turn, job, stop, null, lost);
   else endUnstarted(state, turn, job);
   return null;
 }

@@ -1,12 +1,12 @@
 // Dispatches jobs to hosts: lanes take turns, frames fill the free places in the hosts' slots, and reported outcomes settle jobs.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
-import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
+import type { HostedPlugin, Outcome, PluginHost, ReturnReason } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Deliver, RevokedDelivery } from '../vault/protocol.ts';
 import { type AdoptedBlock, adoptFrames } from './adoption.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
 import { dropStopped, mayStop } from './cancelled-jobs.ts';
-import { charge, giveBack, settleTask } from './custody.ts';
+import { charge, giveBack, lostBody, settleTask, stoppedBody } from './custody.ts';
 import { advanceHolds, moveToHeld } from './held-jobs.ts';
 import {
   concurrentSlot,
@@ -277,25 +277,30 @@ export class Dispatcher {
   }
 
   /**
-   * Takes back tasks that a host returns, without charging them. Tasks that had not started wait in their lane again or, if a
-   * quarantine host returns them, are suspects again. `alone`: the tasks had started when their thread or process died because of
-   * another task; each runs alone the next time.
+   * Takes back tasks that a host returns. Tasks that have not begun wait in their lane again or, if a quarantine host returns them,
+   * are suspects again. Tasks that may have begun are charged if their command must not run twice; otherwise each runs alone the
+   * next time.
    */
-  returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
+  returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], reason: ReturnReason): void {
     const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
     if (!frame) return;
-    if (frame.runner < 0) {
+    if (reason === 'crowded' && frame.runner < 0) {
       frame.command.pace.tooLarge();
       slot.congested = true;
     }
+    const hasBegun = reason === 'begun';
     const isSuspect = this.quarantine.slots.includes(slot);
     for (const task of tasks) {
       if (frame.reported[task] !== 0) continue;
       countReported(this.#state, slot, frame, task);
       const job = frame.jobs[task]!;
-      const isAlone = alone || isSuspect;
-      const waiting = giveBack(this.#state, turn, job, isAlone ? 'suspect' : 'waiting', alone);
+      if (hasBegun && !frame.command.retrySafe) {
+        charge(this.#state, turn, job);
+        continue;
+      }
+      const isAlone = hasBegun || isSuspect;
+      const waiting = giveBack(this.#state, turn, job, isAlone ? 'suspect' : 'waiting', hasBegun ? lostBody : null);
       if (waiting && isAlone) this.quarantine.take(waiting, isSuspect);
       else if (waiting) frame.lane.enqueueAttempt(waiting);
     }
@@ -322,7 +327,7 @@ export class Dispatcher {
         if (culpritKnown) charge(state, turn, job, 'suspect', body);
         else if (!frame.command.retrySafe) charge(state, turn, job);
         else {
-          const suspect = giveBack(state, turn, job, 'suspect', true);
+          const suspect = giveBack(state, turn, job, 'suspect', body);
           if (suspect) this.quarantine.take(suspect, isLikely);
         }
         isLikely = false;
@@ -347,7 +352,7 @@ export class Dispatcher {
           const job = frame.jobs[task]!;
           if (!frame.command.retrySafe) charge(state, turn, job);
           else {
-            const waiting = giveBack(state, turn, job, 'waiting', true);
+            const waiting = giveBack(state, turn, job, 'waiting', stoppedBody);
             if (waiting) frame.lane.enqueueAttempt(waiting);
           }
         }

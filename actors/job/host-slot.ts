@@ -39,7 +39,7 @@ export type HostSlot = {
   readonly frames: Map<number, JobFrame>;
   /** The number of slow frames (job-frame.ts). While there are any, no frame may wait. */
   slow: number;
-  /** Whether the host has returned jobs, usually because its threads are busy: no frame may wait there until its next report. */
+  /** Whether the host has returned jobs for lack of free threads or processes: no frame may wait there until its next report. */
   congested: boolean;
   busyRunners: number;
 };

@@ -37,7 +37,7 @@ export class Pace {
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 
-  /** Called when a host has returned jobs of a frame, usually because a job was slow: frames become smaller. */
+  /** Called when a host has returned jobs of a frame, because a job was slow or no thread was free: frames become smaller. */
   tooLarge(): void {
     this.#size = Math.max(1, this.#size >> 2);
   }

@@ -213,7 +213,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
           for (const piece of chunkOutcomes(outcomes))
             toJobs({ kind: 'outcomes', slot: name, frameId, outcomes: piece });
         },
-        onReturned: (frameId, tasks, alone) => toJobs({ kind: 'returned', slot: name, frameId, tasks, alone }),
+        onReturned: (frameId, tasks, reason) => toJobs({ kind: 'returned', slot: name, frameId, tasks, reason }),
         onLost: reason => toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: outstanding.newestId }),
         onCancelling: (frameId, task) => toJobs({ kind: 'cancelling', slot: name, frameId, task }),
         onThreadReplaced: () => toJobs({ kind: 'thread_replaced', slot: name }),

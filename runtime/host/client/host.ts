@@ -213,8 +213,8 @@ export class Host implements PluginHost {
       const { frameId, outcomes } = readOutcomes(body, this.#options.clock.wallUs);
       listener.onOutcomes(frameId, outcomes);
     } else if (kind === 'returned') {
-      const { frameId, tasks, alone } = readReturned(body);
-      listener.onReturned(frameId, tasks, alone);
+      const { frameId, tasks, reason } = readReturned(body);
+      listener.onReturned(frameId, tasks, reason);
     } else if (kind === 'cancelling') {
       const { frameId, task } = readTask(body);
       this.#confirm(frameId, task);
@@ -233,7 +233,7 @@ export class Host implements PluginHost {
     this.#options.listener.onReturned(
       frame.frameId,
       frame.payloads.map((_, task) => task),
-      false,
+      'interrupted',
     );
   }
 

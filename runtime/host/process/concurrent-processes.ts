@@ -56,7 +56,7 @@ export class ConcurrentProcesses {
     if (run === undefined) for (const process of this.#processes) process.cancel(frameId, task, reason);
     else if (run.isOpen(task)) {
       run.end(task);
-      this.#sender.returned(frameId, task, task + 1);
+      this.#sender.returned(frameId, task, task + 1, 'interrupted');
     }
   }
 

@@ -83,25 +83,30 @@ export class Conversation implements Asker<number> {
 
   /**
    * Fails one unanswered task: the cancelled one, or else the oldest one, on which the process was working. Returns all other
-   * unanswered tasks to the ledger.
+   * unanswered tasks to the ledger. The process works on one request after another, so among them only the oldest may have begun.
    */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);
     const process = this.#process!;
     const asked = [...process.asked.values()];
-    const first = asked.find(task => task === this.#cancelled) ?? asked[0];
-    if (first === undefined) return;
+    const [oldest] = asked;
+    if (oldest === undefined) return;
+    const failed = asked.find(task => task === this.#cancelled) ?? oldest;
     const settled = process.settleEnd(end);
-    if (this.#isPersistent) this.#run.takeBack(asked.filter(task => task !== first));
-    await this.#endAttempt([[first, settled]]);
+    if (this.#isPersistent) {
+      for (const task of asked) if (task !== failed && task !== oldest) this.#run.giveBack(task, 'interrupted');
+      this.#run.takeBack('interrupted');
+    }
+    await this.#endAttempt([[failed, settled]], failed === oldest ? undefined : oldest);
   }
 
   /**
-   * Reports the tasks. Before a failure is reported, the processes that the attempt left behind are ended, because the next
-   * attempt may start at once.
+   * Reports the tasks, and returns the task `begun`, which may have begun. Before that, after a failure, the processes that the
+   * attempt left behind are ended, because the next attempt may start at once.
    */
-  async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[]): Promise<void> {
+  async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[], begun?: number): Promise<void> {
     if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();
+    if (begun !== undefined) this.#run.giveBack(begun, 'begun');
     this.#report(ended);
     this.#finish();
   }

@@ -4,7 +4,7 @@ import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
 import { FrameReader } from '../wire/frame.ts';
 import { outcomeOf } from '../wire/outcome-message.ts';
-import type { HostedPlugin, Outcome } from '../wire/plugin-host.ts';
+import type { HostedPlugin, Outcome, ReturnReason } from '../wire/plugin-host.ts';
 import { type AnyRequest, makeRequest } from '../wire/request.ts';
 import { resultOfFailure, type TaskResult } from '../wire/response.ts';
 import type { PayloadCheck, PayloadChecks } from '../wire/schema.ts';
@@ -48,7 +48,7 @@ export class FrameRun {
 
   /** Called if the host has no place for the frame now. */
   wait(): void {
-    this.#slow = setTimeout(() => this.takeBack(), patienceMs);
+    this.#slow = setTimeout(() => this.takeBack('crowded'), patienceMs);
   }
 
   async begin(checks: PayloadChecks): Promise<void> {
@@ -92,13 +92,16 @@ export class FrameRun {
     this.#ended.push(outcomeOf(task, settled, startedUs, runUs));
   }
 
-  /** Gives back to the ledger the tasks that have not begun, and those in `unread`, whose requests were sent but not answered. */
-  takeBack(unread: readonly number[] = []): void {
+  /** Gives back to the ledger the tasks whose requests have not been sent. */
+  takeBack(reason: ReturnReason): void {
     this.send();
-    const { frameId } = this.frame.head;
-    for (const task of unread) this.#sender.returned(frameId, task, task + 1);
-    this.#sender.returned(frameId, this.#next, this.#end);
+    this.#sender.returned(this.frame.head.frameId, this.#next, this.#end, reason);
     this.#end = this.#next;
+  }
+
+  /** Gives back to the ledger a task whose request the process was sent and has not answered. */
+  giveBack(task: number, reason: ReturnReason): void {
+    this.#sender.returned(this.frame.head.frameId, task, task + 1, reason);
   }
 
   close(): void {
@@ -114,7 +117,7 @@ export class FrameRun {
 
   #ring(): void {
     if (this.#ended.length === 0) {
-      this.takeBack();
+      this.takeBack('crowded');
       return;
     }
     this.send();

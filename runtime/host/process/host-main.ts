@@ -91,7 +91,7 @@ function submit(frame: Buffer): void {
   const head = frameHead(frame);
   const generation = generations.get(head.generation);
   if (stopping || generation === undefined) {
-    sender.returned(head.frameId, 0, head.count);
+    sender.returned(head.frameId, 0, head.count, 'interrupted');
     return;
   }
   if (head.secrets !== null) learned.learn(head.secrets);

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { pack } from '../../packing.ts';
 import { encodeMessage } from '../wire/message.ts';
 import { encodeOutcomes, outcomesMessage, returnedMessage, taskMessage } from '../wire/outcome-message.ts';
-import type { Outcome } from '../wire/plugin-host.ts';
+import type { Outcome, ReturnReason } from '../wire/plugin-host.ts';
 
 export type HostLogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -33,12 +33,9 @@ export class HostSender {
     this.written(frameId, encodeOutcomes(outcomes));
   }
 
-  /**
-   * Gives back to the ledger the tasks from `first` up to, not including, `end`. `alone`: the tasks had begun when their runner
-   * was lost, and each must run alone the next time. Without `alone`, the tasks count as never started.
-   */
-  returned(frameId: number, first: number, end: number, alone = false): void {
-    if (first < end) this.#write(returnedMessage(frameId, first, end, alone));
+  /** Gives back to the ledger the tasks from `first` up to, not including, `end`. */
+  returned(frameId: number, first: number, end: number, reason: ReturnReason): void {
+    if (first < end) this.#write(returnedMessage(frameId, first, end, reason));
   }
 
   /** Confirms a cancel: the task has been returned, is being stopped, or has ended. */

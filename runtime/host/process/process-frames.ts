@@ -46,7 +46,7 @@ export class ProcessFrames {
   returnUnstarted(): void {
     this.retire([]);
     for (const run of this.#runs) {
-      run.takeBack();
+      run.takeBack('interrupted');
       if (!run.hasBegun) this.#runs.delete(run);
     }
   }
@@ -57,7 +57,7 @@ export class ProcessFrames {
   cancel(frameId: number, task: number, reason: string): void {
     for (const run of this.#runs) {
       if (run.frame.head.frameId !== frameId) continue;
-      run.takeBack();
+      run.takeBack('interrupted');
       if (run.hasBegun) run.conversation?.cancel(task, reason);
       else this.#runs.delete(run);
       return;

@@ -2,6 +2,7 @@
 
 import type { FrameHead } from '../wire/frame.ts';
 import { outcomeOfRun } from '../wire/outcome-message.ts';
+import type { ReturnReason } from '../wire/plugin-host.ts';
 import type { TaskResult } from '../wire/response.ts';
 import type { HostSender } from './host-sender.ts';
 
@@ -41,13 +42,13 @@ export class RunnerFrame {
     sender.outcomes(this.head.frameId, [outcomeOfRun(task, settled, this.#sentMs)]);
   }
 
-  /** Gives back to the ledger all unfinished tasks. `alone`: these tasks had begun, and each must run alone the next time. */
-  giveBack(sender: HostSender, alone: boolean): void {
+  /** Gives back to the ledger all tasks that have not ended. */
+  giveBack(sender: HostSender, reason: ReturnReason): void {
     for (let task = 0; task < this.head.count; task++) {
       if (this.#over[task] !== 0) continue;
       const first = task;
       while (task < this.head.count && this.#over[task] === 0) this.end(task++);
-      sender.returned(this.head.frameId, first, task, alone);
+      sender.returned(this.head.frameId, first, task, reason);
     }
   }
 }

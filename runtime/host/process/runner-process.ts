@@ -123,7 +123,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
     // Any of the other tasks may have ended the process, so each must run alone.
-    for (const run of this.#runs) run.giveBack(this.#sender, true);
+    for (const run of this.#runs) run.giveBack(this.#sender, 'begun');
     this.#runs.clear();
   }
 
@@ -188,7 +188,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   }
 
   #return({ open, task }: Waiting): void {
-    this.#sender.returned(open.frame.head.frameId, task, task + 1);
+    this.#sender.returned(open.frame.head.frameId, task, task + 1, 'interrupted');
     this.#end(open.run, task);
   }
 

@@ -159,7 +159,7 @@ export class RunnerThread {
     } else if ('returned' in said) {
       if (said.isSpent) this.#events.onSpent();
       for (const [frameId, task] of said.returned) {
-        this.#sender.returned(frameId, task, task + 1);
+        this.#sender.returned(frameId, task, task + 1, 'interrupted');
         this.#end(frameId, task);
       }
     } else {
@@ -194,7 +194,7 @@ export class RunnerThread {
         const isGuilty = this.#doom?.isForAll || (culprit?.ticket === ticket && culprit.task === task);
         if (isGuilty && run.isOpen(task)) run.charge(task, settled, this.#sender);
       }
-      run.giveBack(this.#sender, !this.#isOver && this.#status.hasTaken(ticket));
+      run.giveBack(this.#sender, !this.#isOver && this.#status.hasTaken(ticket) ? 'begun' : 'interrupted');
     }
     this.#runs.clear();
     this.#events.onGone(reason);

@@ -5,7 +5,7 @@ import { Alarm } from '../../alarm.ts';
 import type { FrameHead } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
 import { outcomeOfRun } from '../wire/outcome-message.ts';
-import type { HostedPlugin } from '../wire/plugin-host.ts';
+import type { HostedPlugin, ReturnReason } from '../wire/plugin-host.ts';
 import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import { SharedFrame } from '../wire/shared-frame.ts';
 import type { HostSender } from './host-sender.ts';
@@ -107,7 +107,7 @@ export class WorkerFrames {
 
   /** Gives back to the ledger all tasks that no thread has begun. */
   returnUnstarted(): void {
-    for (const run of this.#runs) this.#takeBack(run);
+    for (const run of this.#runs) this.#takeBack(run, 'interrupted');
     this.#dropWaiting();
   }
 
@@ -118,7 +118,7 @@ export class WorkerFrames {
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
     if (run === undefined) return;
-    this.#takeBack(run);
+    this.#takeBack(run, 'interrupted');
     this.#dropWaiting();
     const { slot } = run;
     if (task >= run.started || task < slot.answered) return;
@@ -167,7 +167,7 @@ export class WorkerFrames {
 
   /** Called if the frame's thread died or is being stopped. The running task fails, and the tasks behind it are returned. */
   async #crash(run: ThreadFrame, error: unknown): Promise<void> {
-    this.#takeBack(run);
+    this.#takeBack(run, 'interrupted');
     this.#hold(run.head.plugin);
     const reason = reasonOf(error, heapMb(this.#threads));
     // The thread may still live: if a plugin has broken built-ins, anything that runs on the thread can fail.
@@ -206,11 +206,11 @@ export class WorkerFrames {
     run.reportedBytes = written;
   }
 
-  #takeBack(run: ThreadFrame): void {
+  #takeBack(run: ThreadFrame, reason: ReturnReason): void {
     if (run.takenBack) return;
     run.takenBack = true;
     run.started = run.slot.takeBack();
-    this.#sender.returned(run.head.frameId, run.started, run.head.count);
+    this.#sender.returned(run.head.frameId, run.started, run.head.count, reason);
   }
 
   #tick(): void {
@@ -221,7 +221,7 @@ export class WorkerFrames {
       if (run.takenBack && run.slot.phase !== 'waiting') slow++;
     }
     if (slow >= this.#threads) {
-      for (const run of this.#waiting) if (nowMs - run.seenAtMs >= patienceMs) this.#takeBack(run);
+      for (const run of this.#waiting) if (nowMs - run.seenAtMs >= patienceMs) this.#takeBack(run, 'crowded');
       this.#dropWaiting();
     }
     if (this.#runs.size > 0) this.#clock.set(nowMs + (slow === this.#runs.size ? lazyTickMs : tickMs));
@@ -242,12 +242,12 @@ export class WorkerFrames {
     }
     const sinceMs = nowMs - run.seenAtMs;
     const loading = phase === 'loading';
-    if (sinceMs >= (loading ? slowLoadMs : slowMs)) this.#takeBack(run);
+    if (sinceMs >= (loading ? slowLoadMs : slowMs)) this.#takeBack(run, 'crowded');
     const limitMs = loading ? Math.max(loadMsMax, head.deadlineMs) : head.deadlineMs + graceMs;
     if (sinceMs < limitMs || run.doom !== null || answered >= run.started) return;
     const reason = loading ? `timed out after ${limitMs} ms while loading` : timeOutReason(head.deadlineMs);
     run.doom = resultOfFailure(reason, false, {}, 'timed_out');
-    this.#takeBack(run);
+    this.#takeBack(run, 'crowded');
     this.#pool.terminate(slot.thread, reason);
   }
 }

@@ -5,7 +5,7 @@ import { steadyUs } from '../../clock.ts';
 import { checkBody } from './body-check.ts';
 import { allocateMessage } from './message.ts';
 import { emptyBody } from './outcome.ts';
-import { type Outcome, type Verdict, verdicts } from './plugin-host.ts';
+import { type Outcome, type ReturnReason, returnReasons, type Verdict, verdicts } from './plugin-host.ts';
 import type { TaskResult } from './response.ts';
 
 /** The length of the head of an outcome: task (4) | verdict (1) | permanent (1) | body length (4) | run µs (4) | started µs (8). */
@@ -99,12 +99,12 @@ export function readOutcomes(
   return { frameId: body.readDoubleLE(0), outcomes };
 }
 
-export function returnedMessage(frameId: number, first: number, end: number, alone = false): Buffer {
+export function returnedMessage(frameId: number, first: number, end: number, reason: ReturnReason): Buffer {
   const { message, bodyAt } = allocateMessage('returned', returnedBytes);
   message.writeDoubleLE(frameId, bodyAt);
   message.writeUInt32LE(first, bodyAt + 8);
   message.writeUInt32LE(end, bodyAt + 12);
-  message[bodyAt + 16] = alone ? 1 : 0;
+  message[bodyAt + 16] = returnReasons.indexOf(reason);
   return message;
 }
 
@@ -123,16 +123,18 @@ export function readTask(body: Buffer): { frameId: number; task: number; reason:
   return { frameId: body.readDoubleLE(0), task: body.readUInt32LE(8), reason: body.subarray(12).toString() };
 }
 
-/** The length of the body of a message `returned`: frame id (8) | first task (4) | end of the tasks (4) | `alone` (1). */
+/** The length of the body of a message `returned`: frame id (8) | first task (4) | end of the tasks (4) | reason (1). */
 const returnedBytes = 17;
 /** The maximum number of tasks in a message `returned`. No frame has so many tasks. */
 const tasksMax = 0xffff;
 
-/** Decodes the body of a message `returned`. Throws if the bytes do not identify tasks. */
-export function readReturned(body: Buffer): { frameId: number; tasks: number[]; alone: boolean } {
+/** Decodes the body of a message `returned`. Throws if the bytes do not identify tasks or the reason. */
+export function readReturned(body: Buffer): { frameId: number; tasks: number[]; reason: ReturnReason } {
   const first = body.readUInt32LE(8);
   const end = body.readUInt32LE(12);
   if (end < first || end - first > tasksMax) throw new RangeError('the returned tasks are not a valid range');
   const tasks = Array.from({ length: end - first }, (_, i) => first + i);
-  return { frameId: body.readDoubleLE(0), tasks, alone: body.readUInt8(16) === 1 };
+  const reason = returnReasons[body.readUInt8(16)];
+  if (reason === undefined) throw new RangeError('tasks are returned without a valid reason');
+  return { frameId: body.readDoubleLE(0), tasks, reason };
 }

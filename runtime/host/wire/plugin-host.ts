@@ -114,16 +114,22 @@ export type Outcome = {
   readonly body: Body;
 };
 
+/**
+ * Why a host returns a task:
+ * - `crowded`: a task before it is slow, or nothing was free to run its frame. It has not begun.
+ * - `interrupted`: a task before it was cancelled or ended its thread or process, or the host is stopping or was dead when the frame
+ *   arrived. It has not begun.
+ * - `begun`: it may have begun, and its thread or process was ended because of another task. It must run alone the next time.
+ */
+export const returnReasons = ['crowded', 'interrupted', 'begun'] as const;
+export type ReturnReason = (typeof returnReasons)[number];
+
 /** Receives the reports of a host. The methods are called from I/O callbacks, so they only queue messages. */
 export type HostListener = {
   /** Reports tasks that have ended. A frame is complete when each of its tasks has ended or was returned. */
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
-  /**
-   * Reports tasks that the host returns, for example because a task before them is slow, or the host is stopping or dead.
-   * `alone`: the tasks had begun when their runner was lost, and each must run alone the next time. Without `alone`, the tasks
-   * count as never started.
-   */
-  onReturned(frameId: number, tasks: readonly number[], alone: boolean): void;
+  /** Reports tasks that the host returns. */
+  onReturned(frameId: number, tasks: readonly number[], reason: ReturnReason): void;
   /** Reports that the host confirms a cancel: the task is being stopped, has ended, or was returned before this call. */
   onCancelling(frameId: number, task: number): void;
   /** Reports that the host's process has ended, and with it all its unreported tasks. Another process will be started. */

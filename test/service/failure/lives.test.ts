@@ -99,7 +99,8 @@ it('takes frames over that a host has, with what it says of them in the turn tha
   const [first, second, third] = ledger.tasks;
   ledger.answer(first!);
   ledger.submit('echo', { key: 'k' });
-  ledger.lifecycle.loop.deliver('job', { kind: 'returned', slot: 'main', frameId: second!.frame.frameId, tasks: [0] });
+  const { frameId } = second!.frame;
+  ledger.lifecycle.loop.deliver('job', { kind: 'returned', slot: 'main', frameId, tasks: [0], reason: 'crowded' });
   await ledger.rest();
   expect(ledger.job(first!.id).status).toBe('succeeded');
   // It came back, and was handed out again; the third was with its host all the time.

@@ -3,7 +3,7 @@ import type { InnerMessage } from '../../../actors/job/actor.ts';
 import type { HostSlot, HostSlotName } from '../../../actors/job/host-slot.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { encodeOutcomes, outcomeHeadBytes, readOutcomes } from '../../../runtime/host/wire/outcome-message.ts';
-import type { Outcome, PluginHost, TaskFrame } from '../../../runtime/host/wire/plugin-host.ts';
+import type { Outcome, PluginHost, ReturnReason, TaskFrame } from '../../../runtime/host/wire/plugin-host.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { wholeOf } from '../../../runtime/parted.ts';
@@ -87,7 +87,7 @@ export class Hosts {
       say: () => {
         const held = this.held.find(each => each.slot === slot && each.frame.frameId === frameId);
         const unbegun = held && !held.over.has(task) ? left(held).filter(other => other >= unbegunFrom) : [];
-        return unbegun.length > 0 ? this.#give(held!, unbegun, false) : null;
+        return unbegun.length > 0 ? this.#give(held!, unbegun, 'interrupted') : null;
       },
     });
     this.#toSay.push({ slot, say: () => ({ kind: 'cancelling', slot, frameId, task }) });
@@ -156,10 +156,10 @@ export class Hosts {
     held: HeldFrame,
     tasks: readonly number[],
     // What was under way beside a task that cost its thread runs alone the next time.
-    alone = (held.frame.runner ?? -1) >= 0 && this.#dice.chance(0.5),
+    reason: ReturnReason = (held.frame.runner ?? -1) >= 0 && this.#dice.chance(0.5) ? 'begun' : 'crowded',
   ): Extract<InnerMessage, { readonly kind: 'returned' }> {
     for (const task of tasks) held.over.add(task);
-    return this.#say(held, { kind: 'returned', slot: held.slot, frameId: held.frame.frameId, tasks, alone });
+    return this.#say(held, { kind: 'returned', slot: held.slot, frameId: held.frame.frameId, tasks, reason });
   }
 
   #say<M extends InnerMessage>(held: HeldFrame, message: M): M {

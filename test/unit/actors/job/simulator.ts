@@ -285,8 +285,8 @@ export class Simulation {
     const done = tasks - unstarted;
     const outcomes = Array.from({ length: done }, (_, task) => this.#outcome(frame, task));
     if (done > 0) this.tell({ kind: 'outcomes', slot, frameId, outcomes });
-    if (unstarted > 0)
-      this.tell({ kind: 'returned', slot, frameId, tasks: Array.from({ length: unstarted }, (_, k) => done + k) });
+    const left = Array.from({ length: unstarted }, (_, k) => done + k);
+    if (unstarted > 0) this.tell({ kind: 'returned', slot, frameId, tasks: left, reason: 'crowded' });
   }
 
   #outcome(frame: TaskFrame, task: number): Outcome {

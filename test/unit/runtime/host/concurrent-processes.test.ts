@@ -84,7 +84,7 @@ it('charges the only request that a process died with; of several each runs alon
     },
   ]);
   const several = await stage.frame('p', { ...poll, payloads: [{}, {}, { dies: 3 }] });
-  expect([several.outcomes, several.alone]).toEqual([[], [0, 1, 2]]);
+  expect([several.outcomes, several.begun]).toEqual([[], [0, 1, 2]]);
 });
 
 it('kills a process that says what is no answer', async () => {
@@ -95,8 +95,8 @@ it('kills a process that says what is no answer', async () => {
 
 it('lets a process go after max_jobs, and asks the rest of another', async () => {
   const stage = staged(`setTimeout(() => answer(request, { result: { pid: process.pid } }), 1);`, { jobsMax: 3 });
-  const { outcomes, returned, alone } = await stage.frame('p', { ...poll, payloads: many(5) });
-  expect([outcomes.length, returned.length, alone]).toEqual([3, 2, []]);
+  const { outcomes, returned, begun } = await stage.frame('p', { ...poll, payloads: many(5) });
+  expect([outcomes.length, returned.length, begun]).toEqual([3, 2, []]);
   const next = await stage.frame('p', { ...poll, payloads: many(2) });
   const pids = [...outcomes, ...next.outcomes].map(({ result }) => (result as { pid: number }).pid);
   expect(new Set(pids).size).toBe(2);
@@ -115,9 +115,9 @@ it('asks a process that is gone nothing: what waits goes back as it came', async
   const stage = staged(
     `process.stdout.write(JSON.stringify({ id: request.id, status: 'ok' }), () => process.exit(0));`,
   );
-  const { outcomes, returned, alone } = await stage.frame('p', { ...poll, payloads: many(3), concurrency: 1 });
+  const { outcomes, returned, begun } = await stage.frame('p', { ...poll, payloads: many(3), concurrency: 1 });
   expect(outcomes).toMatchObject([{ task: 0, verdict: 'ok' }]);
-  expect([returned, alone]).toEqual([[1, 2], []]);
+  expect([returned, begun]).toEqual([[1, 2], []]);
 });
 
 const echo = 'answer(request, { result: payload });';

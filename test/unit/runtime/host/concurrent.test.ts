@@ -144,9 +144,9 @@ it('charges the task that blocks the thread, and gives its neighbours back to ru
     `export const handle = async ({ payload }) => { if (payload.blocks) for (;;); await new Promise(() => {}); };`,
   );
   const payloads = [...many(20), { blocks: true }, ...many(5)];
-  const { outcomes, alone } = await stage.frame('p', { payloads, deadlineMs: 150 });
+  const { outcomes, begun } = await stage.frame('p', { payloads, deadlineMs: 150 });
   expect(outcomes).toMatchObject([{ task: 20, verdict: 'timed_out', error: 'timed out after 150 ms' }]);
-  expect(alone).toEqual([...Array.from({ length: 20 }, (_, i) => i), 21, 22, 23, 24, 25]);
+  expect(begun).toEqual([...Array.from({ length: 20 }, (_, i) => i), 21, 22, 23, 24, 25]);
 });
 
 it('charges nobody where it is not known who blocks the thread', async () => {
@@ -154,8 +154,8 @@ it('charges nobody where it is not known who blocks the thread', async () => {
     'p',
     `export const handle = async ({ payload }) => { await null; if (payload.blocks) for (;;); await new Promise(() => {}); };`,
   );
-  const { outcomes, alone } = await stage.frame('p', { payloads: [{ blocks: true }, {}, {}], deadlineMs: 100 });
-  expect([outcomes, alone]).toEqual([[], [0, 1, 2]]);
+  const { outcomes, begun } = await stage.frame('p', { payloads: [{ blocks: true }, {}, {}], deadlineMs: 100 });
+  expect([outcomes, begun]).toEqual([[], [0, 1, 2]]);
 });
 
 const throws = [
@@ -169,9 +169,9 @@ it.each(throws)('charges the task that ends the thread %s, and gives its neighbo
     'p',
     `const never = new Promise(() => {}); export const handle = async ({ payload }) => { if (payload.ends) { ${code} } await never; };`,
   );
-  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { ends: true }, {}] });
+  const { outcomes, begun } = await stage.frame('p', { payloads: [{}, { ends: true }, {}] });
   expect(outcomes).toMatchObject([{ task: 1, verdict: 'error', error }]);
-  expect(alone).toEqual([0, 2]);
+  expect(begun).toEqual([0, 2]);
 });
 
 it('charges nobody for what a task throws after its answer', async () => {
@@ -181,9 +181,9 @@ it('charges nobody for what a task throws after its answer', async () => {
       if (payload.ends) setTimeout(() => { throw new Error('later') }, 5); else await new Promise(() => {});
     };`,
   );
-  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { ends: true }, {}] });
+  const { outcomes, begun } = await stage.frame('p', { payloads: [{}, { ends: true }, {}] });
   expect(outcomes).toMatchObject([{ task: 1, verdict: 'ok' }]);
-  expect(alone).toEqual([0, 2]);
+  expect(begun).toEqual([0, 2]);
 });
 
 it('charges the task that takes all memory, and names the limit', async () => {
@@ -195,11 +195,11 @@ it('charges the task that takes all memory, and names the limit', async () => {
       await new Promise(() => {});
     };`,
   );
-  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { grows: true }] });
+  const { outcomes, begun } = await stage.frame('p', { payloads: [{}, { grows: true }] });
   expect(outcomes).toMatchObject([
     { task: 1, verdict: 'error', error: 'out of memory: a plugin thread may use 64 MiB' },
   ]);
-  expect(alone).toEqual([0]);
+  expect(begun).toEqual([0]);
 });
 
 it('refuses payloads that break the schema, and fails all when the code cannot be loaded', async () => {
@@ -267,9 +267,9 @@ it('charges the task whose answer blocks the thread when it is looked at', async
       await new Promise(() => {});
     };`,
   );
-  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { odd: true }, {}], deadlineMs: 150 });
+  const { outcomes, begun } = await stage.frame('p', { payloads: [{}, { odd: true }, {}], deadlineMs: 150 });
   expect(outcomes).toMatchObject([{ task: 1, verdict: 'timed_out' }]);
-  expect(alone).toEqual([0, 2]);
+  expect(begun).toEqual([0, 2]);
 });
 
 it('gives a frame back as it came where the thread blocks before it has taken it', async () => {
@@ -286,7 +286,7 @@ it('gives a frame back as it came where the thread blocks before it has taken it
   expect(late.outcomes).toMatchObject([{ verdict: 'timed_out' }]);
   await until('the thread blocks', () => existsSync(join(stage.directory, 'plugins/p/blocked')));
   const next = await stage.frame('p', { payloads: [{}], deadlineMs: 200, concurrency: 4 });
-  expect([next.outcomes, next.returned, next.alone]).toEqual([[], [0], []]);
+  expect([next.outcomes, next.returned, next.begun]).toEqual([[], [0], []]);
 });
 
 it('charges nobody for an error that the plugin handled', async () => {
@@ -301,8 +301,8 @@ it('charges nobody for an error that the plugin handled', async () => {
     };`,
   );
   const payloads = [{ throws: true }, { blocks: true }];
-  const { outcomes, alone } = await stage.frame('p', { payloads, deadlineMs: 500 });
-  expect([outcomes, alone]).toEqual([[], [0, 1]]);
+  const { outcomes, begun } = await stage.frame('p', { payloads, deadlineMs: 500 });
+  expect([outcomes, begun]).toEqual([[], [0, 1]]);
 });
 
 it('takes a thread for no blocked one whose first frame was over at once while another came', async () => {

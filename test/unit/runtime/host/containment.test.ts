@@ -242,7 +242,7 @@ describe('A slow task', () => {
     const stage = new Stage(2).plugin('p', gated);
     const slow = [stage.frame('p'), stage.frame('p')];
     const waiting = await stage.frame('p', { payloads: ['x', 'y'] });
-    expect(waiting).toEqual({ outcomes: [], returned: [0, 1], alone: [], lost: null });
+    expect(waiting).toEqual({ outcomes: [], returned: [0, 1], begun: [], lost: null });
     stage.write('p', 'gate', '');
     for (const { outcomes } of await Promise.all(slow)) expect(outcomes[0]!.verdict).toBe('ok');
   });

@@ -227,7 +227,7 @@ it('gives back what is submitted to a process that is dead, before anybody knows
     ends.push(s.frame('quick'));
     await new Promise(resolve => setImmediate(resolve));
   }
-  const unstarted = { outcomes: [], returned: [0], alone: [], lost: null };
+  const unstarted = { outcomes: [], returned: [0], begun: [], lost: null };
   const sentToTheDead = (await Promise.all(ends)).filter(({ outcomes }) => outcomes.length === 0);
   expect(sentToTheDead.length).toBeGreaterThan(0);
   expect(sentToTheDead).toEqual(sentToTheDead.map(() => unstarted));

@@ -167,6 +167,18 @@ describe('A persistent process plugin', () => {
     await stage.heard('log', /^error not started: /);
   });
 
+  it('ends with a cancel: of the other requests only the oldest comes back as one that may have begun', async () => {
+    const code = sh(`*quick*) ${ok} ;; *) echo $$ >>begun; sleep 60 ;;`);
+    const stage = new Stage(1).plugin('p', code, many);
+    await stage.run('p', { payload: 'quick' });
+    const frame = stage.frame('p', { payloads: ['first', 'second', 'third', 'fourth'] });
+    await until('the first has begun', () => existsSync(`${stage.directory}/plugins/p/begun`));
+    await stage.cancel(2, 'cancelled by somebody');
+    const { outcomes, returned, begun } = await frame;
+    expect(outcomes).toMatchObject([{ task: 2, verdict: 'error', error: 'cancelled by somebody' }]);
+    expect([returned, begun]).toEqual([[1, 3, 0], [0]]);
+  });
+
   it('has the secrets that it was given masked in all it says, later too', async () => {
     const code = sh(
       `*late*) echo "was s3cret" >&2; printf '{"id":%s,"status":"error","error":"s3cret"}\\n' "$id" ;; *) ${ok} ;;`,

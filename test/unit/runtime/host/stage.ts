@@ -23,11 +23,11 @@ export type Ended = Pick<Outcome, 'task' | 'verdict' | 'permanent' | 'startedUs'
   readonly [P in Part]?: Json;
 };
 
-/** All that came of a frame: it is over when each task was answered, returned or lost. `alone`: of the returned those that had begun. */
+/** All that came of a frame: it is over when each task was answered, returned or lost. `begun`: of the returned those that had begun. */
 export type FrameEnd = {
   readonly outcomes: Ended[];
   readonly returned: number[];
-  readonly alone: number[];
+  readonly begun: number[];
   lost: string | null;
 };
 
@@ -104,10 +104,10 @@ export class Stage {
           this.#part(id, outcomes.length, end => end.outcomes.push(...outcomes.map(show)));
           this.#tell('outcomes', String(id));
         },
-        onReturned: (id, tasks, alone) => {
+        onReturned: (id, tasks, reason) => {
           this.#part(id, tasks.length, end => {
             end.returned.push(...tasks);
-            if (alone) end.alone.push(...tasks);
+            if (reason === 'begun') end.begun.push(...tasks);
           });
           this.#tell('returned', String(id));
         },
@@ -190,7 +190,7 @@ export class Stage {
     };
     this.lastJobId = formatId(frame.ids.subarray(0, 16));
     return new Promise(over => {
-      const end: FrameEnd = { outcomes: [], returned: [], alone: [], lost: null };
+      const end: FrameEnd = { outcomes: [], returned: [], begun: [], lost: null };
       this.#frames.set(frame.frameId, { left: payloads.length, end, over });
       this.host.submit(frame);
     });

@@ -70,6 +70,7 @@ it.each([
   ['an outcome that is cut', () => readOutcomes(Buffer.alloc(9), us => us)],
   ['an outcome of no kind', () => readOutcomes(Buffer.alloc(30, 255), us => us)],
   ['an outcome that began at no time', () => readOutcomes(outcomeAt(Number.NaN), us => us)],
+  ['a return without a reason', () => readReturned(Buffer.from([...Buffer.alloc(16), 3]))],
   ['more tasks than there are', () => readReturned(Buffer.from([...Buffer.alloc(12), 255, 255, 255, 255]))],
 ])('%s is refused', (_, read) => {
   expect(read).toThrow(RangeError);
