@@ -155,14 +155,7 @@ export class Actions {
     const completedUs = completions.commitUs(turn.nowUs);
     const body = encodeBody({ result, ...(error !== undefined && { error: Buffer.from(error) }) });
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body } as const;
-    const owner = {
-      plugin: headgatePlugin,
-      command: plan.deed,
-      submittedBy: plan.by,
-      createdUs,
-      inStep: false,
-      isDelayed: false,
-    };
+    const owner = { plugin: headgatePlugin, command: plan.deed, submittedBy: plan.by, createdUs, inStep: false };
     completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
     turn.batch.remove('actions', id);

@@ -40,8 +40,8 @@ export type AttemptOrigin = {
   readonly createdUs: number;
   /** Whether the job belongs to a step of a pipeline. False for jobs that stand for runs or actions. */
   readonly inStep: boolean;
-  /** Whether the job was accepted with a time to run. False for jobs that stand for runs or actions. */
-  readonly isDelayed: boolean;
+  /** Whether the job was accepted with a time to run. Absent for jobs that stand for runs or actions. */
+  readonly isDelayed?: boolean;
 };
 
 export function originOf(

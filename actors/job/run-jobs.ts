@@ -77,14 +77,7 @@ export class RunJobs {
     const completedUs = completions.commitUs(turn.nowUs);
     const startedUs = Math.min(Math.max(this.#end(turn, id) ?? 0, createdUs), completedUs);
     const attempt = { status, final: true, startedUs, completedUs, body };
-    const owner = {
-      plugin: pipelinePlugin,
-      command: pipeline,
-      submittedBy,
-      createdUs,
-      inStep: false,
-      isDelayed: false,
-    };
+    const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
     completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
     if (!this.#state.cancels.isEmpty) this.#state.cancels.ended(turn, id);

@@ -58,20 +58,21 @@ export function reconcile(
       continue;
     }
     if (!enabled) {
-      if (isNew || record.offMs === null) changed.push({ schedule, dropped: switchOff(schedule, nowMs) });
+      const isNews = record.offMs === null || record.removedMs !== null;
+      if (isNews) changed.push({ schedule, dropped: switchOff(schedule, nowMs, null) });
       continue;
     }
     schedule.liveMs = nowMs;
     schedule.refused = null;
     const originMs = isSame ? record.originMs : nowMs;
     const lastDueMs = Math.max(record.lastDueMs, nowMs);
-    schedule.change({ recurrence, originMs, lastDueMs, offMs: null });
+    schedule.change({ recurrence, originMs, lastDueMs, offMs: null, removedMs: null });
     changed.push({ schedule, dropped: [] });
   }
   for (const schedule of schedules.values()) {
     if (defined.has(schedule.id)) continue;
     schedule.define(null);
-    if (schedule.record.offMs === null) changed.push({ schedule, dropped: switchOff(schedule, nowMs) });
+    if (schedule.record.removedMs === null) changed.push({ schedule, dropped: switchOff(schedule, nowMs, nowMs) });
   }
   return changed;
 }
@@ -88,6 +89,7 @@ function newRecord({ recurrence }: Config['schedules'][number], nowMs: number): 
     pause: null,
     queue: [],
     offMs: null,
+    removedMs: null,
     rangeMs: null,
     knownMs: 0,
     history: [],
@@ -95,16 +97,14 @@ function newRecord({ recurrence }: Config['schedules'][number], nowMs: number): 
 }
 
 /** Switches the schedule off. Returns the occurrences that waited in its queue. */
-function switchOff(schedule: OpenSchedule, nowMs: number): readonly number[] {
-  const { queue } = schedule.record;
+function switchOff(schedule: OpenSchedule, nowMs: number, removedMs: number | null): readonly number[] {
+  const { queue, offMs } = schedule.record;
   schedule.refused = null;
-  schedule.change({ offMs: nowMs, queue: [] });
+  schedule.change({ offMs: offMs ?? nowMs, removedMs, queue: [] });
   return queue;
 }
 
-/** The schedules that the configuration lacks, and that have been off since before this time. */
+/** The schedules that the configuration has lacked since before this time. */
 export function removedFor(schedules: ReadonlyMap<string, OpenSchedule>, beforeMs: number): OpenSchedule[] {
-  return [...schedules.values()].filter(({ definition, record }) => {
-    return definition === null && record.offMs !== null && record.offMs < beforeMs;
-  });
+  return [...schedules.values()].filter(({ record }) => record.removedMs !== null && record.removedMs < beforeMs);
 }

@@ -3,8 +3,11 @@
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
-const opening: readonly number[] = [0x5b, 0x7b];
-const closing: readonly number[] = [0x5d, 0x7d];
+const arrayStart = 0x5b;
+const arrayEnd = 0x5d;
+const opening: readonly number[] = [arrayStart, 0x7b];
+const closing: readonly number[] = [arrayEnd, 0x7d];
+const spaces: readonly number[] = [0x20, 0x09, 0x0a, 0x0d];
 
 /**
  * Parses the elements of the array in `body`, and yields them one by one. Throws a SyntaxError if an element is not JSON, or if
@@ -32,12 +35,18 @@ class Scan {
       const byte = chunk[at]!;
       if (this.#inText) {
         this.#text(byte);
+      } else if (this.#depth === 0) {
+        if (spaces.includes(byte)) continue;
+        if (byte !== arrayStart || this.isOver) throw new SyntaxError('the text is not a single array');
+        this.#depth = 1;
+        from = at + 1;
       } else if (byte === quote) {
         this.#inText = true;
       } else if (opening.includes(byte)) {
-        if (this.#depth++ === 0) from = at + 1;
+        this.#depth++;
       } else if (closing.includes(byte) || (byte === comma && this.#depth === 1)) {
         const isEnd = byte !== comma && --this.#depth === 0;
+        if (isEnd && byte !== arrayEnd) throw new SyntaxError('an array must end with a bracket');
         if (isEnd || byte === comma) yield* this.#element(chunk.subarray(from, at), isEnd);
         if (isEnd || byte === comma) from = at + 1;
         if (isEnd) this.isOver = true;

@@ -59,11 +59,11 @@ function ofType(schema: JsonObject, root: JsonObject, depth: number): Json {
     case 'array':
       return Array.from({ length: Number(minItems ?? 0) }, () => sample(items ?? {}, root, depth + 1));
     default: {
-      // If the schema has no `required`, all fields are generated (down to `optionalDepthMax`): plugins with short schemas often
+      // If the schema requires no fields, all fields are generated (down to `optionalDepthMax`): plugins with short schemas often
       // need fields that these schemas do not require.
       const all = isObject(properties) ? properties : {};
       const shown = depth > optionalDepthMax ? [] : Object.keys(all);
-      const names = Array.isArray(required) ? required.map(String) : shown;
+      const names = Array.isArray(required) && required.length > 0 ? required.map(String) : shown;
       return Object.fromEntries(names.map(name => [name, sample(all[name] ?? {}, root, depth + 1)]));
     }
   }

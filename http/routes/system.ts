@@ -124,8 +124,8 @@ const getSelfcheck = route({
   summary: 'Compares the tables of the running store with each other.',
   access: anyOf('system:ro', 'system:rw'),
   notes:
-    `Checks all records of a table with up to ${lookedMax} records (a block of jobs counts as its jobs), and the newest records of a ` +
-    'larger table; `detail` says how many. Counters are compared only if all jobs are checked. A discrepancy is checked again before ' +
+    `Checks all records of a table with up to ${lookedMax} records (a block of jobs counts as its jobs), and of a larger table the ` +
+    'last ones by key; `detail` says how many. Counters are compared only if all jobs are checked. A discrepancy is checked again before ' +
     'it is reported, because work continues meanwhile. A parent that retention has removed is not a failure.',
   answers: { 200: { description: 'The invariants that do not hold.', schema: selfcheckSchema } },
   async handle({ engine }) {

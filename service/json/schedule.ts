@@ -19,7 +19,7 @@ export function scheduleDocument({ id, state, definition, record, next, nextFire
       queued: record.queue.length,
       failures: record.failures,
       ...(record.pause && { paused: pauseFields(record.pause) }),
-      ...(state === 'removed' && record.offMs !== null && { removed_at: timeOf(record.offMs) }),
+      ...(record.removedMs !== null && { removed_at: timeOf(record.removedMs) }),
       history: record.history.toReversed().map(firing => firingFields(id, definition?.jitterMs ?? 0, firing)),
     }),
   };

@@ -191,7 +191,7 @@ export class AttemptReader {
 }
 
 /** When the job of an attempt was accepted, whether it belongs to a step, and whether it was delayed. */
-type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean; readonly isDelayed: boolean };
+type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean; readonly isDelayed?: boolean };
 
 /** Writes the entries of one commit. */
 export class JournalPage {

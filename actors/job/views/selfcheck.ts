@@ -93,7 +93,7 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
         yield;
       }
     }
-    notes.push(`${table}: ${looked >= all ? `all ${looked}` : `the newest ${looked} of ${all}`}`);
+    notes.push(`${table}: ${looked >= all ? `all ${looked}` : `the last ${looked} of ${all} by key`}`);
   }
   return suspects;
 }

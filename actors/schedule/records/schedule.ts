@@ -1,5 +1,5 @@
 // The table of schedules: what is known of each, apart from its configuration. The commit that fires an occurrence also writes
-// the record. The record is removed when the configuration lacks the schedule and the schedule has been off for 30 days.
+// the record. The record is removed when the configuration has lacked the schedule for 30 days.
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -60,6 +60,8 @@ export type ScheduleRecord = {
   readonly queue: readonly number[];
   /** Since when the configuration lacks the schedule, or has switched it off. Null: it is on. */
   readonly offMs: number | null;
+  /** Since when the configuration lacks the schedule. Null: it has the schedule. */
+  readonly removedMs: number | null;
   /** The key of the record in `fired` that the next firing continues. Null: the next firing begins a new record. */
   readonly rangeMs: number | null;
   /** Occurrences from `createdMs` up to this time count as fired: their records in `fired` were dropped. */
@@ -82,7 +84,7 @@ type PackedFiring =
 
 export function putSchedule(batch: Batch, id: string, record: ScheduleRecord): void {
   const { recurrence, createdMs, originMs, lastDueMs, last, isRunning, failures } = record;
-  const { pause, queue, offMs, rangeMs, knownMs, history } = record;
+  const { pause, queue, offMs, removedMs, rangeMs, knownMs, history } = record;
   const packed = [
     recurrence,
     createdMs,
@@ -97,6 +99,7 @@ export function putSchedule(batch: Batch, id: string, record: ScheduleRecord): v
     rangeMs,
     knownMs,
     history.map(packFiring),
+    ...(removedMs === null ? [] : [removedMs]),
   ];
   batch.put('schedules', scheduleKey(id), pack(packed));
 }
@@ -123,9 +126,10 @@ export function decodeSchedule(value: Uint8Array): ScheduleRecord {
         number | null,
         number,
         PackedFiring[],
+        (number | null)?,
       ]
     >(value);
-  const [rangeMs, knownMs, history] = rest;
+  const [rangeMs, knownMs, history, removedMs = null] = rest;
   return {
     recurrence,
     createdMs,
@@ -137,6 +141,7 @@ export function decodeSchedule(value: Uint8Array): ScheduleRecord {
     pause: pause && { by: pause[0], reason: pause[1], sinceMs: pause[2] },
     queue,
     offMs,
+    removedMs,
     rangeMs,
     knownMs,
     history: history.map(unpackFiring),

@@ -72,8 +72,10 @@ let preparing: Promise<Prepared> | null = null;
 let waiting: Waiting[] = [];
 /** The tasks whose handlers have returned a promise that has not settled. */
 const running = new Set<Job>();
-/** The cancelled tasks that the thread did not know: their frame was waiting for the plugin's code, or the tasks had ended. */
+/** The cancelled tasks of frames that wait for the plugin's code. */
 const dropped = new Set<string>();
+/** The newest frame that does not wait for the plugin's code. Frames before this one do not wait either. */
+let newestTicket = 0;
 /** The number of tasks whose handlers were called and have not settled. */
 let underWay = 0;
 /** The number of tasks whose handlers have ignored the signal, and still have not settled. */
@@ -102,6 +104,7 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
   if (frame.secrets !== null) secrets.learn(frame.secrets);
   const prepared = await prepareOnce(frame);
   followWallClock();
+  newestTicket = ticket;
   const open: Open = { ticket, frame, prepared };
   for (let task = 0; task < frame.head.count; task++) {
     if (dropped.size > 0 && dropped.delete(`${ticket} ${task}`)) giveBack([{ open, task }]);
@@ -273,8 +276,8 @@ function cancel({ cancel: ticket, task, reason }: CancelTask): void {
   if (unbegun.length > 0) {
     waiting = waiting.filter(other => !isWanted(other));
     giveBack(unbegun);
-  } else if (job === undefined) dropped.add(`${ticket} ${task}`);
-  else if (!job.isLate) {
+  } else if (ticket > newestTicket) dropped.add(`${ticket} ${task}`);
+  else if (job !== undefined && !job.isLate) {
     const settled = () => resultOfFailure(reason, false, job.kit.close() ?? undefined, 'error', secrets.mask);
     endEarly(job, () => job.kit.cancel(reason), cancelMsMax, settled);
   }

@@ -57,11 +57,6 @@ export class SharedFrame {
     return Math.min(Atomics.exchange(this.#control, words.claimed, this.count), this.count);
   }
 
-  /** The number of tasks that were started or taken back. */
-  get claimed(): number {
-    return Math.min(Atomics.load(this.#control, words.claimed), this.count);
-  }
-
   get phase(): Phase {
     return phases[Atomics.load(this.#control, words.phase)]!;
   }

@@ -152,7 +152,20 @@ test('elements of an array come one by one, however the bytes are cut', async ()
   for (const size of [1, 2, 3, 7, bytes.length]) expect(await all(elements(cut(bytes, size)))).toEqual(values);
   expect(await all(elements(cut(Buffer.from(' [ ] '), 1)))).toEqual([]);
   await expect(all(elements(cut(bytes.subarray(0, -1), 5)))).rejects.toThrow('broke off');
-  for (const wrong of ['[1,]', '[,]', '[,1]', '[1,,2]'])
+  for (const wrong of [
+    '[1,]',
+    '[,]',
+    '[,1]',
+    '[1,,2]',
+    '{1]',
+    '[1}',
+    '[{]]',
+    '{"a":1}',
+    '"[1]"',
+    '[1][2]',
+    '[1] x',
+    '',
+  ])
     await expect(all(elements(cut(Buffer.from(wrong), 1))), wrong).rejects.toThrow(SyntaxError);
 });
 

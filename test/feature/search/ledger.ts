@@ -143,7 +143,7 @@ export class Ledger {
         const id = jobId(key, index);
         const final = end === 'over' && round === attempts.length - 1;
         const record = { status, final, startedUs: completedUs - 1, completedUs, body };
-        const owner = { plugin, command, submittedBy, createdUs, inStep: false, isDelayed: false };
+        const owner = { plugin, command, submittedBy, createdUs, inStep: false };
         this.#completions.attempt(batch, owner, id, round + 1, record);
         const jobName = formatId(id);
         const log = { ...attempt, logId: `${jobName}-${round + 1}`, jobId: jobName, plugin, command, submittedBy };

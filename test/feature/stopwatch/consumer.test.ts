@@ -33,14 +33,7 @@ function stage() {
     const page = new JournalPage();
     const startedUs = atUs - ranUs;
     const record = { status: 'succeeded', final, startedUs, completedUs: atUs, body: emptyBody } as const;
-    page.add(
-      Buffer.alloc(16),
-      attempt,
-      { createdUs: startedUs - queuedUs, inStep: false, isDelayed: false },
-      record,
-      number,
-      0,
-    );
+    page.add(Buffer.alloc(16), attempt, { createdUs: startedUs - queuedUs, inStep: false }, record, number, 0);
     const batch = index.batch();
     consumer.take(entriesOf(atUs, page.take()), batch);
     index.commit(batch);

@@ -51,7 +51,8 @@ async function threeInOneProcess(): Promise<readonly [string, string, string]> {
   for (;;) {
     // Frames grow with the jobs that have ended quickly.
     await gateway.allSettled(await batch('served', Array(30).fill({})));
-    const gate = `gate ${(gates += 1)}`;
+    gates++;
+    const gate = `gate ${gates}`;
     const ids = await batch('served', [{ gate }, {}, {}]);
     const [first, second, third] = ids as [string, string, string];
     await gateway.noted('start', first);

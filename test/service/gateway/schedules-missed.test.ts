@@ -182,6 +182,29 @@ test('other times count from the reload, and what is removed keeps its history',
   await until('its history is gone', async () => !Object.hasOwn(await all(), 'all'));
 });
 
+test('a schedule that was off before it was removed keeps its history for 30 days from the removal', async () => {
+  const { gateway, clock, all, told } = await startAt('2027-11-01T10:10:00Z');
+  clock.set('2027-11-01T11:10:00Z');
+  const history = await told(['all', 'none'], found => found['all']!.history.length === 1);
+  const without = (...removed: string[]) => settings.schedules!.filter(({ id }) => !removed.includes(String(id)));
+  const off = without('none').map(schedule => (schedule['id'] === 'all' ? { ...schedule, enabled: false } : schedule));
+  await gateway.reload({ ...settings, schedules: off });
+  expect(await all()).toMatchObject({ all: { state: 'disabled' }, none: { state: 'removed' } });
+  await gateway.kill9();
+  clock.set('2027-11-21T11:10:00Z');
+  gateway.write({ ...settings, schedules: without('none', 'all') });
+  await gateway.start();
+  expect((await all())['all']).toMatchObject({
+    state: 'removed',
+    removed_at: expect.stringMatching(/^2027-11-21/),
+  });
+  clock.set('2027-12-11T11:10:00Z');
+  await until('the one that was removed first is gone', async () => !Object.hasOwn(await all(), 'none'));
+  expect((await told(['all']))['all']).toEqual(history['all']);
+  clock.set('2027-12-22T11:10:00Z');
+  await until('its history is gone', async () => !Object.hasOwn(await all(), 'all'));
+});
+
 test('occurrences that are refused are tried again, and passed over when the next one is due', async () => {
   const { gateway, clock, told } = await startAt('2027-11-01T10:30:00Z', {
     plugins: { echo, worker },
