@@ -166,6 +166,8 @@ export type ScheduleDefinition = {
   readonly target: { readonly plugin: string; readonly command: string } | { readonly pipeline: string };
   readonly recurrence: Recurrence;
   readonly payload: JsonObject;
+  /** The tags of its jobs; absent: they have none. */
+  readonly tags?: { readonly [key: string]: string };
   readonly jitterMs: number;
   readonly ifRunning: (typeof overlapRules)[number];
   readonly catchUp: (typeof catchUpRules)[number];

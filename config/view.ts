@@ -2,8 +2,9 @@
 //
 // Only keys are examined. A password inside an address, under a key such as `url`, is shown: such a password needs a key of its
 // own to be redacted.
+import type { Recurrence } from '../runtime/calendar/recurrence.ts';
 import type { Json, JsonObject } from '../runtime/packing.ts';
-import type { Config } from './config.ts';
+import type { Config, ScheduleDefinition } from './config.ts';
 import { formatListen } from './quantity.ts';
 
 export const redacted = '[REDACTED]';
@@ -47,8 +48,11 @@ export function redact(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, isSecretKey(key) ? redacted : redact(inner)]));
 }
 
-/** The document of `GET /config/view`. For a plugin, `concurrency` lists the commands that allow more than 1. */
-export function viewOf({ service, api, plugins, disabledPlugins, pipelines }: Config): JsonObject {
+/**
+ * The document of `GET /config/view`. For a plugin, `concurrency` lists the commands that allow more than 1. `schedules` is left out if there
+ * are none.
+ */
+export function viewOf({ service, api, plugins, disabledPlugins, pipelines, schedules }: Config): JsonObject {
   type Shown = { readonly config: JsonObject; readonly concurrency?: { readonly [command: string]: number } };
   const shown = (enabled: boolean) => (plugin: readonly [string, Shown]) => {
     const [name, { config, concurrency }] = plugin;
@@ -64,5 +68,22 @@ export function viewOf({ service, api, plugins, disabledPlugins, pipelines }: Co
     },
     plugins: Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1))),
     pipelines: pipelines.map(({ name, on }) => ({ name, on })),
+    ...(schedules.length > 0 && { schedules: schedules.map(scheduleView) }),
   };
+}
+
+/** What the schedule runs, and when. GET /schedules shows the rest. */
+function scheduleView({ id, target, recurrence, enabled }: ScheduleDefinition): JsonObject {
+  return { id, ...target, ...timesOf(recurrence), enabled };
+}
+
+function timesOf(recurrence: Recurrence): JsonObject {
+  switch (recurrence.kind) {
+    case 'cron':
+      return { cron: recurrence.cron, timezone: recurrence.timezone };
+    case 'every':
+      return { every_ms: recurrence.everyMs };
+    case 'at':
+      return { at: new Date(recurrence.atMs).toISOString() };
+  }
 }

@@ -2,9 +2,9 @@
 import { parseQuery } from '../actors/index/records/words.ts';
 import type { Selection } from '../actors/job/records/action.ts';
 import { type Status, statuses } from '../actors/job/records/job.ts';
-import { tagsMax } from '../actors/job/records/tags.ts';
 import { type JobId, parseId } from '../runtime/ids.ts';
 import { type Schema, Type } from '../runtime/schema-type.ts';
+import { tagsMax } from '../runtime/tag-form.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import type { ProblemItem } from './problem.ts';
 import { isTag, tagRule } from './tags.ts';

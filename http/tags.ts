@@ -1,6 +1,6 @@
 // Tags in requests: `tags` of a call is an object, and `tag` of a query or filter is `key:text`.
-import { tagCharactersMax, tagKeyPattern, tagsMax } from '../actors/job/records/tags.ts';
 import { type Schema, Type } from '../runtime/schema-type.ts';
+import { tagCharactersMax, tagKeyPattern, tagsMax } from '../runtime/tag-form.ts';
 import { type Parameter, repeated } from './query.ts';
 
 /** The `tags` of a call. */

@@ -6,6 +6,7 @@ import { pack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { IdempotencyKey, JobCalls, PipelineCalls, RefusedWork, SubmitReply } from '../job/protocol.ts';
+import { tagsOf } from '../job/records/tags.ts';
 import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime } from './plan.ts';
 import { type ScheduledJobs, scheduleOrigin } from './protocol.ts';
@@ -101,7 +102,7 @@ export class Firer {
     waitsUnderPause: boolean,
     idempotency?: IdempotencyKey,
   ): SubmitReply {
-    const { target } = definition!;
+    const { target, tags } = definition!;
     const { jobs, pipeline } = this.#ports;
     const submittedBy = scheduleOrigin(id);
     const fired_at = textOf(Math.floor(turn.nowUs / 1_000));
@@ -110,6 +111,7 @@ export class Firer {
     const common = {
       submittedBy,
       context,
+      ...(tags && { options: { tags: tagsOf(tags) } }),
       ...(waitsUnderPause && { waitsUnderPause }),
       ...(idempotency && { idempotency }),
     };

@@ -25,6 +25,7 @@ export type ScheduleDocument = {
   readonly every_ms?: number;
   readonly at?: string;
   readonly timezone?: string;
+  readonly tags?: { readonly [key: string]: string };
   readonly next: readonly string[];
   readonly next_run_at: string | null;
   readonly queued?: number;
@@ -46,10 +47,11 @@ export function whenOf({ cron, every_ms: everyMs, at, timezone }: ScheduleDocume
 }
 
 export function scheduleLines(schedule: ScheduleDocument): TerminalLine[] {
-  const { id, state, next, paused, queued = 0, failures = 0, history = [] } = schedule;
+  const { id, state, next, paused, tags = {}, queued = 0, failures = 0, history = [] } = schedule;
   const lines: TerminalLine[] = [
     [{ text: id, style: 'bold' }, ` ${state}: ${targetOf(schedule)}, ${whenOf(schedule)}`],
   ];
+  for (const [key, text] of Object.entries(tags)) lines.push(`tag      ${key}=${text}`);
   if (paused) {
     const why = paused.reason === undefined ? '' : `: ${paused.reason}`;
     lines.push([{ text: 'paused   ', style: 'yellow' }, `by ${paused.by} since ${formatAt(paused.since)}${why}`]);

@@ -45,6 +45,7 @@ const breaks: { readonly [keyword: string]: Break } = {
   minItems: (value, least: number) => Array.isArray(value) && value.length < least,
   maxItems: (value, most: number) => Array.isArray(value) && value.length > most,
   minProperties: (value, least: number) => isMap(value) && Object.keys(value).length < least,
+  maxProperties: (value, most: number) => isMap(value) && Object.keys(value).length > most,
   const: (value, only: Json) => value !== only,
   enum: (value, choice: readonly Json[]) => !choice.includes(value),
   not: (value, unwanted: JsonObject, definitions) => isValid(value, unwanted, definitions),

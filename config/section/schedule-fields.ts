@@ -1,5 +1,6 @@
 // The keys of a schedule, at the top of a configuration and below a plugin.
 import { Type } from '../../runtime/schema-type.ts';
+import { tagCharactersMax, tagKeyPattern, tagsMax } from '../../runtime/tag-form.ts';
 import { catchUpRules, overlapRules } from '../config.ts';
 import * as field from './field.ts';
 
@@ -24,6 +25,23 @@ const every = field.duration(
 );
 const command = (standard: string) => field.name(`The command of the plugin. Default: \`${standard}\`.`);
 const payload = field.freeMap('The payload of its jobs. Default: `{}`. Example: `{ kind: full }`.');
+const tags = Type.Object(
+  {},
+  {
+    propertyNames: {
+      pattern: tagKeyPattern,
+      expected: 'the key of a tag: 1 to 32 of a-z, 0-9 and _',
+    },
+    additionalProperties: Type.String({
+      pattern: `^[\\s\\S]{0,${tagCharactersMax}}$`,
+      expected: `a text of at most ${tagCharactersMax} characters`,
+      description: 'The text of the tag.',
+    }),
+    maxProperties: tagsMax,
+    expected: `a map of at most ${tagsMax} tags to their texts`,
+    description: 'The [tags](engine.md#tags) of its jobs. Default: `{}`. Example: `{ tenant: acme }`.',
+  },
+);
 const jitter = field.duration(
   'Delays each firing by up to this long, by a hash of id and time, so that each occurrence always has the same delay. Default: no delay.',
 );
@@ -61,6 +79,7 @@ const schedule = field.closedMap(
     at: when.at,
     timezone: when.timezone,
     payload,
+    tags,
     jitter,
     if_running: field.oneOf(overlapRules, `${overlapText} Default: \`skip\`.`),
     catch_up: catchUp,
@@ -96,6 +115,7 @@ const pluginSchedule = field.closedMap(
     at: when.at,
     timezone: when.timezone,
     payload,
+    tags,
     jitter,
     if_running: field.oneOf(
       [...overlapRules, 'cancel'],

@@ -89,12 +89,14 @@ function readSchedule(entry: Entry, id: string, target: ScheduleDefinition['targ
   const payload = payloadNode?.kind === 'map' ? (plainValue(payloadNode) as JsonObject) : {};
   checkTarget(entry, target, payload);
   const recurrence = readRecurrence(entry);
+  const tags = entriesOf(nodeAt(node, 'tags')).map(([key, { value }]) => [key, textOf(value) ?? ''] as const);
   const ifRunning = textOf(nodeAt(node, 'if_running'));
   return {
     id,
     target,
     recurrence,
     payload,
+    ...(tags.length > 0 && { tags: Object.fromEntries(tags) }),
     jitterMs: readJitter(entry, recurrence),
     ifRunning: ifRunning === 'cancel' ? 'replace' : (overlapRules.find(rule => rule === ifRunning) ?? 'skip'),
     catchUp: catchUpRules.find(rule => rule === textOf(nodeAt(node, 'catch_up'))) ?? 'run_once',

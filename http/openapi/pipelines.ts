@@ -2,8 +2,7 @@
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { jobSchema } from '../routes/jobs.ts';
-import { waitParameter, waitSecondsMax } from '../wait.ts';
-import { requestBody } from './document.ts';
+import { acceptedOrJob, requestBody, runOptions, waitQuery } from './document.ts';
 import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, wholeDocument } from './parts.ts';
 import { accepted, runFinished, runUnfinished } from './schemas.ts';
 
@@ -37,7 +36,7 @@ function operation(pipeline: PipelineDefinition, schemas: OpenapiSchemas): JsonO
     summary: description ?? `pipeline: ${name}`,
     tags: [name],
     parameters: [...(isSynchronous(pipeline) ? [waiting(pipeline)] : []), waitQuery],
-    ...requestBody(inputSchema ?? null, operationId, schemas),
+    ...requestBody(inputSchema ?? null, operationId, runOptions, schemas),
     responses: {
       ...answers(pipeline),
       '400': refusedWith('The body or its payload is invalid; nothing was started.'),
@@ -47,14 +46,6 @@ function operation(pipeline: PipelineDefinition, schemas: OpenapiSchemas): JsonO
   };
 }
 
-const waitQuery: JsonObject = {
-  name: 'wait',
-  in: 'query',
-  required: false,
-  description: `Delays the answer until the run has ended, for at most ${waitSecondsMax} s. The header \`Prefer: wait=30\` does the same.`,
-  schema: waitParameter.schema as JsonObject,
-};
-
 function waiting({ timeoutMs }: PipelineDefinition): JsonObject {
   const description = `true: the call is answered immediately. Otherwise it waits for the run, for at most ${timeoutMs / 1000} s.`;
   return { name: 'async', in: 'query', required: false, description, schema: { type: 'boolean' } };
@@ -62,10 +53,9 @@ function waiting({ timeoutMs }: PipelineDefinition): JsonObject {
 
 function answers(pipeline: PipelineDefinition): JsonObject {
   if (!isSynchronous(pipeline)) {
-    const asItStands = { anyOf: [component('AcceptedJob'), component('Job')] };
     return {
       '200': answeredWith('With `wait`: the run has ended.', component('Job')),
-      '202': answeredWith('The run is on disk; with `wait`: its current state.', asItStands),
+      '202': answeredWith('The run is on disk; with `wait`: its current state.', acceptedOrJob),
     };
   }
   const settled = { anyOf: [component('FinishedRun'), component('Job')] };

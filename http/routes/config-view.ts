@@ -3,6 +3,7 @@
 import { logLevels } from '../../config/config.ts';
 import { redacted, viewOf } from '../../config/view.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { instant } from '../openapi/schemas.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 
 const viewSchema = Type.Object({
@@ -24,6 +25,22 @@ const viewSchema = Type.Object({
     }),
   ),
   pipelines: Type.Array(Type.Object({ name: Type.String(), on: Type.Union([Type.String(), Type.Null()]) })),
+  schedules: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: Type.String(),
+        plugin: Type.Optional(Type.String()),
+        command: Type.Optional(Type.String()),
+        pipeline: Type.Optional(Type.String()),
+        cron: Type.Optional(Type.String()),
+        timezone: Type.Optional(Type.String()),
+        every_ms: Type.Optional(Type.Integer()),
+        at: Type.Optional(instant),
+        enabled: Type.Boolean(),
+      }),
+      { description: 'Left out if there are none.' },
+    ),
+  ),
 });
 
 const getConfigView = route({

@@ -56,6 +56,7 @@ export const scheduleSchema = Type.Object({
   every_ms: optionalInteger,
   at: Type.Optional(instant),
   timezone: Type.Optional(Type.String()),
+  tags: Type.Optional(Type.Map(Type.String(), { description: 'The tags of its jobs; left out if it has none.' })),
   jitter_ms: optionalInteger,
   if_running: Type.Optional(oneOfTexts(overlapRules)),
   catch_up: Type.Optional(oneOfTexts(catchUpRules)),

@@ -26,13 +26,14 @@ export function scheduleDocument({ id, state, definition, record, next, nextFire
 }
 
 function definitionFields(definition: ScheduleDefinition) {
-  const { target, recurrence, jitterMs, ifRunning, catchUp, catchUpWithinMs } = definition;
+  const { target, recurrence, tags, jitterMs, ifRunning, catchUp, catchUpWithinMs } = definition;
   return {
     ...target,
     ...(recurrence.kind === 'cron' && { cron: recurrence.cron }),
     ...(recurrence.kind === 'every' && { every_ms: recurrence.everyMs }),
     ...(recurrence.kind === 'at' && { at: timeOf(recurrence.atMs) }),
     timezone: recurrence.kind === 'cron' ? recurrence.timezone : 'UTC',
+    ...(tags && { tags }),
     jitter_ms: jitterMs,
     if_running: ifRunning,
     catch_up: catchUp,

@@ -1,15 +1,9 @@
-// Tags: up to eight keys with a text each, which a call gives to its job. All jobs of the job's tree have the same tags. The
-// table of tagged jobs has the blocks with such jobs, in the order of their acceptance; the index follows this table.
+// Tags: up to eight keys with a text each (runtime/tag-form.ts), which a call or a schedule gives to its job. All jobs of the job's
+// tree have the same tags. The table of tagged jobs has the blocks with such jobs, in the order of their acceptance; the index
+// follows this table.
 import type { BlockKey } from '../../../runtime/ids.ts';
 import { canonicalText } from '../../../runtime/json-value.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
-
-/** The maximum number of tags of a job. */
-export const tagsMax = 8;
-/** The maximum number of characters of a tag's text. */
-export const tagCharactersMax = 128;
-/** The form of a tag's key. */
-export const tagKeyPattern = '^[a-z0-9_]{1,32}$';
 
 /** The tags of a job as JSON: an object with its keys in order. Equal tags have equal texts. */
 export type Tags = string;

@@ -4,7 +4,7 @@ import { isSecretKey, redact } from '../../../config/view.ts';
 import { startGateway } from '../../service/gateway/gateway.ts';
 import { echo } from '../../service/gateway/sources.ts';
 
-test('it has service, api, plugins and pipelines, and nothing else', async () => {
+test('it has service, api, plugins, pipelines and schedules, and nothing else', async () => {
   const config = {
     url: 'https://example.org',
     api_key: 'hidden',
@@ -16,6 +16,11 @@ test('it has service, api, plugins and pipelines, and nothing else', async () =>
     pipelines: [
       { name: 'p', on: 'e', steps: [{ uses: 'echo' }] },
       { name: 'q', on_hook: 'job.failed', steps: [{ uses: 'echo' }] },
+    ],
+    schedules: [
+      { id: 'nightly', pipeline: 'p', cron: '30 2 * * *', timezone: 'Europe/Berlin', payload: { shown: 'elsewhere' } },
+      { id: 'often', plugin: 'echo', every: '15m', enabled: false },
+      { id: 'once', plugin: 'echo', at: '2999-01-01T00:00:00Z' },
     ],
   });
   const { status, body } = await gateway.call('GET', '/config/view');
@@ -38,6 +43,11 @@ test('it has service, api, plugins and pipelines, and nothing else', async () =>
       pipelines: [
         { name: 'p', on: 'e' },
         { name: 'q', on: null },
+      ],
+      schedules: [
+        { id: 'nightly', pipeline: 'p', cron: '30 2 * * *', timezone: 'Europe/Berlin', enabled: true },
+        { id: 'often', plugin: 'echo', command: 'handle', every_ms: 900_000, enabled: false },
+        { id: 'once', plugin: 'echo', command: 'handle', at: '2999-01-01T00:00:00.000Z', enabled: true },
       ],
     },
   });

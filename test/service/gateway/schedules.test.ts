@@ -9,6 +9,7 @@ import { until } from './until.ts';
 
 const never = { at: '2999-01-01T00:00:00Z' };
 const each = { every: '1s' };
+const tags = { tenant: 'acme' };
 
 const settings: Settings = {
   plugins: {
@@ -36,15 +37,15 @@ export const event = ({ event }) => ({ result: event });
   ],
   schedules: [
     { id: 'ticks', plugin: 'seen', ...each, payload: { n: 7 }, if_running: 'allow' },
-    { id: 'runs', pipeline: 'two', ...each, payload: { n: 8 } },
+    { id: 'runs', pipeline: 'two', ...each, payload: { n: 8 }, tags: { tenant: 'acme', kind: 'run' } },
     { id: 'ends-at-once', pipeline: 'none', ...each, payload: { n: 0 } },
     { id: 'fails', plugin: 'failing', ...each, pause_after_failures: 2 },
     { id: 'skips', plugin: 'worker', ...each, payload: { gate: 'skips' } },
     { id: 'queues', plugin: 'worker', ...each, payload: { gate: 'queues' }, if_running: 'queue' },
     { id: 'replaces', plugin: 'slow', ...each, payload: { gate: 'never' }, if_running: 'replace' },
-    { id: 'manual', plugin: 'seen', ...never, payload: { by: 'hand' } },
+    { id: 'manual', plugin: 'seen', ...never, payload: { by: 'hand' }, tags },
     { id: 'read', plugin: 'echo', command: 'say', ...never },
-    { id: 'daily', plugin: 'seen', cron: '0 0 * * *', timezone: 'Europe/Berlin' },
+    { id: 'daily', plugin: 'seen', cron: '0 0 * * *', timezone: 'Europe/Berlin', tags },
     { id: 'off', plugin: 'seen', ...each, enabled: false },
   ],
   service: { max_workers: 8 },
@@ -138,7 +139,9 @@ describe('a firing', () => {
       event: { source: 'schedule:runs', schedule: { id: 'runs' } },
       context: { schedule: { id: 'runs' } },
     });
-    expect(await gateway.job(fired!.job_id!)).toMatchObject({ schedule: { id: 'runs' } });
+    const tagged = { tags: { tenant: 'acme', kind: 'run' } };
+    expect(await gateway.job(fired!.job_id!)).toMatchObject({ schedule: { id: 'runs' }, ...tagged });
+    expect(child).toMatchObject(tagged);
     // Only the root of the tree is the job of the schedule.
     expect(child).not.toHaveProperty('schedule');
   });
@@ -217,7 +220,7 @@ describe('run by hand', () => {
     expect(status).toBe(202);
     expect(body).toMatchObject({ plugin: 'seen', command: 'handle', schedule: { id: 'manual', due_at: null } });
     const job = (await gateway.settled(String(body['job_id']))) as Detailed;
-    expect(job).toMatchObject({ submitted_by: 'schedule:manual', schedule: { id: 'manual', due_at: null } });
+    expect(job).toMatchObject({ submitted_by: 'schedule:manual', schedule: { id: 'manual', due_at: null }, tags });
     expect(await show('manual')).toMatchObject({
       state: 'active',
       history: [{ outcome: 'succeeded', due_at: null, job_id: body['job_id'] }],
@@ -267,7 +270,8 @@ describe('lists', () => {
     expect(await show('off')).toMatchObject({ state: 'disabled', next: [] });
     expect(await show('daily')).toMatchObject({ state: 'active', cron: '0 0 * * *', timezone: 'Europe/Berlin' });
     expect((await show('daily')).next).toHaveLength(5);
-    expect((await show('manual')).next).toEqual(['2999-01-01T00:00:00.000Z']);
+    expect(await show('manual')).toMatchObject({ next: ['2999-01-01T00:00:00.000Z'], tags });
+    expect(await show('ticks')).not.toHaveProperty('tags');
   });
 
   test('in the form of ductile', async () => {
@@ -312,6 +316,7 @@ describe('a backfill', () => {
       return answer.body['total'] === count ? answer : null;
     });
     const jobs = await Promise.all((logs['logs'] as readonly Job[]).map(({ job_id }) => gateway.job(job_id)));
+    expect(jobs).toMatchObject(Array(count).fill({ tags }));
     // Midnight in Berlin.
     expect(jobs.map(job => (job as Detailed).schedule?.due_at).toSorted()).toEqual([
       '2026-01-01T23:00:00.000Z',
@@ -360,6 +365,8 @@ describe('on the command line', () => {
     const shown = await headgate(['schedule', 'show', 'ticks', ...at()], { env });
     expect(shown.stdout).toMatch(/^ticks active: seen\.handle, every 1\.00 s\nnext /);
     expect(shown.stdout).toContain('succeeded');
+    const daily = await headgate(['schedule', 'show', 'daily', ...at()], { env });
+    expect(daily.stdout).toContain('\ntag      tenant=acme\n');
     expect((await headgate(['schedule', 'show', 'ticks', '--json', ...at()], { env })).json).toMatchObject({
       id: 'ticks',
     });

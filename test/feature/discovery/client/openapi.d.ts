@@ -60,6 +60,14 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The job runs at this time (RFC 3339), at most 3650 days ahead; a time that has passed means at once. */
+        RunAt: string;
+        /** @description The job runs after this time, such as `10m`. Not together with `run_at`. */
+        Delay: string;
+        /** @description A job that has not started after this time, from `run_at` or its acceptance on, ends `cancelled`. A run has started when one of its jobs has. */
+        Expires: string;
+        /** @description A job that has not ended after this time, from `run_at` or its acceptance on, ends `timed_out`; all its attempts count. */
+        Deadline: string;
         /** @description At most 8 tags. A key has 1 to 32 of a-z, 0-9 and _; a text has at most 128 characters. All jobs that descend from the job have the same tags. */
         Tags: {
             [key: string]: string;
@@ -75,6 +83,124 @@ export interface components {
             status: "queued";
             plugin: string;
             command: string;
+        };
+        Job: {
+            /** Format: uuid */
+            job_id: string;
+            status: "queued" | "running" | "succeeded" | "failed" | "timed_out" | "dead" | "cancelled";
+            plugin: string;
+            command: string;
+            parent_job_id: string | null;
+            submitted_by: string;
+            attempt: number;
+            /** Format: date-time */
+            created_at: string;
+            started_at: string | null;
+            completed_at: string | null;
+            /** @description The tags of the job; left out if it has none. */
+            tags?: {
+                [key: string]: string;
+            };
+            /** @description How the jobs inside a run ended, including those of called pipelines. */
+            counts?: {
+                succeeded: number;
+                failed: number;
+                timed_out: number;
+                dead: number;
+                cancelled: number;
+                /** @description While the run is open: jobs that have not ended. */
+                unsettled?: number;
+                /** @description Jobs of the original run whose results this rerun reuses. */
+                reused?: number;
+            };
+            /**
+             * Format: date-time
+             * @description When the job runs, or was to run: its `run_at`, or the end of its `delay`.
+             */
+            run_at?: string;
+            /**
+             * Format: date-time
+             * @description When the job ends `cancelled` unless it has started.
+             */
+            expires_at?: string;
+            /**
+             * Format: date-time
+             * @description When the job ends `timed_out` unless it has ended.
+             */
+            deadline_at?: string;
+            /** @description The schedule that started the job; `due_at` is null if it was run by hand. */
+            schedule?: {
+                id: string;
+                due_at: string | null;
+            };
+            /**
+             * Format: uuid
+             * @description The job that this one runs again.
+             */
+            rerun_of?: string;
+            rerun_from?: "start" | "failed";
+            rerun_reason?: string;
+            /** @description The jobs that run this one again, newest first, at most 100. */
+            reruns?: string[];
+            /** @description At most 10000. */
+            rerun_count?: number;
+            /** @description The job was cancelled and is being stopped. For a run: how many of its jobs have not ended. */
+            cancelling?: true | number;
+            /** @description Who cancelled the job or its run. Also present if the job succeeded all the same. */
+            cancel?: {
+                by: string;
+                /** Format: date-time */
+                at: string;
+                reason?: string;
+            };
+            /** @description Why an unsettled job is not running; left out if the ledger does not answer within 100 ms. */
+            waits_for?: {
+                reason: "worker" | "retry" | "run_at" | "children" | "paused" | "plugin" | "vault" | "disk";
+                detail: string;
+                /** Format: date-time */
+                since: string;
+                /** Format: date-time */
+                until?: string;
+            };
+            pipeline?: string | null;
+            run_id?: string | null;
+            step_id?: string | null;
+            index?: number | null;
+            event?: {
+                type: string;
+                event_id: string;
+                /** Format: date-time */
+                timestamp: string;
+                source: string;
+                dedupe_key?: string;
+                /** @description For a webhook delivery: the headers that its endpoint names. */
+                headers?: Record<string, never>;
+                /** @description For a job that a schedule started: the occurrence, as the plugin gets it. */
+                schedule?: {
+                    id: string;
+                    due_at: string | null;
+                    /** Format: date-time */
+                    fired_at: string;
+                    missed: number;
+                };
+            } | null;
+            payload?: unknown;
+            context?: Record<string, never>;
+            /** @description Values of more than 64 KiB; ?include=payload includes them. */
+            omitted?: ("payload" | "context")[];
+            result?: {
+                status: "ok" | "error";
+                /** @description A string or an object; for a run also a list or null. */
+                result: unknown;
+                error?: string;
+                events: unknown[];
+                state_updates: Record<string, never>;
+                logs: {
+                    level: string;
+                    message: string;
+                }[];
+            } | null;
+            last_error?: string;
         };
         Problem: {
             type: string;
@@ -105,7 +231,10 @@ export type $defs = Record<string, never>;
 export interface operations {
     sums__add: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Delays the answer until the job has ended, for at most 60 s. The header `Prefer: wait=30` does the same. */
+                wait?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -117,18 +246,31 @@ export interface operations {
                         a?: number;
                         b?: number;
                     };
+                    run_at?: components["schemas"]["RunAt"];
+                    delay?: components["schemas"]["Delay"];
+                    expires?: components["schemas"]["Expires"];
+                    deadline?: components["schemas"]["Deadline"];
                     tags?: components["schemas"]["Tags"];
                 };
             };
         };
         responses: {
-            /** @description The job is on disk. */
+            /** @description With `wait`: the job has ended. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is on disk; with `wait`: its current state. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AcceptedJob"];
+                    "application/json": components["schemas"]["AcceptedJob"] | components["schemas"]["Job"];
                 };
             };
             /** @description The body or its payload is invalid; nothing was enqueued. */
@@ -153,7 +295,10 @@ export interface operations {
     };
     sums__weigh: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Delays the answer until the job has ended, for at most 60 s. The header `Prefer: wait=30` does the same. */
+                wait?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -164,18 +309,31 @@ export interface operations {
                     payload?: {
                         tree: components["schemas"]["sums__weigh.node"];
                     };
+                    run_at?: components["schemas"]["RunAt"];
+                    delay?: components["schemas"]["Delay"];
+                    expires?: components["schemas"]["Expires"];
+                    deadline?: components["schemas"]["Deadline"];
                     tags?: components["schemas"]["Tags"];
                 };
             };
         };
         responses: {
-            /** @description The job is on disk. */
+            /** @description With `wait`: the job has ended. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is on disk; with `wait`: its current state. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AcceptedJob"];
+                    "application/json": components["schemas"]["AcceptedJob"] | components["schemas"]["Job"];
                 };
             };
             /** @description The body or its payload is invalid; nothing was enqueued. */
@@ -200,20 +358,32 @@ export interface operations {
     };
     sums__handle: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Delays the answer until the job has ended, for at most 60 s. The header `Prefer: wait=30` does the same. */
+                wait?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The job is on disk. */
+            /** @description With `wait`: the job has ended. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is on disk; with `wait`: its current state. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AcceptedJob"];
+                    "application/json": components["schemas"]["AcceptedJob"] | components["schemas"]["Job"];
                 };
             };
             /** @description The body or its payload is invalid; nothing was enqueued. */
