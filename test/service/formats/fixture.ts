@@ -27,6 +27,7 @@ export const fixtures = [
   '10-reruns',
   '10-delayed',
   '10-batches',
+  '10-schedules',
 ] as const;
 
 const home = new URL('.', import.meta.url);

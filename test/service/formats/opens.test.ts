@@ -58,6 +58,28 @@ test.each(fixtures)('a state of format %s', async name => {
     expect(await gateway.settled(told!.job_id)).toMatchObject({ status: 'succeeded' });
   }
 
+  if ('fired' in ids) {
+    const show = async (id: string) => (await gateway.call('GET', `/schedule/${id}`)).body;
+    expect(await show('fires')).toMatchObject({
+      state: 'paused',
+      paused: { by: 'api:test', reason: 'kept' },
+      history: expect.arrayContaining([expect.objectContaining({ outcome: 'succeeded', job_id: ids['fired'] })]),
+    });
+    expect(await ends('fired')).toMatchObject({ schedule: { id: 'fires' }, tags: { by: 'schedule' } });
+    // The pause of its plugin ends below.
+    expect(await show('queues')).toMatchObject({ state: 'active', running: true, queued: expect.any(Number) });
+    expect((await show('queues'))['queued']).toBeGreaterThan(1);
+    // The backfill has fired three days.
+    const days = { from: '2026-01-01T12:00:00Z', to: '2026-01-04T12:00:00Z', dry_run: true };
+    const backfill = await gateway.call('POST', '/schedule/nightly/backfill', days);
+    expect(backfill.body).toEqual({ matched: 3, already_fired: 3 });
+    // It was removed from the configuration, which has it again now.
+    expect(await show('leaves')).toMatchObject({
+      state: 'active',
+      history: expect.arrayContaining([expect.anything()]),
+    });
+  }
+
   if ('cancelled' in ids) {
     // Each was cancelled, or told to stop, or came under the detached cancel of a run; this one is paused.
     for (const id of ['cancelled', 'stopping', 'telling', 'hearing'])
@@ -66,6 +88,7 @@ test.each(fixtures)('a state of format %s', async name => {
     expect(waiting).toMatchObject({ status: 'queued', waits_for: { reason: 'paused' } });
     await gateway.call('POST', '/control/plugin/resting/resume');
     expect(await ends('paused')).toMatchObject({ status: 'succeeded', attempt: 1 });
+    if ('scheduled' in ids) expect(await ends('scheduled')).toMatchObject({ schedule: { id: 'queues' } });
     expect(await ends('rerun')).toMatchObject({ status: 'failed', rerun_of: ids['failed'], rerun_reason: 'kept' });
     const { reruns } = (await gateway.call('GET', `/job/${ids['failed']}`)).body;
     expect((reruns as string[]).at(-1)).toBe(ids['rerun']);

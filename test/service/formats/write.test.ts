@@ -15,7 +15,7 @@ import { until } from '../gateway/until.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'batches';
+const shows = 'schedules';
 /** Runs of the batch: more than begin before the kill. */
 const batchedRuns = 640;
 /** Jobs of the action that is on its way. */
@@ -94,6 +94,13 @@ const settings: Settings = {
       if: { path: 'payload.pipeline', op: 'eq', value: 'outer' },
       steps: [{ uses: 'echo' }],
     },
+  ],
+  schedules: [
+    { id: 'fires', plugin: 'echo', every: '1s', if_running: 'allow', tags: { by: 'schedule' } },
+    // Its job waits for the end of a pause, and the next occurrences for its job.
+    { id: 'queues', plugin: 'resting', every: '1s', if_running: 'queue', catch_up: 'skip' },
+    { id: 'nightly', pipeline: 'batched', cron: '30 2 * * *', timezone: 'Europe/Berlin' },
+    { id: 'leaves', plugin: 'echo', every: '1s', if_running: 'allow', catch_up: 'skip' },
   ],
   // The fixture is to be opened years later.
   state: { retention: { jobs: '36500d' } },
@@ -211,7 +218,10 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   // Both threads are taken.
   ids['held'] = await gateway.submit('leaving/handle', {});
   const { leaving: _, ...staying } = settings.plugins!;
-  await gateway.reload({ ...settings, plugins: staying });
+  const scheduled = await schedulesFire(gateway);
+  Object.assign(ids, scheduled);
+  const schedules = settings.schedules!.filter(({ id }) => id !== 'leaves');
+  await gateway.reload({ ...settings, plugins: staying, schedules });
   await until('a job is held', async () => {
     const { body } = await gateway.call('GET', `/job/${ids['held']}`);
     return (body['waits_for'] as { reason: string } | undefined)?.reason === 'plugin';
@@ -248,6 +258,23 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   expect(format).toBeGreaterThan(0);
   await gateway.discard();
 });
+
+type Schedule = { readonly queued: number; readonly history: readonly { readonly job_id?: string }[] };
+
+/** Waits until each schedule has something to show, and pauses those that fire each second. The jobs of some firings. */
+async function schedulesFire(gateway: Gateway): Promise<{ readonly [name: string]: string }> {
+  const order = (id: string, what: string, body: object) => gateway.call('POST', `/schedule/${id}/${what}`, body);
+  const show = async (id: string) => (await gateway.call('GET', `/schedule/${id}`)).body as unknown as Schedule;
+  for (const id of ['fires', 'leaves']) await until(`${id} has fired`, async () => (await show(id)).history.length > 1);
+  await order('fires', 'pause', { reason: 'kept' });
+  await until('some wait', async () => (await show('queues')).queued > 1);
+  const days = { from: '2026-01-01T12:00:00Z', to: '2026-01-04T12:00:00Z' };
+  const { body } = await order('nightly', 'backfill', days);
+  await gateway.settled(String(body['action_id']));
+  const fired = (await show('fires')).history.at(-1)!.job_id!;
+  await gateway.settled(fired);
+  return { fired, scheduled: (await show('queues')).history.at(-1)!.job_id! };
+}
 
 /** Blocks of runs that were accepted and have not begun. */
 function waitingRuns(gateway: Gateway): number {

@@ -19,8 +19,9 @@ import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import { Counted } from './counted.ts';
+import { Dice } from './dice.ts';
 import { blockAt, followsFrom, nowhere } from './questions.ts';
-import { ScheduleModel } from './schedule-model.ts';
+import { ScheduleModel, schedulesOf } from './schedule-model.ts';
 
 export type KnownAttempt = {
   readonly number: number;
@@ -68,12 +69,12 @@ export class Commits {
   count = 0;
   readonly #poison: PoisonedRecords;
 
-  constructor(reader: Reader, poison: PoisonedRecords) {
+  constructor(reader: Reader, seed: number, poison: PoisonedRecords) {
     this.#reader = reader;
     this.#poison = poison;
     this.#invariants = byTable(reader);
     this.#counted = new Counted(reader);
-    this.schedules = new ScheduleModel(reader);
+    this.schedules = new ScheduleModel(reader, schedulesOf(new Dice(seed, 'schedules')));
   }
 
   /** Every job that there ever was, by its id. */

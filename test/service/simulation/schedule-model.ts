@@ -1,6 +1,9 @@
-// What schedules do, as their commits tell: each occurrence fires once, its job and its note share a commit, and none is forgotten.
+// What schedules do, as their commits tell: each occurrence fires once, its job and its note share a commit, none is forgotten, and none
+// fires beside the job before where it must not.
 import { decodeBlock, groupEnd } from '../../../actors/job/records/block.ts';
 import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
+import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import { type Tags, tagsOf } from '../../../actors/job/records/tags.ts';
 import { missedMax } from '../../../actors/schedule/plan.ts';
 import { originPrefix } from '../../../actors/schedule/protocol.ts';
 import {
@@ -11,7 +14,7 @@ import {
 } from '../../../actors/schedule/records/schedule.ts';
 import type { ScheduleDefinition } from '../../../config/config.ts';
 import { nextDue, recurrenceText } from '../../../runtime/calendar/recurrence.ts';
-import { formatId } from '../../../runtime/ids.ts';
+import { blockOf, formatId, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -43,6 +46,7 @@ export function schedulesOf(dice: Dice): readonly ScheduleDefinition[] {
     catchUp: dice.pick(['skip', 'run_once', 'run_all', 'run_all']),
     catchUpWithinMs: dice.pick([30, 24 * 60]) * minuteMs,
     skipsWhenPaused: dice.chance(0.3),
+    ...(place === 0 && { tags: { of: 'schedule' } }),
     enabled: true,
   }));
 }
@@ -51,12 +55,16 @@ export class ScheduleModel {
   readonly #reader: Reader;
   /** Occurrences that have fired: id and due time. */
   readonly #fired = new Set<string>();
-  #firing: readonly string[] = [];
+  #firing: readonly Fired[] = [];
+  readonly #definitions: ReadonlyMap<string, ScheduleDefinition>;
+  /** The job of the last occurrence that has fired, by schedule. */
+  readonly #last = new Map<string, JobId>();
   /** Jobs that gave way to a newer occurrence. */
   readonly replaced = new Set<string>();
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, definitions: readonly ScheduleDefinition[]) {
     this.#reader = reader;
+    this.#definitions = new Map(definitions.map(definition => [definition.id, definition]));
   }
 
   get fired(): number {
@@ -72,7 +80,9 @@ export class ScheduleModel {
       if (table !== 'cancels' || !values[at] || !decodeCancel(values[at]!).by.startsWith(originPrefix)) continue;
       this.replaced.add(formatId(readCancelKey(keys[at]!).id));
     }
-    const firing = tables.flatMap((table, at) => (table === 'blocks' && values[at] ? duesOf(values[at]!) : []));
+    const firing = tables.flatMap((table, at) =>
+      table === 'blocks' && values[at] ? firedIn(keys[at]!, values[at]!) : [],
+    );
     for (const [place, { id, dueMs }] of firing.entries()) {
       const name = nameOf(id, dueMs);
       const isTwice =
@@ -81,12 +91,35 @@ export class ScheduleModel {
       const { lastDueMs = 0 } = records.get(id) ?? {};
       holds(lastDueMs >= dueMs, () => `the occurrence ${name} fires, and its commit does not note it`);
     }
+    for (const [place, fired] of firing.entries()) this.#fits(batch, fired, firing.slice(0, place));
     for (const [id, record] of records) this.#accounts(id, record, new Set(firing.map(f => nameOf(f.id, f.dueMs))));
-    this.#firing = firing.map(({ id, dueMs }) => nameOf(id, dueMs));
+    this.#firing = firing;
   }
 
   committed(): void {
-    for (const name of this.#firing) this.#fired.add(name);
+    for (const { id, dueMs, job } of this.#firing) {
+      this.#fired.add(nameOf(id, dueMs));
+      this.#last.set(id, job);
+    }
+  }
+
+  /** Its job has the tags of the schedule, and begins after the end of the job before if `if_running` wants that. */
+  #fits(batch: Batch, { id, dueMs, job, tags }: Fired, before: readonly Fired[]): void {
+    const definition = this.#definitions.get(id)!;
+    const wanted = definition.tags && tagsOf(definition.tags);
+    holds(tags === wanted, () => `the job of ${nameOf(id, dueMs)} has the tags ${tags}, and the schedule ${wanted}`);
+    if (definition.ifRunning !== 'skip' && definition.ifRunning !== 'queue') return;
+    const last = before.findLast(fired => fired.id === id)?.job ?? this.#last.get(id);
+    const isOver = last === undefined || this.#hasEnded(batch as WriteBatch, last);
+    holds(isOver, () => `${formatId(job)} of ${nameOf(id, dueMs)} begins before ${formatId(last!)} has ended`);
+  }
+
+  /** Whether the job has ended once the batch is in the store. */
+  #hasEnded({ tables, keys, values }: WriteBatch, job: JobId): boolean {
+    const block = blockOf(job);
+    const at = tables.findLastIndex((table, at) => table === 'open' && Buffer.compare(keys[at]!, block) === 0);
+    const open = at < 0 ? this.#reader.get('open', block) : values[at];
+    return open === undefined || OpenBlock.decode(keyText(block), open).isSettled(indexOf(job));
   }
 
   /** What becomes past has fired, waits, or is noted as passed over. */
@@ -124,14 +157,18 @@ function nameOf(id: string, dueMs: number): string {
   return `${id} ${new Date(dueMs).toISOString()}`;
 }
 
+/** An occurrence, and its job. */
+type Fired = { readonly id: string; readonly dueMs: number; readonly job: JobId; readonly tags: Tags | undefined };
+
 /** The occurrences for which the block has jobs. */
-function duesOf(value: Uint8Array): { readonly id: string; readonly dueMs: number }[] {
+function firedIn(key: Uint8Array, value: Uint8Array): Fired[] {
   const block = decodeBlock(value);
   return block.starts.flatMap((start, place) => {
-    const { parent, rerun, submittedBy, context } = block.group(place);
+    const { parent, rerun, submittedBy, context, options } = block.group(place);
     if (parent !== null || rerun !== null || !submittedBy.startsWith(originPrefix)) return [];
     const { schedule } = unpack<{ readonly schedule: { readonly id: string; readonly due_at: string } }>(context);
-    const due = { id: schedule.id, dueMs: Date.parse(schedule.due_at) };
-    return Array.from({ length: groupEnd(block, place) - start }, () => due);
+    const due = { id: schedule.id, dueMs: Date.parse(schedule.due_at), tags: options?.tags };
+    const jobs = groupEnd(block, place) - start;
+    return Array.from({ length: jobs }, (_, k) => ({ ...due, job: jobId(key, start + k) }));
   });
 }

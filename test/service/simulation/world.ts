@@ -71,7 +71,7 @@ export class World {
     this.#dice = new Dice(seed, 'order');
     this.faults = new Faults(seed, scenario.without);
     const memory = openMemoryStore();
-    this.#commits = new Commits(memory, {
+    this.#commits = new Commits(memory, seed, {
       has: (table, key) => this.#poison.has(table, key),
       isDamaged: root => this.#poison.roots.has(root),
     });
