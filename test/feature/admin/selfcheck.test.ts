@@ -158,7 +158,7 @@ const schedule: ScheduleRecord = {
   pause: null,
   queue: [],
   offMs: Date.now(),
-  removedMs: null,
+  removedMs: Date.now(),
   rangeMs: null,
   knownMs: 0,
   history: [],

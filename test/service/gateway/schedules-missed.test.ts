@@ -69,8 +69,9 @@ async function startAt(time: string, given = settings) {
       'the schedules have fired',
       async () => {
         const found = await all();
+        // Right after the start there may be no history yet.
         const isOver = Object.values(found).every(({ history }) =>
-          history.every(({ outcome }) => outcome !== 'running'),
+          history?.every(({ outcome }) => outcome !== 'running'),
         );
         return isOver && isDone(found) ? found : null;
       },

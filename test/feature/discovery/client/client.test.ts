@@ -14,12 +14,13 @@ const gateway = shareGateway(settings);
 const client = (token: string = everythingToken) =>
   createClient<paths>({ baseUrl: gateway.url, headers: { Authorization: `Bearer ${token}` } });
 
-const purpose = '// Made from the OpenAPI document of settings.ts, without its comments: HEADGATE_WRITE_GOLDEN=1 writes it anew.\n';
+const purpose =
+  '// Made from the OpenAPI document of settings.ts, without its comments: HEADGATE_WRITE_GOLDEN=1 writes it anew.\n';
 
 test('the types are those of the document that the gateway answers', async () => {
   const { body } = await gateway.call('GET', '/openapi.json', undefined, { token: null });
   const file = new URL('openapi.d.ts', import.meta.url);
-  const made = purpose + generateTypes(body).replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, '');
+  const made = purpose + generateTypes(body).replaceAll(/^ *\/\*\*[\s\S]*?\*\/\n/gm, '');
   if (process.env['HEADGATE_WRITE_GOLDEN']) writeFileSync(file, made);
   expect(readFileSync(file, 'utf8')).toBe(made);
 });
