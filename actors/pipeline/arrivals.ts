@@ -40,7 +40,10 @@ export class Arrivals {
     this.#batch.put('arrivals', arrivalKey(run.id, scope.id, scope.position, scope.stored++), value);
   }
 
-  /** All values with arrivals at the scope's next join. */
+  /**
+   * The arrivals at the scope's next join, as encoded logs in the order of arrival: first those of the table, then those in the scope's
+   * record.
+   */
   of(run: Run, scope: Scope): Uint8Array[] {
     const logs: Uint8Array[] = [];
     const from = arrivalKey(run.id, scope.id, scope.position, 0);

@@ -17,7 +17,7 @@ import { ReusedJobs } from './reused-jobs.ts';
 import { pathsAround, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** The maximum number of neighbouring elements that are looked up together. */
+/** The maximum number of neighbouring jobs of the original run whose attempts are read together. */
 const stretchMax = 64;
 
 /** A job of the original run. */

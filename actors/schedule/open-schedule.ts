@@ -56,7 +56,7 @@ export class OpenSchedule implements Due {
     this.change({ history: [...this.record.history, firing].slice(-historyMax) });
   }
 
-  /** Notes occurrences that do not fire. They are past from now on. */
+  /** Adds occurrences that do not fire to the history. The schedule continues after the last of them. */
   pass({ firstMs, lastMs, count }: Passed, reason: PassReason, atMs: number): void {
     const { history, lastDueMs } = this.record;
     const last = history.at(-1);

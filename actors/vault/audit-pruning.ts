@@ -72,7 +72,7 @@ export class AuditPruning {
   readonly #options: AuditPruningOptions;
   #job: RunningJob | null = null;
   #waiting: PruneJob[] = [];
-  /** Whether a record did not verify. Then retention removes nothing more: an operator is to find the trail as it is. */
+  /** Whether a record did not verify. From then on retention starts no pruning, so that an operator can examine the trail. */
   #isTrailBroken = false;
   #retentionWaitsUntilUs = 0;
 

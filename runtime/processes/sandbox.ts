@@ -42,7 +42,10 @@ export const limitsDefault: Limits = {
   processesMax: null,
 };
 
-/** The home directory of a program under bwrap. The program may write only there and in its own /tmp and /dev. */
+/**
+ * The home directory of a program under bwrap. What the program writes there is kept. Everything else that it sees is read-only, or is in
+ * memory and disappears with the sandbox.
+ */
 const workPlace = '/work';
 /** The system directories that a program under bwrap sees. On most systems some of them are symbolic links. */
 const systemDirectories = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/opt'];

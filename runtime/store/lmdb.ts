@@ -279,7 +279,7 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHea
   const isOurs = () => claimed.equals(of.meta.get(ownerKey) ?? Buffer.alloc(0));
   const hide = startHeartbeat(path);
   const store = storeOf(sheets, path, lock.commit, () => {
-    // Another process has considered this process dead, because this one had stood still for long.
+    // Another process saw no sign of life from this one for too long, and took the directory over.
     if (!isOurs()) throw new Error(`${path} was taken over by another process`);
   });
   return {

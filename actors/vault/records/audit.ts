@@ -7,9 +7,9 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
 /**
- * One record stands for a call or command, which may have been refused; for a delivery to a principal for the jobs of a frame;
- * for a number of calls without the admin token; or for audit records that a pruning removed. Trails of earlier versions have a
- * record for each delivered secret of each job, with `job:<id>` as the actor.
+ * One record stands for one call; for one invocation of the command line; for the secrets that the jobs of one frame were given or
+ * refused; for a number of calls without the admin token; or for the audit records that one pruning removed. Trails of earlier versions
+ * have a record for each delivered secret of each job, with `job:<id>` as the actor.
  */
 export type AuditRecord = {
   /** When the record was written, in µs since the epoch. */

@@ -37,7 +37,10 @@ export type HostMessage = (kind: MessageKind, body: Buffer) => void;
 
 export class HostProcess {
   readonly pid: number;
-  /** Resolves when the host has ended and its last messages have been read. The value says why the host ended. */
+  /**
+   * Resolves when the host has ended. Its last messages are read before that, for at most `lastWordsMs`; after a fault none are read. The
+   * value says why the host ended.
+   */
   readonly gone: Promise<string>;
   readonly #child: ChildProcess;
   readonly #group: ProcessGroup;
