@@ -14,6 +14,12 @@ export function parseDuration(text: string | undefined): number | undefined {
   return measured(text, durationPattern, unitMs);
 }
 
+/** The duration in the largest unit in which it is a whole number. */
+export function formatDuration(ms: number): string {
+  const fitting = Object.entries(unitMs).findLast(([, size]) => ms % size === 0);
+  return fitting && ms > 0 ? `${ms / fitting[1]}${fitting[0]}` : `${ms}ms`;
+}
+
 /** Parses a size to bytes; undefined if the text is not a size. Units are powers of 1024. */
 export function parseSize(text: string | number | undefined): number | undefined {
   if (typeof text === 'number') return Number.isSafeInteger(text) && text > 0 ? text : undefined;

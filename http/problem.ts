@@ -35,6 +35,7 @@ export const problems = {
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'Request timeout' },
   already_settled: { status: 409, title: 'The job has ended already' },
+  ending: { status: 409, title: 'The run is in its last phase' },
   broken_trail: { status: 409, title: 'The audit trail is broken' },
   not_settled: { status: 409, title: 'The job has not ended' },
   not_waiting: { status: 409, title: 'The job is not waiting' },

@@ -1,6 +1,6 @@
 // The `where` of an action: the filters of GET /jobs and GET /job-logs, as members of a body.
 import { parseQuery } from '../actors/index/records/words.ts';
-import type { Selection } from '../actors/job/records/action.ts';
+import type { Deed, Selection } from '../actors/job/records/action.ts';
 import { type Status, statuses } from '../actors/job/records/job.ts';
 import { type JobId, parseId } from '../runtime/ids.ts';
 import { type Schema, Type } from '../runtime/schema-type.ts';
@@ -44,7 +44,7 @@ export const whereSchema = Type.Object(
     query: words('Words of the log of an attempt.'),
     from: time('An attempt of the job ended at this time or later.'),
     to: time('An attempt of the job ended at this time or earlier.'),
-    children: Type.Optional(Type.Boolean({ description: 'Also jobs inside runs. Default: runs and direct jobs.' })),
+    children: Type.Optional(Type.Boolean({ description: 'Also jobs inside runs, for `rerun` without those of phases. Default: runs and direct jobs.' })),
     all: Type.Optional(Type.Literal(true, { description: 'Matches every job; required if there is no filter.' })),
   },
   { additionalProperties: false, description: 'A job must match all of these.' },
@@ -92,7 +92,8 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
   return items;
 }
 
-export function selectionOf(where: Where): Selection {
+/** The jobs that an action takes. A rerun leaves out jobs of phases, which cannot be run again. */
+export function selectionOf(where: Where, deed: Deed): Selection {
   const { plugin, command, status, pipeline, submitted_by, error, query, from, to, children } = where;
   const idOf = (text: string | undefined): JobId | null => (text === undefined ? null : parseId(text)!);
   return {
@@ -111,6 +112,7 @@ export function selectionOf(where: Where): Selection {
     fromUs: from === undefined ? null : Math.ceil(parseTimestamp(from)!),
     toUs: to === undefined ? null : Math.floor(parseTimestamp(to)!),
     children: children === true,
+    ...(deed === 'rerun' && { withoutPhases: true as const }),
   };
 }
 

@@ -63,3 +63,8 @@ export function systemClock(): SystemClock {
     wallUs: steady => Math.round(originUs + steady),
   };
 }
+
+/** The earlier of two times; null: never. */
+export function earlier(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b);
+}

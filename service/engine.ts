@@ -2,8 +2,9 @@
 // Single jobs and small trees are read here.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
+import type { CancelJob, CancelReply } from '../actors/job/cancel-protocol.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
-import type { CancelJob, CancelReply, EdgeMessage, RefusedWork, SubmitReply, Waits } from '../actors/job/protocol.ts';
+import type { EdgeMessage, RefusedWork, SubmitReply, Waits } from '../actors/job/protocol.ts';
 import type { RescheduleReply, RunNowReply } from '../actors/job/time-protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';

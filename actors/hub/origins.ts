@@ -11,6 +11,7 @@ export const readingWorkMax = 256;
 const ends = new Set<ObservationType>([
   'job.completed',
   'job.failed',
+  'job.timed_out',
   'job.cancelled',
   'pipeline.completed',
   'pipeline.failed',

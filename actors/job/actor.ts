@@ -1,6 +1,7 @@
 // The job actor, the only writer of jobs. It dispatches jobs at the end of each turn.
 
 import type { Config } from '../../config/config.ts';
+import { earlier } from '../../runtime/clock.ts';
 import type { HostedPlugin, Outcome, ReturnReason } from '../../runtime/host/wire/plugin-host.ts';
 import { PackedList } from '../../runtime/packed-list.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
@@ -8,7 +9,6 @@ import type { VaultDelivery } from '../vault/protocol.ts';
 import { Actions } from './actions.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Cancelling } from './cancelling.ts';
-import type { RunLookups } from './cancels.ts';
 import { openDeeds } from './deeds.ts';
 import { Delayed } from './delayed.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
@@ -39,6 +39,7 @@ import { RunJobs } from './run-jobs.ts';
 import { runNow } from './run-now.ts';
 import { Sandboxes, type TrySandbox } from './sandboxes.ts';
 import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
+import { enqueue, SparedJobs } from './spared.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
@@ -104,12 +105,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const attempt = options.trySandbox ?? (async () => null);
   const sandboxes = new Sandboxes(options.config, attempt, () => self({ kind: 'holds_changed' }));
   const sources: HoldSources = [['plugin', sandboxes.holdOf], ...(vault ? [['vault', vault.waitsFor] as const] : [])];
-  const openRuns: RunLookups = {
-    isOpen: run => options.pipeline.isOpen(run),
-    callerOf: run => options.pipeline.callerOf(run),
-    begun: run => options.pipeline.begun(run),
-  };
-  const state = new JobState({ ...options, holdSources: sources, openRuns });
+  const state = new JobState({ ...options, holdSources: sources, openRuns: options.pipeline });
   const idempotency = new IdempotencyTable(options.reader);
   const acceptor = new JobAcceptor(state, idempotency);
   const runs = new RunJobs(state);
@@ -125,6 +121,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   cancelling.cancelAction = (turn, id, cancel) => actions.cancel(turn, id, cancel);
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
+  const spared = new SparedJobs(state);
   let alarmUs: number | null = null;
   /** Whether the dispatcher must store at the end of the turn, when all accepted jobs are counted, which holds have jobs. */
   let areHoldsDue = true;
@@ -225,6 +222,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         alarmUs = null;
         wakeRetries(turn);
         endPauses(turn);
+        if (cancelling.stopOverdue(turn)) areHoldsDue = true;
         break;
       case 'load':
         state.isLoaded = recovery.step(turn);
@@ -314,12 +312,13 @@ export function startJobActor(options: JobActorOptions): JobActor {
   function wakeRetries(turn: Turn): void {
     for (let due = state.popDue(turn.nowUs); due; due = state.popDue(turn.nowUs)) {
       if (due.custody === 'suspect') dispatcher.quarantine.take(due, true);
-      else state.lane(due.open.plugin).enqueueAttempt(due);
+      else enqueue(state, due);
     }
   }
 
   function setAlarm(turn: Turn): void {
-    const dueUs = earlier(earlier(state.retries.nextDueUs, state.pauses.nextEndUs), delayed.nextUs);
+    const waitUs = earlier(earlier(state.retries.nextDueUs, state.pauses.nextEndUs), delayed.nextUs);
+    const dueUs = earlier(waitUs, options.pipeline.nextDeadlineUs);
     if (dueUs === alarmUs) return;
     alarmUs = dueUs;
     turn.after(() => options.alarm(dueUs));
@@ -370,7 +369,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
       // `cancelling.step` may have ended held jobs.
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
-      if (dispatcher.dispatch(turn) || isWalking || isBehind) turn.after(() => self({ kind: 'wake' }));
+      const isSearching = spared.step(turn);
+      if (dispatcher.dispatch(turn) || isWalking || isBehind || isSearching) turn.after(() => self({ kind: 'wake' }));
       return moveRuns(turn);
     },
     close(turn) {
@@ -383,10 +383,6 @@ export function startJobActor(options: JobActorOptions): JobActor {
       setAlarm(turn);
     },
   };
-}
-
-function earlier(a: number | null, b: number | null): number | null {
-  return a === null || b === null ? (a ?? b) : Math.min(a, b);
 }
 
 function hostedPlugins(config: Config): HostedPlugin[] {

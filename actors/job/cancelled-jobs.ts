@@ -29,7 +29,14 @@ export function endStopped(
   startedUs: number | null,
   body: Body,
 ): void {
-  state.end(turn, job, status, startedUs, status === 'timed_out' ? failedBody(body, lateText) : body);
+  if (status === 'timed_out') state.end(turn, job, status, startedUs, failedBody(body, lateText));
+  else state.end(turn, job, isOverdue(state, job) ? 'timed_out' : status, startedUs, body);
+}
+
+/** Whether the cancelled job was stopped because the time of its run, or of a phase of it, was over. */
+function isOverdue(state: JobState, { open, index }: OpenAttempt): boolean {
+  const run = state.cancels.own(jobId(open.keyBytes, index)) ? null : state.cancelledRun(open, index);
+  return run !== null && state.cancels.of(run)?.timeout !== undefined;
 }
 
 /**

@@ -3,13 +3,14 @@
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import type { CancelJob, CancelReply } from './cancel-protocol.ts';
 import { endWaiting, type Wanted } from './cancelled-jobs.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { HostSlotName } from './host-slot.ts';
 import type { JobState } from './job-state.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { WaitingCancel } from './outstanding-frames.ts';
-import type { CancelJob, CancelReply, PipelineCalls } from './protocol.ts';
+import type { PipelineCalls } from './protocol.ts';
 import type { DeedOutcome } from './records/action.ts';
 import { findBlock, groupOf } from './records/block.ts';
 import { type Cancel, cancelText } from './records/cancel.ts';
@@ -29,6 +30,9 @@ const lookedAtPerTurnMax = 16_384;
 const blocksPerScan = 16;
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
+
+/** How a run is cancelled: `detached` also covers runs that its events started, `force` also stops `finally`. */
+const plainly = { detached: false, force: false };
 
 /**
  * A walk through a tree, which ends the jobs of cancelled runs, and its position. A walk begins at the block of a cancelled run,
@@ -64,12 +68,18 @@ export class Cancelling {
     for (const run of state.cancels.runs) this.#begin(run);
   }
 
-  ask(turn: Turn, { id, by, reason, detached = false, replyTo }: CancelJob): void {
+  ask(turn: Turn, { id, by, reason, detached = false, force = false, replyTo }: CancelJob): void {
     const state = this.#state;
     const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
     const block = findBlock(state.reader, id);
-    if (block?.plugin === pipelinePlugin) this.cancelRun(turn, id, cancel, detached);
-    else if (block?.plugin === headgatePlugin) this.cancelAction?.(turn, id, cancel);
+    if (block?.plugin === pipelinePlugin) {
+      const own = state.cancels.own(id);
+      if (!force && this.#isFinal(id) && (!own || own.timeout)) {
+        turn.reply(replyTo, { kind: 'cancel', status: 'running', isEnding: true } satisfies CancelReply);
+        return;
+      }
+      this.cancelRun(turn, id, cancel, { detached, force });
+    } else if (block?.plugin === headgatePlugin) this.cancelAction?.(turn, id, cancel);
     else if (block) {
       const waiting: Wanted = new Map();
       this.#cancelJob(turn, id, cancel, waiting);
@@ -104,28 +114,48 @@ export class Cancelling {
     }
     endWaiting(this.#state, turn, waiting);
     for (const each of waiting.keys()) if (each.inFlight === 0) this.#state.release(each);
-    if (cancelled.size > 0) this.#stopAll(turn, cancelled, cancelText(cancel));
+    if (cancelled.size > 0) this.#stopAll(turn, cancelled);
     return outcomes;
   }
 
+  /** Stops runs, or their phases, whose time is over. */
+  stopOverdue(turn: Turn): boolean {
+    const stopped = new Set<string>();
+    for (const { run, cancel } of this.#pipeline.takeOverdue(turn)) {
+      const force = cancel.timeout !== undefined;
+      if (this.cancelRun(turn, run, cancel, { detached: false, force }) === 'done') stopped.add(keyText(run));
+    }
+    if (stopped.size > 0) this.#stopAll(turn, stopped);
+    return stopped.size > 0;
+  }
+
   /** Tells hosts to stop the jobs that were cancelled themselves or with a run. `cancelled`: the ids of these jobs and runs. */
-  #stopAll(turn: Turn, cancelled: ReadonlySet<string>, reason: string): void {
+  #stopAll(turn: Turn, cancelled: ReadonlySet<string>): void {
+    const { cancels } = this.#state;
     this.stop(turn, ({ open, index }) => {
-      const run = this.#state.cancelledRun(open, index);
-      const isWanted = cancelled.has(keyText(jobId(open.keyBytes, index))) || (run && cancelled.has(keyText(run)));
-      return isWanted ? reason : null;
+      const id = jobId(open.keyBytes, index);
+      const stopped = cancelled.has(keyText(id)) ? id : this.#state.cancelledRun(open, index);
+      return stopped && cancelled.has(keyText(stopped)) ? cancelText(cancels.of(stopped)!) : null;
     });
   }
 
-  cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached = false): DeedOutcome {
+  /** Whether the run is in its last phase. */
+  #isFinal(id: JobId): boolean {
+    return this.#pipeline.phaseOf(id)?.name === 'finally';
+  }
+
+  cancelRun(turn: Turn, id: JobId, cancel: Cancel, { detached, force } = plainly): DeedOutcome {
     if (this.cancelDelayedRun(turn, id, cancel)) return 'done';
     const { cancels, setAside } = this.#state;
     // If the run's record is unusable, the run is not open, but its jobs can still be ended.
     if (!this.#pipeline.isOpen(id) && !setAside.has('runs', id)) return 'already_settled';
+    if (!force && this.#isFinal(id)) return 'ending';
     const marked = cancels.around(id);
-    const detaches = isDetached && cancels.detached.of(id) === undefined;
-    if (marked === null) cancels.mark(turn, id, cancel);
-    if (detaches) cancels.detach(turn, id, (marked && cancels.of(marked)) ?? cancel);
+    const detaches = detached && cancels.detached.of(id) === undefined;
+    // A cancel replaces the mark of a time-out.
+    const isOvertaken = marked !== null && !cancel.timeout && cancels.of(marked)?.timeout !== undefined;
+    if (marked === null || isOvertaken) cancels.mark(turn, id, cancel);
+    if (detaches) cancels.detach(turn, id, (marked && !isOvertaken && cancels.of(marked)) || cancel);
     if (marked !== null && !detaches) return 'ending';
     this.#begin(id);
     this.#turn = turn;

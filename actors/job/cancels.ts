@@ -8,13 +8,15 @@ import type { Turn } from '../../runtime/turn.ts';
 import { type BegunRun, DetachedCancels } from './detached-cancels.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';
 import { type Cancel, decodeCancel, putMark, putNote, readMarks } from './records/cancel.ts';
-import { pipelinePlugin } from './records/job.ts';
+import { pipelinePlugin, type RunPhase } from './records/job.ts';
 import { type KeyText, keyText } from './records/open.ts';
 
 /** Looks up open runs, as `PipelineCalls` (protocol.ts) describes. */
 export type RunLookups = {
   readonly isOpen: (run: JobId) => boolean;
   readonly callerOf: (run: JobId) => JobId | null;
+  readonly phaseOf: (run: JobId) => RunPhase | null;
+  readonly sparedSince: (run: JobId) => number | null;
   readonly begun: (run: JobId) => BegunRun | null;
 };
 
@@ -75,9 +77,17 @@ export class Cancels {
     return this.#marks.get(keyText(id))?.cancel ?? this.detached.of(id);
   }
 
+  /** The cancel of the job or run itself. */
+  own(id: JobId): Cancel | undefined {
+    return this.#marks.get(keyText(id))?.cancel;
+  }
+
+  /** Replaces the job's own mark, if it has one. */
   mark(turn: Turn, id: JobId, cancel: Cancel): void {
     putMark(turn.batch, id, cancel);
-    this.#keep({ id, root: this.#rootOf(id), cancel });
+    const mark = this.#marks.get(keyText(id));
+    if (mark) mark.cancel = { ...cancel, notStarted: mark.cancel.notStarted };
+    else this.#keep({ id, root: this.#rootOf(id), cancel });
     this.#known.clear();
   }
 
@@ -117,6 +127,13 @@ export class Cancels {
     if (mark.root) this.#known.clear();
   }
 
+  /** A phase of the run begins: what stopped the part before it does not apply to its jobs. */
+  phaseBegins(turn: Turn, run: JobId): void {
+    if (!this.haveRuns) return;
+    this.ended(turn, run);
+    this.#known.clear();
+  }
+
   /**
    * The run itself if it is marked, otherwise the nearest marked run that contains it, or the run whose detached cancel covers
    * it. Null: there is no such run.
@@ -126,11 +143,20 @@ export class Cancels {
     const name = keyText(run);
     const known = this.#known.get(name);
     if (known !== undefined) return known;
-    const caller = this.#marks.has(name) ? null : this.#openRuns.callerOf(run);
-    const found = this.#marks.has(name) ? run : caller ? this.around(caller) : this.#follow(run);
+    const found = this.#marks.has(name) ? run : this.#isFinal(run) ? null : this.#aroundCaller(run);
     if (this.#known.size >= knownRunsMax) this.#known.clear();
     this.#known.set(name, found);
     return found;
+  }
+
+  /** Whether the run is in its phase `finally`, which only a cancel of the run itself stops. */
+  #isFinal(run: JobId): boolean {
+    return this.#openRuns.phaseOf(run)?.name === 'finally';
+  }
+
+  #aroundCaller(run: JobId): JobId | null {
+    const caller = this.#openRuns.callerOf(run);
+    return caller ? this.around(caller) : this.#follow(run);
   }
 
   /**
@@ -152,7 +178,7 @@ export class Cancels {
   isUnder(run: JobId, outer: JobId): boolean {
     const name = keyText(outer);
     for (let at: JobId | null = run; at; at = this.#openRuns.callerOf(at)) if (keyText(at) === name) return true;
-    return this.detached.covers(outer, run);
+    return !this.#isFinal(run) && this.detached.covers(outer, run);
   }
 
   /** Counts jobs and elements of fan-outs that never started because this run was cancelled. */

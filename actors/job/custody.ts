@@ -34,12 +34,8 @@ export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome
   const job = frame.jobs[outcome.task]!;
   const { verdict, permanent, body } = withState(state, frame, outcome);
   const { retrySafe } = frame.command;
-  const decision = decide(
-    { verdict, permanent, retrySafe },
-    job.attempt,
-    state.policyOf(job.open.plugin),
-    state.random,
-  );
+  const policy = verdict === 'ok' ? frame.lane.retry : state.policyOf(job);
+  const decision = decide({ verdict, permanent, retrySafe }, job.attempt, policy, state.random);
   const isDone = decision.kind === 'end' && decision.status === 'succeeded';
   const stop = isDone ? null : state.stopOf(job, turn.nowUs);
   if (stop) {
@@ -86,7 +82,7 @@ export function charge(
   const { plugin, command } = job.open;
   const retrySafe = state.lane(plugin).lastKnown(command)?.retrySafe ?? true;
   const end = { verdict: 'error', permanent: false, retrySafe } as const;
-  const decision = decide(end, job.attempt, state.policyOf(plugin), state.random);
+  const decision = decide(end, job.attempt, state.policyOf(job), state.random);
   const lane = state.lane(plugin);
   if (lane.breaker) countEnd(state, turn, lane, true, job.dueUs);
   if (decision.kind === 'end') state.end(turn, job, decision.status, null, body);
@@ -129,8 +125,10 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {
-    // The job waits at most as long as the longest backoff, even if the clock was set back in the meantime.
-    const latestUs = turn.nowUs + state.policyOf(job.open.plugin).backoffMaxMs * 1000;
+    // The job waits at most as long as the longest backoff, even if the clock was set back in the meantime. The policy of the job, with its
+    // block, is read only for a long wait.
+    const isLong = job.dueUs > turn.nowUs + lane.retry.backoffMaxMs * 1000;
+    const latestUs = isLong ? turn.nowUs + state.policyOf(job).backoffMaxMs * 1000 : job.dueUs;
     state.delay({ ...job, dueUs: Math.min(job.dueUs, latestUs) });
   }
 }

@@ -21,7 +21,9 @@ import { keyText } from './records/open.ts';
 const lookedAtPerTurnMax = 64;
 
 /** The origin of an open run: `parent` is the job that caused it, `run` the run that called it. */
-export type BegunRun = Pick<JobGroup, 'root' | 'parent' | 'hooked'> & { readonly run: { readonly run: JobId } | null };
+export type BegunRun = Pick<JobGroup, 'root' | 'parent' | 'hooked' | 'phase'> & {
+  readonly run: { readonly run: JobId } | null;
+};
 
 type Detached = { readonly run: JobId; readonly root: JobId; readonly cancel: Cancel };
 
@@ -88,8 +90,8 @@ export class DetachedCancels {
   /** Whether a detached cancel would cover a run that an event of this job starts. */
   coversEventsOf(job: JobId, root: JobId): boolean {
     if (this.#cancels.size === 0 || !this.#roots.has(keyText(root))) return false;
-    const position = groupIn(this.#reader, job)?.run;
-    return position != null && this.above(position.run) !== null;
+    const group = groupIn(this.#reader, job);
+    return group?.run != null && group.phase !== 'finally' && this.above(group.run.run) !== null;
   }
 
   /**
@@ -98,6 +100,7 @@ export class DetachedCancels {
    */
   #next(run: JobId): JobId | null {
     const origin = this.#originOf(run);
+    if (origin?.phase === 'finally') return null;
     return origin && (origin.run?.run ?? starterOf(this.#reader, origin));
   }
 

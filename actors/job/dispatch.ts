@@ -31,6 +31,7 @@ import { Quarantine } from './quarantine.ts';
 import { heldOf, queuedJobs } from './queued.ts';
 import type { KeyText } from './records/open.ts';
 import { RoundRobin } from './round-robin.ts';
+import { enqueue } from './spared.ts';
 
 /** Starts a host, whose reports arrive as messages with the slot's name. */
 export type StartHost = (slot: HostSlot) => PluginHost;
@@ -302,7 +303,7 @@ export class Dispatcher {
       const isAlone = hasBegun || isSuspect;
       const waiting = giveBack(this.#state, turn, job, isAlone ? 'suspect' : 'waiting', hasBegun ? lostBody : null);
       if (waiting && isAlone) this.quarantine.take(waiting, isSuspect);
-      else if (waiting) frame.lane.enqueueAttempt(waiting);
+      else if (waiting) enqueue(this.#state, waiting);
     }
     this.#closeIfOver(turn, slot, frame);
   }

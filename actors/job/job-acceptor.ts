@@ -24,6 +24,7 @@ import type { Pause } from './records/pause.ts';
 import { isWhole } from './records/reruns.ts';
 import { putTagged } from './records/tags.ts';
 import { writeTree } from './records/tree.ts';
+import { enqueue } from './spared.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
 /** `timing` null: the jobs of the block have no times. Blocks of delayed jobs contain no other jobs. */
@@ -36,7 +37,7 @@ type FillingBlock = {
 export class JobAcceptor {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
-  /** By plugin, command and timing: the block that this turn fills. */
+  /** By plugin and command, apart for jobs with times or with a deadline of their attempts: the block that this turn fills. */
   readonly #builders = new Map<string, FillingBlock>();
   /** Why no new work is accepted at the moment; null: new work is accepted. */
   closed: 'stopping' | 'disk_full' | null = null;
@@ -131,7 +132,7 @@ export class JobAcceptor {
     let inPiece = 0;
     let current: BlockBuilder | null = null;
     for (let k = 0; k < payloads.length; k++) {
-      const target = this.#builderFor(turn, plugin, command);
+      const target = this.#builderFor(turn, plugin, command, null, group.limits?.timeoutMs);
       const alike: boolean = target.builder === current;
       if (!alike) {
         // A group that does not fit into the block continues in the next one, where its ordinals go on.
@@ -155,8 +156,16 @@ export class JobAcceptor {
     this.#builders.clear();
   }
 
-  #builderFor(turn: Turn, plugin: string, command: string, timing: FillingBlock['timing'] = null): FillingBlock {
-    const name = timing === null ? `${plugin}\0${command}` : `${plugin}\0${command}\0${timing}`;
+  /** `timeoutMs`: the deadline of an attempt, if it is not that of the command. All jobs of a block have the same one. */
+  #builderFor(
+    turn: Turn,
+    plugin: string,
+    command: string,
+    timing: FillingBlock['timing'],
+    timeoutMs?: number,
+  ): FillingBlock {
+    const apart = timing ?? timeoutMs;
+    const name = apart === undefined ? `${plugin}\0${command}` : `${plugin}\0${command}\0${apart}`;
     let filling = this.#builders.get(name);
     if (filling && !filling.builder.full) return filling;
     if (filling) this.#close(turn, filling);
@@ -187,7 +196,7 @@ export class JobAcceptor {
     if (timing === 'delayed') {
       open.delayAll();
       state.completions.delayed(plugin, command, count);
-    } else if (failed.length > 0) this.#endFailed(turn, open, failed);
+    } else if (failed.length > 0 || hasSpared(state, builder)) this.#endFailed(turn, open, failed);
     else state.lane(plugin).enqueue(open);
     if (state.cachedBytes > cachedBytesMax) {
       turn.after(() => {
@@ -196,19 +205,23 @@ export class JobAcceptor {
     }
   }
 
-  /** Ends the jobs of the block that failed at their creation, and queues the others one by one. */
+  /** Ends the jobs of the block that failed at their creation, if any, and queues the others one by one. */
   #endFailed(turn: Turn, open: OpenBlock, failed: readonly FailedAtCreation[]): void {
     const state = this.#state;
-    const lane = state.lane(open.plugin);
     const ends = new Map(failed.map(job => [job.index, job]));
     open.next = open.count;
     for (let index = 0; index < open.count; index++) {
       const job = ends.get(index);
       const attempt = firstAttempt(open, index);
       if (job) state.end(turn, attempt, job.status, null, encodeBody({ error: Buffer.from(job.error) }), 'queued');
-      else lane.enqueueAttempt(state.move(turn, attempt, 'waiting', 0));
+      else enqueue(state, state.move(turn, attempt, 'waiting', 0));
     }
   }
+}
+
+/** Whether some of the jobs may be spared by the pause of the service. */
+function hasSpared({ pauses }: JobState, { groups }: BlockBuilder): boolean {
+  return pauses.isOfService && groups.some(({ phase }) => phase !== undefined);
 }
 
 export function refusedBy({ untilUs }: Pause): RefusedWork {

@@ -9,6 +9,7 @@ import type { JobState } from './job-state.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import { groupOf } from './records/block.ts';
+import type { OpenBlock } from './records/open.ts';
 
 /** A frame whose payloads have this size gets no further job. */
 export const frameBytesMax = 2 ** 20;
@@ -24,6 +25,8 @@ export type JobFrame = {
   unreportedCount: number;
   /** The number of the runner that runs the jobs concurrently; -1: there is no runner, and they run one after another. */
   readonly runner: number;
+  /** The deadline of each attempt. */
+  readonly deadlineMs: number;
   /** Whether the frame is too long for another one to wait behind it (host-slot.ts). Set at dispatch. */
   slow: boolean;
   readonly sentUs: number;
@@ -44,6 +47,19 @@ export function pickFrame(
   let bytes = 0;
   const sizeMax = runner >= 0 ? tasksMax : command.retrySafe ? Math.min(command.pace.size, tasksMax) : 1;
 
+  let last: OpenBlock | null = null;
+  let timeoutMs: number | undefined;
+
+  /** Whether a job of this block can share the frame: its deadline is the same. */
+  function fits(open: OpenBlock): boolean {
+    if (open === last) return true;
+    const ownMs = timeoutOf(state, open);
+    if (last && ownMs !== timeoutMs) return false;
+    last = open;
+    timeoutMs = ownMs;
+    return true;
+  }
+
   function takeNext(): void {
     const job = lane.shift()!;
     bytes += lengthOf(state.load(job.open).payload(job.index));
@@ -54,13 +70,14 @@ export function pickFrame(
   for (let next = lane.attempts.peek(); next && !isComplete; next = lane.attempts.peek()) {
     const isAlone = next.custody === 'suspect';
     if (next.open.command !== command.name || (isAlone && jobs.length > 0)) break;
-    if (isStopped(state, next, turn.nowUs)) break;
+    if (!fits(next.open) || isStopped(state, next, turn.nowUs)) break;
     takeNext();
     isComplete = isAlone || jobs.length >= sizeMax || bytes >= frameBytesMax;
   }
   // While an attempt waits, no job of a block is taken.
   isComplete ||= lane.attempts.length > 0;
   for (let open = lane.nextBlock; !isComplete && open?.command === command.name; open = lane.nextBlock) {
+    if (!fits(open)) break;
     if ((open.isTimed || !state.cancels.isEmpty) && isStopped(state, lane.peek()!, turn.nowUs)) break;
     takeNext();
     isComplete = jobs.length >= sizeMax || bytes >= frameBytesMax;
@@ -89,7 +106,13 @@ export function frameOf(
   });
   const reported = new Uint8Array(jobs.length);
   const unreportedCount = jobs.length;
-  return { id, lane, command, jobs, reported, unreportedCount, runner, slow: false, sentUs: nowUs, ids };
+  const deadlineMs = timeoutOf(state, waiting[0]!.open) ?? command.deadlineMs;
+  return { id, lane, command, jobs, reported, unreportedCount, runner, deadlineMs, slow: false, sentUs: nowUs, ids };
+}
+
+/** The deadline of an attempt that a step sets for the jobs of the block. Undefined: that of the command. */
+function timeoutOf(state: JobState, open: OpenBlock): number | undefined {
+  return state.load(open).group(0).limits?.timeoutMs;
 }
 
 /** The frame in the form in which the host receives it. `secrets` is a packed map. */
@@ -121,7 +144,7 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, parts: PartReader,
     concurrency: frame.runner < 0 ? 1 : frame.command.concurrency,
     instance: frame.lane.name,
     command: frame.command.name,
-    deadlineMs: frame.command.deadlineMs,
+    deadlineMs: frame.deadlineMs,
     state,
     secrets,
     groups,

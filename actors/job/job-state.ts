@@ -21,6 +21,7 @@ import { NewReruns } from './new-reruns.ts';
 import { ObservationBuffer } from './observation-buffer.ts';
 import { firstAttempt, hasRecord, type OpenAttempt, takeFrom } from './open-attempt.ts';
 import { Pauses } from './pauses.ts';
+import type { SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeBlock, groupOf } from './records/block.ts';
 import { isHosted, type TerminalStatus } from './records/job.ts';
@@ -49,7 +50,8 @@ export type JobStateOptions = {
   readonly openRuns?: RunLookups;
 };
 
-const noRuns: RunLookups = { isOpen: () => false, callerOf: () => null, begun: () => null };
+const nothing = () => null;
+const noRuns = { isOpen: () => false, callerOf: nothing, phaseOf: nothing, sparedSince: nothing, begun: nothing };
 
 export class JobState {
   readonly reader: Reader;
@@ -67,6 +69,7 @@ export class JobState {
   readonly holds: Holds;
   readonly pauses: Pauses;
   readonly cancels: Cancels;
+  readonly openRuns: RunLookups;
   readonly awaited: Awaited;
   readonly followed = new FollowedEnds();
   readonly newReruns = new NewReruns();
@@ -106,7 +109,8 @@ export class JobState {
     this.pauses = new Pauses(options.reader, this.setAside);
     this.awaited = new Awaited(options.reader);
     this.times = new JobTimesTable(options.reader, this.setAside);
-    this.cancels = new Cancels(options.reader, this.setAside, options.openRuns ?? noRuns);
+    this.openRuns = options.openRuns ?? noRuns;
+    this.cancels = new Cancels(options.reader, this.setAside, this.openRuns);
     this.configure(options.config);
   }
 
@@ -203,13 +207,12 @@ export class JobState {
     if (!this.cancels.isEmpty) this.cancels.ended(turn, id);
     if (!this.awaited.isEmpty) this.awaited.ended(id, turn);
     if (!this.followed.isEmpty) this.followed.ended(id, status);
-    if (isSilent) {
-      this.settled.add(open.plugin, open.command, group, { id, offset, status, body, isSilent });
-      return;
-    }
-    if (status === 'succeeded') this.observations.job('job.completed', turn.nowUs, open.plugin, open.command, id);
-    else this.observations.job(`job.${status}`, turn.nowUs, open.plugin, open.command, id, errorOf(body));
-    this.settled.add(open.plugin, open.command, group, { id, offset, status, body });
+    const settled: SettledJob = { id, offset, status, body };
+    const { plugin, command } = open;
+    this.settled.add(plugin, command, group, number > 0 ? settled : { ...settled, isSilent, neverStarted: true });
+    if (isSilent) return;
+    if (status === 'succeeded') this.observations.job('job.completed', turn.nowUs, plugin, command, id);
+    else this.observations.job(`job.${status}`, turn.nowUs, plugin, command, id, errorOf(body));
   }
 
   /** Ends the attempt; the job waits for its next one. */
@@ -322,8 +325,11 @@ export class JobState {
     );
   }
 
-  policyOf(plugin: string): RetryPolicy {
-    return this.lane(plugin).retry;
+  /** The retry policy of the job: that of its plugin, with the settings of its step. */
+  policyOf({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): RetryPolicy {
+    const { retry } = this.lane(open.plugin);
+    const own = groupOf(this.load(open), index).group.limits?.retry;
+    return own ? { ...retry, ...own } : retry;
   }
 
   commandOf(open: OpenBlock): CommandLane | undefined {

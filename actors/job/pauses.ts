@@ -67,6 +67,11 @@ export class Pauses {
     return this.#known.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
   }
 
+  /** Whether the whole service is paused. */
+  get isOfService(): boolean {
+    return this.#known.size > 0 && this.#find(system) !== null;
+  }
+
   /** The pause that holds the runs of a pipeline. */
   ofPipeline(name: string): Pause | null {
     if (this.#known.size === 0) return null;
@@ -143,5 +148,6 @@ function holdBy(pause: Pause, { name }: Lane): Hold {
     detail: pauseText(pause),
     sinceUs,
     ...(untilUs !== null && { untilUs }),
+    ...(pause.kind === 'system' && { isOfService: true }),
   };
 }

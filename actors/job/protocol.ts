@@ -5,11 +5,13 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { StoredList } from '../../runtime/packed-list.ts';
 import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
+import type { CancelJob } from './cancel-protocol.ts';
 import type { Cancels } from './cancels.ts';
 import type { BegunRun, DetachedCancels } from './detached-cancels.ts';
 import type { PauseTargetNow, ResumeTarget } from './pause-protocol.ts';
 import type { ActionPlan, Moment } from './records/action.ts';
-import type { JobGroup, Rerun, Status, TerminalStatus } from './records/job.ts';
+import type { OverdueRun } from './records/cancel.ts';
+import type { JobGroup, Rerun, RunPhase, TerminalStatus } from './records/job.ts';
 import type { CallOptions } from './records/options.ts';
 import type { Pause } from './records/pause.ts';
 import type { ScheduledWork } from './scheduled-work.ts';
@@ -167,8 +169,8 @@ export type EndedRun = {
   readonly id: JobId;
   readonly pipeline: string;
   readonly submittedBy: string;
-  /** `dead`: the run never began, because its root had too many descendants. */
-  readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
+  /** How the run ended. `dead`: it never began, because its root had too many descendants. */
+  readonly status: TerminalStatus;
   readonly body: Body;
   /** When the run was created, in µs. */
   readonly createdUs: number;
@@ -196,7 +198,7 @@ export interface JobCalls {
   /** Why a pause refuses new runs of this pipeline. Null: none does. */
   pauseRefusal(pipeline: string): RefusedWork | null;
   /** The cancels of runs, for lookups and counts. */
-  readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted'> & {
+  readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted' | 'phaseBegins'> & {
     readonly detached: Pick<DetachedCancels, 'coversEventsOf'>;
   };
   /** Must be called when a source of holds has changed its answer for some plugins. */
@@ -216,8 +218,19 @@ export interface PipelineCalls {
   /** Ends a delayed run as cancelled, with this error. */
   endDelayed(run: JobId, error: string): void;
   isOpen(run: JobId): boolean;
-  /** The run that called this run. Null: no run called it, or it is not open. */
+  /** The run that called this run, and whose cancel applies to it. Null: no run called it, or it is not open, or it is in `finally`. */
   callerOf(run: JobId): JobId | null;
+  /** Null: the run is in its main part, or has ended. */
+  phaseOf(run: JobId): RunPhase | null;
+  /**
+   * When the phase of a cancelled run began that contains this run, or is its current part, in µs; or an earlier time. A pause of the
+   * service does not hold the run then. Null: there is no such phase.
+   */
+  sparedSince(run: JobId): number | null;
+  /** When the next run or phase must be stopped; null: never. */
+  readonly nextDeadlineUs: number | null;
+  /** The runs whose time is over now, and why each is stopped. */
+  takeOverdue(turn: Turn): readonly OverdueRun[];
   /** The origin of an open run, which the store may not contain yet. Null: the run is a root, or is not open. */
   begun(run: JobId): BegunRun | null;
   /** Whether events or hooks in the tree with this root wait to start runs. */
@@ -243,25 +256,9 @@ export type SettledJob = {
   readonly body: Body;
   /** Whether the job was cancelled with its run before it started: then no hook fires. */
   readonly isSilent?: boolean;
+  /** It ended without an attempt. */
+  readonly neverStarted?: true;
 };
-
-/** From the main thread: cancel a job, or a run with everything inside it. Answered with a CancelReply. */
-export type CancelJob = {
-  readonly kind: 'cancel';
-  readonly replyTo: ReplyTo;
-  readonly id: JobId;
-  readonly by: string;
-  readonly reason: string | null;
-  /**
-   * Of a run: whether to cancel also the runs that events of its jobs have started, and the runs that those have started in turn.
-   */
-  readonly detached?: boolean;
-};
-/**
- * The answer to a CancelJob. `status`: the status of the job after the commit. If the status is not final, the job is being
- * stopped. Null: there is no such job, or its record is unusable.
- */
-export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };
 
 /** From the main thread: which of these jobs (16 bytes each) does no host have? Answered with an IdleReply. */
 export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };

@@ -9,8 +9,8 @@ import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { OutstandingFrames } from './outstanding-frames.ts';
-import type { OpenBlock } from './records/open.ts';
 import { isAtLimit } from './round-robin.ts';
+import { isSpared } from './spared.ts';
 
 /** A plugin is isolated when this many hosts have died within the window, each with a job of the plugin as its only job. */
 export const endedHostsMax = 2;
@@ -40,7 +40,7 @@ export class Quarantine {
    */
   take(job: OpenAttempt, isLikely: boolean): void {
     const lane = this.#state.lane(job.open.plugin);
-    if (lane.isIsolated) lane.enqueueAttempt(job);
+    if (lane.isIsolated && !isSpared(this.#state, job)) lane.enqueueAttempt(job);
     else if (isLikely) this.#state.suspects.unshift(job);
     else this.#state.suspects.push(job);
   }
@@ -85,7 +85,7 @@ export class Quarantine {
         this.#state.load(open);
         send(slot, frameOf(this.#state, turn, lane, command, this.#outstanding.nextId(), [job], -1));
       }
-      if (slot.host && this.#state.suspects.every(({ open }) => this.#isHeld(open))) this.#closeIfIdle(turn, slot);
+      if (slot.host && this.#state.suspects.every(job => this.#isHeld(job))) this.#closeIfIdle(turn, slot);
     }
   }
 
@@ -94,7 +94,7 @@ export class Quarantine {
     const { lanes, suspects } = this.#state;
     for (;;) {
       const place = suspects.findIndex(
-        ({ open }) => !this.#isHeld(open) && !isAtLimit(this.#state.lane(open.plugin), lanes),
+        job => !this.#isHeld(job) && !isAtLimit(this.#state.lane(job.open.plugin), lanes),
       );
       const job = place < 0 ? undefined : suspects.splice(place, 1)[0]!;
       if (!job || !isStopped(this.#state, job, turn.nowUs)) return job;
@@ -112,7 +112,11 @@ export class Quarantine {
     });
   }
 
-  #isHeld({ plugin, command }: OpenBlock): boolean {
-    return this.#state.lane(plugin).holdOf(command) !== null;
+  #isHeld(job: OpenAttempt): boolean {
+    const { plugin, command } = job.open;
+    const lane = this.#state.lane(plugin);
+    const hold = lane.holdOf(command);
+    if (!hold?.isOfService) return hold !== null;
+    return !isSpared(this.#state, job) || lane.holdOf(command, true) !== null;
   }
 }

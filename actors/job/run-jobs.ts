@@ -85,7 +85,7 @@ export class RunJobs {
     if (!followed.isEmpty) followed.ended(id, status);
     const succeeded = status === 'succeeded';
     const error = succeeded ? undefined : errorOf(body);
-    const how = succeeded ? 'completed' : status === 'cancelled' ? 'cancelled' : 'failed';
+    const how = succeeded ? 'completed' : status === 'cancelled' || status === 'timed_out' ? status : 'failed';
     observations.job(`job.${how}`, turn.nowUs, pipelinePlugin, pipeline, id, error);
     observations.job(`pipeline.${how}`, turn.nowUs, pipelinePlugin, pipeline, id, error);
   }

@@ -5,6 +5,7 @@ import type { Delayed } from './delayed.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
 import { keyText } from './records/open.ts';
+import { enqueue } from './spared.ts';
 
 export type RunNowParts = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
 
@@ -14,10 +15,9 @@ export function runNow({ state, dispatcher, delayed }: RunNowParts, turn: Turn, 
   const job = open && state.retries.remove(open, indexOf(id));
   if (!job) return delayed.reschedule(turn, id, turn.nowUs);
   const { custody } = job;
-  const lane = state.lane(open.plugin);
   const due = state.move(turn, job, custody, turn.nowUs);
   if (custody === 'suspect') dispatcher.quarantine.take(due, true);
-  else lane.enqueueAttempt(due);
+  else enqueue(state, due);
   state.observations.job('job.rescheduled', turn.nowUs, open.plugin, open.command, id);
   return true;
 }

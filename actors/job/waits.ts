@@ -12,6 +12,7 @@ import { attemptOf } from './records/open.ts';
 import { pauseText } from './records/pause.ts';
 import { storedTimes } from './records/rescheduled.ts';
 import { isInFlight } from './records/retry.ts';
+import { isSpared } from './spared.ts';
 import { openOf } from './views/job-view.ts';
 
 /**
@@ -33,7 +34,8 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   }
   if (open.plugin === pipelinePlugin) {
     const pause = state.pauses.ofPipeline(open.command);
-    if (!pause) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };
+    const isHeld = pause !== null && !(pause.kind === 'system' && state.openRuns.sparedSince(id) !== null);
+    if (!isHeld) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };
     const { sinceUs, untilUs } = pause;
     const detail = `${pauseText(pause)}; its runs begin no new step`;
     return { reason: 'paused', detail, sinceUs, ...(untilUs !== null && { untilUs }) };
@@ -41,7 +43,7 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   const next = setAside.read('retries', id, () => attemptOf(reader, open, index));
   if (!next || isInFlight(next)) return null;
   const lane = state.lane(open.plugin);
-  const hold = lane.holdOf(open.command);
+  const hold = lane.holdOf(open.command, lane.hold?.isOfService && isSpared(state, { open, index }));
   const isDue = next.dueUs <= nowUs;
   if (hold && (isDue || hold.reason !== 'paused')) {
     const { reason, detail, sinceUs, untilUs } = hold;
@@ -49,7 +51,7 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   }
   if (!isDue) {
     const sinceUs = latestAttempt(reader, id)?.attempt.completedUs ?? 0;
-    const detail = `attempt ${next.attempt} of ${lane.retry.attemptsMax}`;
+    const detail = `attempt ${next.attempt} of ${state.policyOf({ open, index }).attemptsMax}`;
     return { reason: 'retry', detail, sinceUs, untilUs: next.dueUs };
   }
   const sinceUs = next.dueUs;

@@ -22,6 +22,7 @@ import { AcceptedRuns } from './accepted-runs.ts';
 import { beginDelayed, endDelayed } from './delayed-runs.ts';
 import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
+import { overdueCancel } from './overdue.ts';
 import { callEvent, type FailRun, type PipelineMessage, type StartRun, type StartRuns } from './protocol.ts';
 import { definitionOf } from './reuse-sources.ts';
 import { idText, type Run } from './run.ts';
@@ -29,6 +30,7 @@ import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
 import { beginRun, delayRun, type RunStart } from './run-start.ts';
 import { RunTable, type RunTableOptions } from './run-table.ts';
+import { sparedSince } from './spared-run.ts';
 
 export type PipelineActorOptions = RunTableOptions & {
   /** Requests another turn soon. */
@@ -217,12 +219,29 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       router.drain();
     },
     isOpen: id => runOf(id) !== undefined,
-    callerOf: id => runOf(id)?.outer?.run ?? null,
+    callerOf(id) {
+      const run = runOf(id);
+      return run?.outer && run.phase?.name !== 'finally' ? run.outer.run : null;
+    },
+    phaseOf: id => runOf(id)?.phase ?? null,
+    sparedSince: id => sparedSince(runOf(id), runOf),
+    get nextDeadlineUs() {
+      return table.deadlines.nextUs;
+    },
+    takeOverdue(turn) {
+      return table.deadlines.due(turn.nowUs).flatMap(({ run: id, deadline }) => {
+        const run = runOf(id);
+        if (!run || !table.deadlines.remove(turn.batch, run, deadline)) return [];
+        table.touch(run);
+        return [{ run: id, cancel: overdueCancel(run, deadline, turn) }];
+      });
+    },
     begun(id) {
       const run = runOf(id);
       if (!run?.parent) return null;
       const { root, parent, hooked, outer } = run;
-      return { root, parent, hooked, run: outer };
+      const phase = outer ? runOf(outer.run)?.phase?.name : undefined;
+      return { root, parent, hooked, phase, run: outer };
     },
     haveWaitingEvents: root => router.deferred.areBelow(root),
     cancelRun(id) {

@@ -142,6 +142,8 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
       ...(scope !== 0 && { within: pathsAround(run, scope) }),
       pipeline: run.version.name,
       stepId: step.id,
+      phase: run.phase?.name,
+      timeoutMs: step.timeoutMs,
     },
   };
 }

@@ -6,6 +6,7 @@
 // up to its last join. The steps behind this join, and all steps of nested sequences without joins, belong to the surrounding
 // scope.
 import type { Condition, Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
+import type { PhaseName, StepLimits } from '../job/records/job.ts';
 import { isLateTemplate, isOfElement } from './template.ts';
 
 export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
@@ -13,7 +14,18 @@ export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
 export type Node =
   /** The node that tests the pipeline's own condition, before the first step. A run whose condition is false ends here. */
   | { readonly kind: 'start'; readonly condition: Condition; readonly next: number }
-  | { readonly kind: 'work'; readonly step: WorkStep; readonly next: number; readonly perElement: boolean }
+  | {
+      readonly kind: 'work';
+      readonly step: WorkStep;
+      readonly next: number;
+      readonly perElement: boolean;
+      /** Undefined: those of the plugin. */
+      readonly limits: StepLimits | undefined;
+      /** Whether a failed job fails the run only at the next join, or at its end: a fork with `fail_fast: false` comes before. */
+      readonly failsLate: boolean;
+      /** Undefined: the step belongs to the main part. */
+      readonly phase: PhaseName | undefined;
+    }
   /** One token becomes several, one for each branch. */
   | { readonly kind: 'split'; readonly step: Step; readonly branches: readonly number[]; readonly next: number }
   | { readonly kind: 'steps'; readonly step: Step; readonly first: number; readonly next: number }
@@ -24,14 +36,24 @@ export type Node =
   /** The tokens of the run end here, and their results become the run's result. */
   | { readonly kind: 'end' };
 
-/** The nodes of the joins of a sequence, in order. */
-export type Sequence = { readonly joins: readonly number[] };
+export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
+
+/**
+ * `joins`: the nodes of its joins, in order. `failsLate`: whether its token around is behind a fork with `fail_fast: false`, so that a
+ * failure inside ends only that token.
+ */
+export type Sequence = { readonly joins: readonly number[]; readonly failsLate: boolean };
+
+/** A phase: its top sequence, and its first node. */
+export type CompiledPhase = { readonly name: PhaseName; readonly sequence: number; readonly first: number };
 
 export type CompiledPipeline = {
   readonly definition: PipelineDefinition;
   readonly nodes: readonly Node[];
-  /** All sequences with joins, and the top sequence, which is the first element. */
+  /** All sequences with joins, and the top sequences. The first element is that of the main part. */
   readonly sequences: readonly Sequence[];
+  /** In the order in which they run. */
+  readonly phases: readonly CompiledPhase[];
   /** The node that tests the pipeline's own condition; `first` if there is none. */
   readonly start: number;
   /** The first node behind the pipeline's own condition. */
@@ -40,18 +62,32 @@ export type CompiledPipeline = {
   readonly endsForked: boolean;
 };
 
-/** The number of the node of kind `end`. */
+/** The number of the node of kind `end`, at which every run, and every phase, ends. */
 export const endNode = 0;
 
 export function compilePipeline(definition: PipelineDefinition): CompiledPipeline {
-  const compiler: Compiler = { nodes: [{ kind: 'end' }], sequences: [{ joins: [] }] };
-  const joins: number[] = [];
-  const first = compileSteps(compiler, definition.steps, endNode, joins);
-  compiler.sequences[0] = { joins };
+  const compiler: Compiler = { nodes: [{ kind: 'end' }], sequences: [], phase: undefined };
+  const { first } = compileTop(compiler, definition.steps);
+  const { onFailure, finally: last } = definition;
+  const phases = [...phaseOf(compiler, 'on_failure', onFailure), ...phaseOf(compiler, 'finally', last)];
   const endsForked = isForkedBehind(definition.steps);
+  const { nodes, sequences } = compiler;
   const { if: condition } = definition;
   const start = condition === null ? first : add(compiler, { kind: 'start', condition, next: first });
-  return { definition, nodes: compiler.nodes, sequences: compiler.sequences, start, first, endsForked };
+  return { definition, nodes, sequences, phases, start, first, endsForked };
+}
+
+function phaseOf(compiler: Compiler, name: PhaseName, steps: readonly Step[] | undefined): CompiledPhase[] {
+  if (steps === undefined) return [];
+  compiler.phase = name;
+  return [{ name, ...compileTop(compiler, steps) }];
+}
+
+/** The steps as a sequence of their own. */
+function compileTop(compiler: Compiler, steps: readonly Step[]): Omit<CompiledPhase, 'name'> {
+  const joins: number[] = [];
+  const sequence = compiler.sequences.push({ joins, failsLate: false }) - 1;
+  return { sequence, first: compileSteps(compiler, steps, endNode, joins, false) };
 }
 
 /**
@@ -74,18 +110,28 @@ function forks(step: Step): boolean {
   }
 }
 
-type Compiler = { readonly nodes: Node[]; readonly sequences: Sequence[] };
+type Compiler = { readonly nodes: Node[]; readonly sequences: Sequence[]; phase: PhaseName | undefined };
 
 function add(compiler: Compiler, node: Node): number {
   return compiler.nodes.push(node) - 1;
 }
 
-/** Compiles from the last step to the first, because each node refers to the next one. `joins` is in the order of the steps. */
-function compileSteps(compiler: Compiler, steps: readonly Step[], after: number, joins: number[]): number {
+/**
+ * Compiles from the last step to the first, because each node refers to the next one. `joins` is in the order of the steps. `late`:
+ * whether a fork with `fail_fast: false` comes before the steps.
+ */
+function compileSteps(
+  compiler: Compiler,
+  steps: readonly Step[],
+  after: number,
+  joins: number[],
+  late: boolean,
+): number {
+  const lates = latesOf(steps, late);
   let next = after;
   for (let i = steps.length - 1; i >= 0; i--) {
     const step = steps[i]!;
-    next = compileStep(compiler, step, next);
+    next = compileStep(compiler, step, next, lates[i]!);
     if (step.join === null) continue;
     next = add(compiler, { kind: 'join', collect: step.join.collect, stepId: step.id, next });
     joins.unshift(next);
@@ -93,26 +139,60 @@ function compileSteps(compiler: Compiler, steps: readonly Step[], after: number,
   return next;
 }
 
-function compileNested(compiler: Compiler, steps: readonly Step[], after: number): number {
-  const joins: number[] = [];
-  const first = compileSteps(compiler, steps, after, joins);
-  if (joins.length === 0) return first;
-  const sequence = compiler.sequences.push({ joins }) - 1;
-  return add(compiler, { kind: 'scope', sequence, first });
+/** For each step, and for what follows the last one: whether a fork with `fail_fast: false` comes before, and no join in between. */
+function latesOf(steps: readonly Step[], around: boolean): boolean[] {
+  let late = around;
+  const lates = steps.map(step => {
+    if (step.join !== null) late = around;
+    const before = late;
+    late = isLateBehind(step, late);
+    return before;
+  });
+  return [...lates, late];
 }
 
-function compileStep(compiler: Compiler, step: Step, next: number): number {
+function isLateBehind(step: Step, late: boolean): boolean {
   switch (step.kind) {
     case 'uses':
     case 'call':
-      return add(compiler, { kind: 'work', step, next, perElement: isPerElement(step) });
+      return late || step.failFast === false;
+    case 'split':
+      return step.branches.some(branch => latesOf(branch.steps, late).at(-1));
+    case 'steps':
+      return latesOf(step.steps, late).at(-1)!;
+  }
+}
+
+function compileNested(compiler: Compiler, steps: readonly Step[], after: number, late: boolean): number {
+  const joins: number[] = [];
+  const first = compileSteps(compiler, steps, after, joins, late);
+  if (joins.length === 0) return first;
+  const sequence = compiler.sequences.push({ joins, failsLate: late }) - 1;
+  return add(compiler, { kind: 'scope', sequence, first });
+}
+
+function compileStep(compiler: Compiler, step: Step, next: number, late: boolean): number {
+  switch (step.kind) {
+    case 'uses':
+    case 'call': {
+      const failsLate = late || step.failFast === false;
+      const limits = limitsOf(step);
+      const { phase } = compiler;
+      return add(compiler, { kind: 'work', step, next, perElement: isPerElement(step), limits, failsLate, phase });
+    }
     case 'split': {
-      const branches = step.branches.map(branch => compileNested(compiler, branch.steps, next));
+      const branches = step.branches.map(branch => compileNested(compiler, branch.steps, next, late));
       return add(compiler, { kind: 'split', step, branches, next });
     }
     case 'steps':
-      return add(compiler, { kind: 'steps', step, first: compileNested(compiler, step.steps, next), next });
+      return add(compiler, { kind: 'steps', step, first: compileNested(compiler, step.steps, next, late), next });
   }
+}
+
+function limitsOf(step: WorkStep): StepLimits | undefined {
+  if (step.kind === 'call' || (step.retry === undefined && step.timeoutMs === undefined)) return undefined;
+  const { retry, timeoutMs } = step;
+  return { ...(retry && { retry }), ...(timeoutMs !== undefined && { timeoutMs }) };
 }
 
 /** Whether the baggage or templates of a fan-out refer to the element. */

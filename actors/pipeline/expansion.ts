@@ -24,7 +24,8 @@ import {
 import { endTokens } from './join.ts';
 import { elementBytesMax, isLargeNext, makeElement } from './large-element.ts';
 import { LookGoesOn } from './looks.ts';
-import { parkedAt } from './parked-token.ts';
+import { addFan, parkedAt } from './parked-token.ts';
+import { PhaseTokens } from './phase-token.ts';
 import { listKey } from './records/run.ts';
 import { groupsPerSlice } from './reuse-index.ts';
 import type { Run, Scope } from './run.ts';
@@ -53,6 +54,7 @@ export class Expansion {
   readonly #children: Children;
   readonly #stored: StoredValues;
   readonly #takeOver: TakeOver;
+  readonly #phases: PhaseTokens;
   #madeInTurn = 0;
   /** The names of runs that continue in the next turn. */
   readonly #later: string[] = [];
@@ -62,6 +64,7 @@ export class Expansion {
   constructor(table: RunTable, children: Children, stored: StoredValues, takeOver: TakeOver) {
     this.#table = table;
     this.#takeOver = takeOver;
+    this.#phases = new PhaseTokens(table);
     this.#children = children;
     this.#stored = stored;
   }
@@ -84,9 +87,7 @@ export class Expansion {
   }
 
   add(run: Run, fan: FanOut): void {
-    run.fans.set(fan.id, fan);
-    this.#table.listBytes += fan.plan!.list.length;
-    this.#table.expandable.add(run.name);
+    addFan(this.#table, run, fan);
   }
 
   /**
@@ -179,7 +180,12 @@ export class Expansion {
   /** Lets a parked token enter its node. */
   #goOn(run: Run, fan: FanOut): void {
     const table = this.#table;
-    const { node, scope: number, token } = table.looking.get(lookName(run, fan.id)) ?? this.#waited(run, fan);
+    const waited = table.looking.get(lookName(run, fan.id)) ?? this.#waited(run, fan);
+    if (waited === null) {
+      this.#madeInTurn++;
+      return;
+    }
+    const { node, scope: number, token } = waited;
     // One large token fills the turn.
     this.#madeInTurn += token.storedAs && token.payload.stored.length > table.partedBytesMin ? childrenPerTurnMax : 1;
     table.dropFan(run, fan);
@@ -188,9 +194,11 @@ export class Expansion {
     table.moves.push({ kind: 'enter', run, scope, node, token, waitedAs: fan.id });
   }
 
-  #waited(run: Run, fan: FanOut): { readonly node: number; readonly scope: number; readonly token: Token } {
+  /** Null: the payload of the token, which begins a phase, is not complete yet. */
+  #waited(run: Run, fan: FanOut): { readonly node: number; readonly scope: number; readonly token: Token } | null {
     const plan = this.#planOf(run, fan) as ParkedPlan;
-    return { node: plan.node, scope: plan.scope, token: this.#tokenOf(plan) };
+    const token = plan.isPhase ? this.#phases.next(run, fan, plan) : this.#tokenOf(plan);
+    return token && { node: plan.node, scope: plan.scope, token };
   }
 
   #tokenOf(plan: ParkedPlan): Token {
@@ -365,11 +373,11 @@ function nextFan({ fans }: Run): FanOut | undefined {
 }
 
 /**
- * Whether this turn has added the fan-out, and its list belongs to a job or run. This turn may still be writing the list; the
- * next turn writes what is made from it.
+ * Whether this turn has added the fan-out, and its list belongs to a job or run, or it begins a phase. This turn may still be writing
+ * the list, or what the phase is told; the next turn writes what is made from it.
  */
 function waitsForCommit(fan: FanOut | undefined): boolean {
-  return fan?.plan != null && 'isBehindJob' in fan.plan && !fan.stored;
+  return fan?.plan != null && ('isBehindJob' in fan.plan || 'isPhase' in fan.plan) && !fan.stored;
 }
 
 function hasRoom(run: Run): boolean {

@@ -41,6 +41,8 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly storedAs?: Span;
   /** Whether `list` has the events of the token's cause: the token then divides into one token per event. */
   readonly hasEvents?: true;
+  /** The token begins a phase, and its payload is made when it continues (phase-token.ts). */
+  readonly isPhase?: true;
 };
 
 export type FanOut = StoredFan & {

@@ -1,23 +1,18 @@
 // Joins, and the ends of runs, where tokens meet. When the last token has arrived or ended, the next step starts or the run ends.
 
 import type { JobId } from '../../runtime/ids.ts';
-import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
+import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 import { lengthOf } from '../../runtime/parted.ts';
 import { addContext, mergeContext } from './baggage.ts';
 import type { Node } from './compile.ts';
-import { gathered, joinedPayload } from './join-results.ts';
+import { joinedPayload } from './join-results.ts';
+import { endPart } from './phases.ts';
 import { joinEventType } from './protocol.ts';
 import type { SegmentOrigin } from './records/run.ts';
-import { advanceScope, joinNode, type Run, type RunEnd, type Scope } from './run.ts';
-import { finishRun, succeededWith } from './run-end.ts';
+import { advanceScope, joinNode, type Run, type Scope } from './run.ts';
+import { joinBytesMax } from './run-result.ts';
 import type { RunTable } from './run-table.ts';
 import { movedTo, Packed, type Token } from './token.ts';
-
-/**
- * If the results that reach a join exceed this size, the run fails. If the results that reach the end of a run exceed this size,
- * the run ends without its result.
- */
-export const joinBytesMax = 64 * 2 ** 20;
 
 /** A token that arrives at a join, or at the end of its run. */
 export type Arrival = {
@@ -98,11 +93,29 @@ export function endTokens(table: RunTable, run: Run, scope: Scope, count: number
   if (scope.live === 0 && run.failure === null) completeJoin(table, run, scope);
 }
 
+/** A token behind a fork with `fail_fast: false` ends with this failure. The others of its scope continue. */
+export function failLate(table: RunTable, run: Run, scope: Scope, failure: string): void {
+  scope.failure ??= failure;
+  endTokens(table, run, scope, 1, false);
+}
+
+/** All tokens of the scope have ended, and one of them has failed: the token around the scope fails, or the run. */
+function failAtJoin(table: RunTable, run: Run, scope: Scope, failure: string): void {
+  if (run.version.compiled.sequences[scope.sequence]!.failsLate) {
+    table.dropScope(run, scope);
+    failLate(table, run, run.scopes.get(scope.parent)!, failure);
+  } else table.fail(run, failure);
+}
+
 function completeJoin(table: RunTable, run: Run, scope: Scope): void {
+  if (scope.failure !== null) {
+    failAtJoin(table, run, scope, scope.failure);
+    return;
+  }
   const at = joinNode(run, scope);
   const node = run.version.compiled.nodes[at]!;
   if (node.kind === 'end') {
-    finishRun(table, run, endOf(table, run, scope));
+    endPart(table, run, { status: 'succeeded', error: '', isInside: false });
     return;
   }
   if (node.kind !== 'join') throw new Error('only a join gathers tokens');
@@ -137,16 +150,4 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
     table.moves.push({ kind: 'enter', run, scope, node: node.next, token: movedTo(token, []) });
   }
   table.touch(run);
-}
-
-/** The end of a run. Its result is a list if the definition ends forked or several tokens arrived, otherwise a single value. */
-function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
-  if (scope.overflown) {
-    const message = `the result is omitted: it has ${scope.bytes} bytes; the limit is ${joinBytesMax / 2 ** 20} MiB`;
-    return succeededWith(packedNull, pack([{ level: 'warn', message }]));
-  }
-  const { arrived } = scope;
-  const isList = run.version.compiled.endsForked || arrived > 1;
-  // If no token arrived, all tokens have ended on the way, because their events were duplicates.
-  return succeededWith(!isList && arrived === 0 ? packedNull : gathered(table, run, scope, isList));
 }

@@ -1,8 +1,9 @@
 // Parked tokens continue in a later turn, for instance because the current one has no time left. They are stored in the form of
 // fan-outs.
 import { unpinned } from '../../runtime/bytes.ts';
-import type { ParkedPlan } from './fanout.ts';
-import type { Scope } from './run.ts';
+import type { FanOut, ParkedPlan } from './fanout.ts';
+import type { Run, Scope } from './run.ts';
+import type { RunTable } from './run-table.ts';
 import type { Token } from './token.ts';
 
 /** The plan of a token that is parked before a node. A large payload that is stored with a job or run is not stored again. */
@@ -21,4 +22,11 @@ export function parkedAt(node: number, { id: scope }: Scope, token: Token): Park
 export function parkedBeforeEvents(node: number, scope: Scope, token: Token, events: Uint8Array): ParkedPlan {
   const result = unpinned(token.result);
   return { ...parkedAt(node, scope, token), isBehindJob: true, list: unpinned(events), result, hasEvents: true };
+}
+
+/** Adds a fan-out, or a parked token, to the run. */
+export function addFan(table: RunTable, run: Run, fan: FanOut): void {
+  run.fans.set(fan.id, fan);
+  table.listBytes += fan.plan!.list.length;
+  table.expandable.add(run.name);
 }

@@ -47,7 +47,12 @@ export function kept(
  * Writes those parts of a value that are not stored yet, one part per step, and returns the value in parts. A repetition for the
  * same token writes the same parts.
  */
-function* writtenInParts(table: RunTable, run: Run, id: number, sections: readonly Section[]): Sliced<Uint8Array> {
+export function* writtenInParts(
+  table: RunTable,
+  run: Run,
+  id: number,
+  sections: readonly Section[],
+): Sliced<Uint8Array> {
   const named: Section[] = [];
   for (const section of joinedSections(sections, Math.min(partBytesMax, Math.max(64, table.partedBytesMin)))) {
     if (!(section instanceof Uint8Array)) {
@@ -70,7 +75,7 @@ export function joined(sections: readonly Section[]): Uint8Array {
 }
 
 /** The total size of the sections that contain bytes themselves, instead of referring to stored bytes. */
-function ownBytesOf(sections: readonly Section[]): number {
+export function ownBytesOf(sections: readonly Section[]): number {
   return bytesOf(sections.filter(section => section instanceof Uint8Array));
 }
 

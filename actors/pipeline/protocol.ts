@@ -4,6 +4,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { StoredList } from '../../runtime/packed-list.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { EntryEvent, NewRun } from '../job/protocol.ts';
+import type { PhaseName } from '../job/records/job.ts';
 
 /** The type of the entry event if an API call starts a pipeline without `on`. */
 export const callEventType = 'api.trigger';
@@ -11,6 +12,11 @@ export const callEventType = 'api.trigger';
 export const callEvent = { type: callEventType, source: 'api' } as const satisfies EntryEvent;
 /** The type of the event that a join passes on. */
 export const joinEventType = 'pipeline.join';
+
+/** The type of the event with which a phase begins. */
+export function phaseEventType(phase: PhaseName): string {
+  return `pipeline.${phase}`;
+}
 
 /** From the main thread: run a pipeline by name. A SubmitReply follows the commit. */
 export type StartRun = NewRun & {

@@ -2,34 +2,35 @@
 
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { packedNull } from '../../runtime/packing.ts';
-import { encodeTally, tallyOf } from '../job/records/job.ts';
+import { encodeTally, type TerminalStatus, tallyOf } from '../job/records/job.ts';
 import type { FinishedRun, Run, RunEnd } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
 export function succeededWith(result: Uint8Array, logs: Uint8Array | null = null): RunEnd {
-  return { status: 'succeeded', result, error: '', logs };
+  return { status: 'succeeded', result, error: '', logs, phaseError: null };
 }
 
-export function failedWith(error: string, status: 'failed' | 'dead' | 'cancelled' = 'failed'): RunEnd {
-  return { status, result: packedNull, error, logs: null };
+export function failedWith(error: string, status: TerminalStatus = 'failed'): RunEnd {
+  return { status, result: packedNull, error, logs: null, phaseError: null };
 }
 
 export function finishRun(table: RunTable, run: Run, end: RunEnd): void {
   const { depth } = run.scopes.get(0)!;
-  const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful, reuse, tags } = run;
+  const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful, reuse } = run;
+  const { unstarted, tags } = run;
   // A rerun `from: failed` needs the definition.
   table.versions.keep(version, table.batch);
   table.forget(run);
   if (reuse && root === null) table.sources.end(id);
   const { name, hash } = version;
   const own = { id, name, hash, submittedBy, createdUs, outer, root, hooked, tags };
-  settleRun(table, { ...own, depth, inside, reused: reuse?.jobs ?? 0, unsuccessful }, end);
+  settleRun(table, { ...own, depth, inside, unstarted, reused: reuse?.jobs ?? 0, unsuccessful }, end);
 }
 
 export function settleRun(table: RunTable, run: FinishedRun, end: RunEnd): void {
   const { id, name: pipeline, hash, submittedBy, createdUs, outer, hooked, inside, reused, unsuccessful } = run;
-  const { status, result, error, logs } = end;
-  const counts = encodeTally(tallyOf(inside, unsuccessful, reused), hash);
+  const { status, result, error, logs, phaseError } = end;
+  const counts = encodeTally(tallyOf(inside, unsuccessful, reused), hash, phaseError);
   const detail = status === 'succeeded' ? logs && { logs } : { error: Buffer.from(error) };
   const body = encodeBody({ result, ...detail, counts });
   table.jobs.settleRun({ id, pipeline, submittedBy, status, body, createdUs }, table.turn);

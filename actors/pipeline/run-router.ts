@@ -10,7 +10,7 @@ import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import { cancelText } from '../job/records/cancel.ts';
 import { addUnsuccessful, pipelinePlugin, type TerminalStatus, unsuccessfulOf } from '../job/records/job.ts';
 import { Children } from './children.ts';
-import type { CompiledPipeline, Node } from './compile.ts';
+import type { CompiledPipeline, Node, WorkNode } from './compile.ts';
 import { holds, isLong } from './condition.ts';
 import { DeferredEvents } from './deferred-events.ts';
 import { enterEvent } from './event-tokens.ts';
@@ -18,15 +18,16 @@ import type { Emitted } from './events.ts';
 import { Expansion, type StoredValues } from './expansion.ts';
 import type { FindAncestor } from './hops.ts';
 import { eventsOf, inflated, type JobEvents } from './job-events.ts';
-import { arriveAtJoin, endTokens, markFork } from './join.ts';
+import { arriveAtJoin, endTokens, failLate, markFork } from './join.ts';
 import { LookGoesOn } from './looks.ts';
 import { parkedBeforeEvents } from './parked-token.ts';
+import { endPart, noteFailures, type PartEnd, unstartedOf } from './phases.ts';
 import { Reuse } from './reuse.ts';
-import { type FinishedRun, idText, openScope, type Run, type RunEnd, type Scope } from './run.ts';
-import { failedWith, finishRun, succeededWith } from './run-end.ts';
+import { type FinishedRun, idText, openScope, type Run, type Scope } from './run.ts';
+import { finishRun, succeededWith } from './run-end.ts';
 import type { Move, RunTable } from './run-table.ts';
 import { Signals } from './signals.ts';
-import { StepStarter, type WorkNode } from './step-starter.ts';
+import { StepStarter } from './step-starter.ts';
 import { type TakenJob, TakeOver } from './take-over.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
 import { Triggers } from './triggers.ts';
@@ -66,7 +67,7 @@ export class RunRouter {
   #settled(message: JobsSettled, run: Run | null): void {
     const { group, jobs } = message;
     const node = run?.version.compiled.nodes[group.run!.node];
-    if (run) this.#table.settled(run, jobs.length, unsuccessfulOf(jobs));
+    if (run) this.#count(run, group.run!.node, jobs);
     for (const settled of jobs) {
       if (!settled.isSilent) this.#signals.jobEnded(settled, message);
       // Without a run, and without a pipeline that events start, nobody needs the body.
@@ -79,23 +80,38 @@ export class RunRouter {
     if (run) this.expansion.resume(run);
   }
 
+  #count(run: Run, node: number, jobs: readonly SettledJob[]): void {
+    const unsuccessful = unsuccessfulOf(jobs);
+    const { failed, timed_out, dead, cancelled } = unsuccessful;
+    const isClean = failed + timed_out + dead + cancelled === 0;
+    this.#table.settled(run, jobs.length, unsuccessful, isClean ? 0 : unstartedOf(jobs));
+    if (!isClean) noteFailures(run, node, jobs);
+  }
+
   /** Performs all moves that are left in this turn, and ends the failed runs whose jobs have settled. */
   drain(): void {
     const { moves, ending } = this.#table;
     while (moves.length > 0 || ending.length > 0) {
       for (let i = 0; i < moves.length; i++) this.#perform(moves[i]!);
       moves.length = 0;
+      // A phase may have begun since.
       for (const run of ending.splice(0))
-        if (!run.ended) blaming({ kind: 'run', id: run.id }, () => finishRun(this.#table, run, this.#endOf(run)));
+        if (!run.ended && run.failure !== null)
+          blaming({ kind: 'run', id: run.id }, () => endPart(this.#table, run, this.#partEnd(run)));
     }
   }
 
-  /** The end of a run that failed or was cancelled. */
-  #endOf(run: Run): RunEnd {
+  /** The end of a run, or of its phase, that failed or was stopped. */
+  #partEnd(run: Run): PartEnd {
     const { cancels } = this.#table.jobs;
+    const failure = run.failure!;
     const marked = cancels.haveRuns ? cancels.around(run.id) : null;
     const cancel = marked && cancels.of(marked);
-    return cancel ? failedWith(cancelText(cancel), 'cancelled') : failedWith(run.failure!);
+    // A part that failed before its time was over counts as failed.
+    if (!marked || !cancel || (cancel.timeout && failure !== cancelText(cancel)))
+      return { status: 'failed', error: failure, isInside: false };
+    const status = cancel.timeout ? 'timed_out' : 'cancelled';
+    return { status, error: cancelText(cancel), isInside: idText(marked) !== run.name };
   }
 
   #perform(move: Move): void {
@@ -287,13 +303,15 @@ export class RunRouter {
   #failed(
     run: Run,
     scope: Scope,
-    { step }: WorkNode,
+    { step, failsLate }: WorkNode,
     { id, name, status, error, depth }: FailedStep,
     path: readonly number[],
     context: Uint8Array,
   ): void {
     if (step.onError === 'fail') {
-      this.#table.fail(run, `step "${step.id}": ${name} ${status} (${formatId(id)}): ${error}`);
+      const failure = `step "${step.id}": ${name} ${status} (${formatId(id)}): ${error}`;
+      if (failsLate) failLate(this.#table, run, scope, failure);
+      else this.#table.fail(run, failure);
       return;
     }
     const result = pack({ error, status, job_id: formatId(id) });
@@ -307,7 +325,10 @@ export class RunRouter {
     const { id, name, depth } = called;
     const unsuccessful = unsuccessfulOf([end]);
     addUnsuccessful(unsuccessful, called.unsuccessful);
-    table.settled(run, 1, unsuccessful, called.inside);
+    // A run in which no job has started has not started either.
+    const unstarted = called.unstarted + (called.unstarted === called.inside ? 1 : 0);
+    table.settled(run, 1, unsuccessful, unstarted, called.inside);
+    if (end.status !== 'succeeded') noteFailures(run, outer.node, [{ id, status: end.status }]);
     if (run.reuse) run.reuse.jobs += called.reused;
     this.expansion.resume(run);
     const node = run.version.compiled.nodes[outer.node]!;

@@ -4,12 +4,13 @@ import { unpinned } from '../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
-import type { JobGroup, Rerun, RunPosition } from '../job/records/job.ts';
+import type { JobGroup, PhaseName, Rerun, RunPosition } from '../job/records/job.ts';
 import { noneUnsuccessful } from '../job/records/job.ts';
 import type { JobOptions } from '../job/records/options.ts';
 import type { Version } from './definition-versions.ts';
 import { topAddress } from './records/reuse.ts';
-import type { CallSite, StoredReuse, StoredRun } from './records/run.ts';
+import { type CallSite, noDeadlines, noFailures, type StoredReuse, type StoredRun } from './records/run.ts';
+import type { RunDeadline } from './records/run-deadline.ts';
 import { openScope, runOf } from './run.ts';
 import { failedWith, settleRun } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
@@ -41,6 +42,10 @@ export type RunStart = {
     readonly within?: RunPosition['within'];
     readonly pipeline: string;
     readonly stepId: string;
+    /** Undefined: the main part. */
+    readonly phase: PhaseName | undefined;
+    /** How long the run may take before it is cancelled; undefined: without limit. */
+    readonly timeoutMs: number | undefined;
   } | null;
   /**
    * For a rerun `from: failed`: the original run. For a run that such a rerun calls, directly or not: the whole `StoredReuse`.
@@ -81,11 +86,17 @@ export function enterRun(
     unsuccessful: noneUnsuccessful(),
     reuse: start.reuse ? { root: id, address: topAddress, isIndexed: false, jobs: 0, ...start.reuse } : null,
     tags: start.options?.tags,
+    unstarted: 0,
+    failures: noFailures,
+    phase: null,
+    deadlines: noDeadlines,
   };
   const isReused = stored.reuse !== null;
   const tree = start.root === null ? table.descendants.begin(id) : table.descendants.open(start.root);
   const run = runOf(stored, id, version, tree, start.parent, 0);
   table.add(run);
+  const deadlines = deadlinesOf(version, start);
+  if (deadlines.length > 0) table.deadlines.set(table.batch, run, deadlines);
   const scope = openScope(run, 0, -1, [], { cause: null, context }, isReused);
   scope.depth = depth;
   table.touch(run);
@@ -103,6 +114,17 @@ export function enterRun(
     isReused,
   };
   table.moves.push({ kind: 'enter', run, scope, node: start.isWanted ? compiled.first : compiled.start, token });
+}
+
+/** When the run is stopped: its pipeline has a deadline, or the step that called it a timeout. */
+function deadlinesOf({ compiled }: Version, { called, createdUs }: RunStart & { readonly createdUs: number }) {
+  const { deadlineMs } = compiled.definition;
+  const timeoutMs = called?.timeoutMs;
+  if (deadlineMs === undefined && timeoutMs === undefined) return noDeadlines;
+  const deadlines: RunDeadline[] = [];
+  if (deadlineMs !== undefined) deadlines.push([createdUs + deadlineMs * 1000, 'deadline']);
+  if (timeoutMs !== undefined) deadlines.push([createdUs + timeoutMs * 1000, 'call']);
+  return deadlines;
 }
 
 /** Copies the baggage, so that the run does not keep a larger buffer in memory as long as it lives. */
@@ -145,6 +167,7 @@ export function settleUnbegun(
     tags: start.options?.tags,
     depth: start.depth,
     inside: 0,
+    unstarted: 0,
     reused: 0,
     hash: null,
     unsuccessful: noneUnsuccessful(),
@@ -168,6 +191,8 @@ function createRun(table: RunTable, name: string, start: RunStart): JobId {
     hooked,
     rerun,
     options,
+    limits: undefined,
+    phase: called?.phase,
   };
   table.bytesInTurn += payload.length + context.length;
   return table.jobs.createRun(name, group, payload, table.turn);

@@ -1,7 +1,6 @@
 // The state of the pipeline actor: the open runs, the work left in this turn, and the writes at its end.
 
 import type { Config } from '../../config/config.ts';
-import { unpinned } from '../../runtime/bytes.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
@@ -19,7 +18,8 @@ import {
 } from '../job/records/job.ts';
 import { taggedWith } from '../job/records/options.ts';
 import { Arrivals } from './arrivals.ts';
-import type { WorkStep } from './compile.ts';
+import type { WorkNode, WorkStep } from './compile.ts';
+import { Deadlines } from './deadlines.ts';
 import { Dedupe } from './dedupe.ts';
 import { DefinitionVersions } from './definition-versions.ts';
 import { Descendants } from './descendants.ts';
@@ -29,8 +29,9 @@ import { type Sight, stepBytesMax, wholeBytesMax } from './looks.ts';
 import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { ReuseSources } from './reuse-sources.ts';
-import { type FinishedRun, idText, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
+import { type FinishedRun, idText, keepOrigin, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
+import { sparedSince } from './spared-run.ts';
 import type { StepPosition, Token } from './token.ts';
 
 /** When a turn has created this many bytes (`bytesInTurn`), other work waits for the next turn. */
@@ -86,6 +87,7 @@ export class RunTable {
   readonly dedupe: Dedupe;
   readonly runs: Runs;
   readonly descendants: Descendants;
+  readonly deadlines: Deadlines;
   readonly sources: ReuseSources;
   readonly #openRunsMax: number;
   readonly #openRunsBytesMax: number;
@@ -131,6 +133,7 @@ export class RunTable {
     this.config = config;
     this.setAside = options.setAside ?? new SetAside();
     this.descendants = new Descendants(store, () => this.config.service.jobsPerRootMax, this.setAside);
+    this.deadlines = new Deadlines(store, this.setAside);
     this.sources = new ReuseSources(store);
     this.dedupe = new Dedupe(store, 'dedupe');
     const isCounted = this.versions.load(store, this.setAside);
@@ -172,11 +175,14 @@ export class RunTable {
     this.arrivals.renew(turn.batch, this.turnNumber);
     this.runs.renew(this.turnNumber);
     this.descendants.renew();
+    this.deadlines.renew();
   }
 
   /** Whether the run's pipeline is paused: its tokens stop at the next step. */
-  isPaused({ version }: Run): boolean {
-    return this.jobs.pauseOf(version.name) !== null;
+  isPaused(run: Run): boolean {
+    const pause = this.jobs.pauseOf(run.version.name);
+    if (pause?.kind !== 'system') return pause !== null;
+    return sparedSince(run, id => this.runs.find(idText(id))) === null;
   }
 
   touch(run: Run, scope?: Scope): void {
@@ -214,12 +220,13 @@ export class RunTable {
   }
 
   /**
-   * Counts jobs of the run that have settled. `unsuccessful`: how many of them did not succeed. `inside`: the number of settled
-   * jobs inside them, if the jobs are called runs.
+   * Counts jobs of the run that have settled. `unsuccessful`: how many of them did not succeed. `unstarted`: how many never
+   * started. `inside`: the number of settled jobs inside them, if the jobs are called runs.
    */
-  settled(run: Run, jobs: number, unsuccessful: Unsuccessful, inside = 0): void {
+  settled(run: Run, jobs: number, unsuccessful: Unsuccessful, unstarted: number, inside = 0): void {
     run.jobs -= jobs;
     run.settled += jobs + inside;
+    run.unstarted += unstarted;
     addUnsuccessful(run.unsuccessful, unsuccessful);
     this.versions.count(run.version, 0, 0, jobs + inside, 0);
     this.touch(run);
@@ -233,6 +240,7 @@ export class RunTable {
 
   groupOf(run: Run, step: WorkStep, position: StepPosition, isHandle: boolean): JobGroup {
     const { scope, node, path, first, cause, depth, event, context } = position;
+    const { limits, phase } = run.version.compiled.nodes[node] as WorkNode;
     return {
       submittedBy: run.submittedBy,
       parent: cause ?? run.id,
@@ -246,6 +254,8 @@ export class RunTable {
       hooked: run.hooked,
       rerun: null,
       options: taggedWith(run.tags),
+      limits,
+      phase,
     };
   }
 
@@ -277,7 +287,7 @@ export class RunTable {
 
   #write(run: Run): void {
     const { batch } = this;
-    if (run.failure !== null) this.dropParts(run);
+    if (run.failure !== null) this.dropParts(run, run.phase?.status === 'succeeded');
     this.versions.keep(run.version, batch);
     for (const fan of run.fans.values()) this.#keepList(run, fan);
     for (const scope of run.scopes.values()) {
@@ -337,12 +347,12 @@ export class RunTable {
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }
 
-  /** Removes everything that a run has besides its own record. */
-  dropParts(run: Run): void {
+  /** Removes everything that a run has besides its own record and, if wanted, its result. */
+  dropParts(run: Run, keepsResult: boolean): void {
     for (const fan of run.fans.values()) this.dropFan(run, fan);
     for (const scope of run.scopes.values()) {
-      if (scope.id === 0) this.arrivals.drop(run, scope);
-      else this.dropScope(run, scope);
+      if (scope.id !== 0) this.dropScope(run, scope);
+      else if (!keepsResult) this.arrivals.drop(run, scope);
     }
   }
 
@@ -354,7 +364,8 @@ export class RunTable {
   /** Removes a run that has ended. */
   forget(run: Run): void {
     run.ended = true;
-    this.dropParts(run);
+    this.dropParts(run, false);
+    if (run.deadlines.length > 0) this.deadlines.set(this.batch, run, []);
     if (run.persisted) this.batch.remove('runs', run.id);
     this.versions.count(run.version, -1, run.persisted ? -1 : 0, -run.settled, -run.bytes);
     this.runs.remove(run);
@@ -377,13 +388,4 @@ export function withScopes(run: Run, position: RunPosition): RunPosition {
 /** The key, in `looking` and in `making`, of the parked token or fan-out with this number. */
 export function lookName(run: Run, id: number): string {
   return `${run.name}${id}`;
-}
-
-/** Copies the scope's origin, so that the scope does not keep the whole packet or block in memory that contains it. */
-function keepOrigin(scope: Scope): void {
-  scope.lastEqualContext = null;
-  if (scope.origin === scope.kept) return;
-  const { cause, context } = scope.origin;
-  scope.origin = { cause: cause && unpinned(cause), context: unpinned(context) };
-  scope.kept = scope.origin;
 }

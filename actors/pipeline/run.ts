@@ -1,6 +1,8 @@
 // An unfinished run: its scopes, the fan-outs still being expanded, and how many of its jobs are unsettled.
 
+import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
+import type { TerminalStatus } from '../job/records/job.ts';
 import { endNode } from './compile.ts';
 import type { Version } from './definition-versions.ts';
 import type { FanOut } from './fanout.ts';
@@ -84,6 +86,10 @@ export function runOf(
     unsuccessful: stored.unsuccessful,
     reuse: stored.reuse,
     tags: stored.tags,
+    unstarted: stored.unstarted,
+    failures: stored.failures,
+    phase: stored.phase,
+    deadlines: stored.deadlines,
     id,
     name: idText(id),
     version,
@@ -114,6 +120,7 @@ export function scopeOf(stored: StoredScope, id: number, isPersisted: boolean, b
     overflown: stored.overflown,
     depth: stored.depth,
     isReused: stored.isReused,
+    failure: stored.failure,
     origin: stored.origin,
     merged: stored.merged,
     stored: stored.stored,
@@ -140,8 +147,9 @@ export type FinishedRun = Pick<
   /** The name of the run's pipeline. */
   readonly name: string;
   readonly depth: number;
-  /** The number of settled jobs inside the run. */
+  /** The number of settled jobs inside the run, and how many of these never started. */
   readonly inside: number;
+  readonly unstarted: number;
 };
 
 /**
@@ -149,10 +157,12 @@ export type FinishedRun = Pick<
  * began.
  */
 export type RunEnd = {
-  readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
+  readonly status: TerminalStatus;
   readonly result: Uint8Array;
   readonly error: string;
   readonly logs: Uint8Array | null;
+  /** What went wrong in the phases of a run that succeeded; null: nothing. */
+  readonly phaseError: string | null;
 };
 
 const nothingFresh = { turn: -1, values: [] } as const;
@@ -177,6 +187,7 @@ export function openScope(
     overflown: false,
     depth: 0,
     isReused,
+    failure: null,
     origin,
     merged: null,
     stored: 0,
@@ -222,4 +233,13 @@ export function joinNode(run: Run, scope: Scope): number {
 /** The id as a key of a map. */
 export function idText(id: JobId): string {
   return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
+}
+
+/** Copies the scope's origin: the scope must not keep the whole packet or block in memory from which the origin came. */
+export function keepOrigin(scope: Scope): void {
+  scope.lastEqualContext = null;
+  if (scope.origin === scope.kept) return;
+  const { cause, context } = scope.origin;
+  scope.origin = { cause: cause && unpinned(cause), context: unpinned(context) };
+  scope.kept = scope.origin;
 }

@@ -6,7 +6,7 @@ import { isParted } from '../../runtime/parted.ts';
 import { listCount } from '../../runtime/splice.ts';
 import { addBaggage, baggageFault, contextBytesMax, contextFault } from './baggage.ts';
 import type { Children } from './children.ts';
-import type { Node, WorkStep } from './compile.ts';
+import type { WorkNode, WorkStep } from './compile.ts';
 import type { Expansion } from './expansion.ts';
 import { beginFanOut, type FanPlan } from './fanout.ts';
 import { endTokens, markFork } from './join.ts';
@@ -17,8 +17,6 @@ import type { RunTable } from './run-table.ts';
 import type { TakeOver } from './take-over.ts';
 import { type Bound, bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
 import { carrying, dataOf, Packed, type StepPosition, type Token } from './token.ts';
-
-export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 
 export class StepStarter {
   readonly #table: RunTable;

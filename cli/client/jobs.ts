@@ -51,10 +51,14 @@ export type JobDocument = {
     readonly logs?: readonly LogLineDocument[];
   } | null;
   readonly last_error?: string;
+  /** For a run that succeeded: what went wrong in its phases. */
+  readonly phase_error?: string;
   /** This and the following members are absent in lists, and if the API token may not read results. */
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;
+  /** Absent: the main part of the run, or the job is in no run. */
+  readonly phase?: string;
   readonly index?: number | null;
   readonly event?: {
     readonly type: string;

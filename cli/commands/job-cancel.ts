@@ -9,7 +9,7 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, usageFailure } from '../failure.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 
-type Options = ActOptions & { readonly detached?: true; readonly wait?: true };
+type Options = ActOptions & { readonly detached?: true; readonly force?: true; readonly wait?: true };
 type Cancelled = { readonly job_id: string; readonly status: string; readonly cancelling?: true };
 
 export const jobCancel = clientCommand<Options>({
@@ -24,6 +24,7 @@ export const jobCancel = clientCommand<Options>({
   options: [
     new Option('--reason <text>', 'why; shown with the jobs'),
     new Option('--detached', 'for a run: also cancel the runs that events of its jobs have started, and so on'),
+    new Option('--force', 'also stop a run that is in its phase "finally"'),
     new Option('--wait', 'wait until jobs that were running have ended'),
     ...actOptions(),
   ],
@@ -31,8 +32,8 @@ export const jobCancel = clientCommand<Options>({
   async run(call) {
     const { options, args, client, out } = call;
     if (isOverMany(call)) {
-      if (options.wait || options.detached)
-        throw usageFailure('--wait and --detached are for single jobs, given by id');
+      if (options.wait || options.detached || options.force)
+        throw usageFailure('--wait, --detached and --force are for single jobs, given by id');
       await act('cancel', call);
       return exitStatus.ok;
     }
@@ -48,10 +49,11 @@ export const jobCancel = clientCommand<Options>({
 });
 
 /** Cancels one job. If it has already ended, returns its status instead of throwing, so that the other jobs are still cancelled. */
-async function cancel(client: Client, id: string, { reason, detached }: Options): Promise<Cancelled> {
+async function cancel(client: Client, id: string, { reason, detached, force }: Options): Promise<Cancelled> {
   try {
     const body = { ...(reason !== undefined && { reason }), ...(detached && { detached }) };
-    return await client.post<Cancelled>(`/job/${segment(id)}/cancel`, { job_id: true, status: true }, body);
+    const path = `/job/${segment(id)}/cancel${force ? '?force=true' : ''}`;
+    return await client.post<Cancelled>(path, { job_id: true, status: true }, body);
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.problem.code !== 'already_settled') throw error;
     return { job_id: id, status: String(error.problem['job_status']) };

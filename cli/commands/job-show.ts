@@ -51,6 +51,7 @@ function lines(job: JobDocument): TerminalLine[] {
   if (ranMs !== null) all.push(field('ended', `${formatAt(job.completed_at)}, after ${formatMs(ranMs)}`));
   all.push(...inputLines(job));
   if (job.last_error !== undefined) all.push(...block('error', job.last_error));
+  if (job.phase_error !== undefined) all.push(...block('phases', job.phase_error));
   for (const { level, message } of job.result?.logs ?? []) all.push(field('log', `${level}: ${message}`));
   const value = job.result?.result;
   if (value !== undefined && value !== null) all.push(...block('result', resultText(value)));
@@ -62,11 +63,12 @@ function timeLines({ run_at, expires_at, deadline_at }: JobDocument): TerminalLi
   return Object.entries(times).flatMap(([name, at]) => (at === undefined ? [] : [field(name, formatAt(at))]));
 }
 
-/** The step and the run that the job belongs to, and the job's position in a fork. */
-function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument): TerminalLine[] {
+/** The step and the run that the job belongs to, the job's position in a fork, and its phase. */
+function placeLines({ pipeline, step_id: step, run_id: run, index, phase }: JobDocument): TerminalLine[] {
   if (pipeline == null || step == null) return [];
   const element = index == null ? '' : `, element ${index}`;
-  return [field('step', `${pipeline}.${step}${element}, of the run ${run}`)];
+  const part = phase === undefined ? '' : `, in ${phase}`;
+  return [field('step', `${pipeline}.${step}${element}${part}, of the run ${run}`)];
 }
 
 function rerunLines({

@@ -20,6 +20,8 @@ type TreeNode = {
   readonly status: string;
   readonly ranMs: number | null;
   readonly isReused: boolean;
+  /** The phase of the run that the job belongs to; null: the main part, or the job is in no run. */
+  readonly phase: string | null;
   /** The beginning of the job's error. Null: there is no error, or the caller may not see it. */
   readonly error: string | null;
   readonly parent: TreeNode | null;
@@ -51,6 +53,7 @@ export class JobTree {
       status,
       ranMs,
       isReused: job.reused === true,
+      phase: job.phase ?? null,
       error,
       parent,
       children: [],
@@ -103,7 +106,8 @@ function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, 
     lines.push([`${rest}└─ `, { text: `… ${hidden.length} more: ${tally(hidden)}`, style: 'dim' }]);
 }
 
-function lineOf({ id, name, inside, status, ranMs, isReused, error, children }: TreeNode, first: string): TerminalLine {
+function lineOf(node: TreeNode, first: string): TerminalLine {
+  const { id, name, inside, status, ranMs, isReused, phase, error, children } = node;
   // The error of a run usually repeats the error of a failed job that the drawing has below the run.
   const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
@@ -115,6 +119,7 @@ function lineOf({ id, name, inside, status, ranMs, isReused, error, children }: 
     took,
     ...noteOf(inside),
     isReused ? { text: ' reused', style: 'dim' } : '',
+    phase === null ? '' : { text: ` ${phase}`, style: 'dim' },
     { text: `  ${id}`, style: 'dim' },
     ...(why === null ? [] : [`  ${why}`]),
   ];

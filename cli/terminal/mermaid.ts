@@ -10,7 +10,7 @@ export function mermaidOf(pipeline: PipelineDefinition): string[] {
   const trigger = pipeline.on ?? pipeline.onHook ?? 'called by name';
   const entry = drawing.node(`([${quoted(trigger)}])`);
   const entered = drawing.condition(pipeline.if, [{ node: entry, label: '' }]);
-  const ends = drawing.sequence(pipeline.steps, entered.passed);
+  const ends = drawing.phases(pipeline, drawing.sequence(pipeline.steps, entered.passed));
   const end = drawing.node(`([${quoted(`${pipeline.name} ends`)}])`);
   drawing.connect([...ends, ...entered.skipped], end);
   return [
@@ -34,6 +34,23 @@ class Drawing {
   connect(from: OpenArrows, to: string): void {
     for (const { node, label } of from)
       this.lines.push(`  ${node} -->${label === '' ? '' : `|${quoted(label)}|`} ${to}`);
+  }
+
+  /** `on_failure` branches off behind the steps; `finally` follows both. */
+  phases({ onFailure, finally: last }: PipelineDefinition, from: OpenArrows): OpenArrows {
+    const failed = onFailure
+      ? this.sequence(
+          onFailure,
+          from.map(end => labelled(end, 'on_failure')),
+        )
+      : [];
+    const ends = [...from, ...failed];
+    return last
+      ? this.sequence(
+          last,
+          ends.map(end => labelled(end, 'finally')),
+        )
+      : ends;
   }
 
   sequence(steps: readonly Step[], from: OpenArrows): OpenArrows {
@@ -77,20 +94,21 @@ class Drawing {
     const what = step.kind === 'uses' ? `${step.instance}.${step.command}` : `call ${step.pipeline}`;
     const text = quoted([step.id, what, ...traits(step)].join('\n'));
     const node = this.node(step.kind === 'uses' ? `[${text}]` : `[[${text}]]`);
-    this.connect(
-      step.foreach === null
-        ? from
-        : from.map(end => ({ ...end, label: [end.label, 'each'].filter(Boolean).join(', ') })),
-      node,
-    );
+    this.connect(step.foreach === null ? from : from.map(end => labelled(end, 'each')), node);
     return [{ node, label: '' }];
   }
+}
+
+/** The arrow with another label beside its own. */
+function labelled(end: OpenArrows[number], label: string): OpenArrows[number] {
+  return { ...end, label: [end.label, label].filter(Boolean).join(', ') };
 }
 
 function traits(step: Extract<Step, { kind: 'uses' | 'call' }>): string[] {
   return [
     ...(step.foreach === null ? [] : [`foreach ${formatPath(step.foreach)}`]),
     ...(step.onError === 'continue' ? ['on_error: continue'] : []),
+    ...(step.failFast === false ? ['fail_fast: false'] : []),
   ];
 }
 

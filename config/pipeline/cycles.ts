@@ -1,5 +1,5 @@
 // Finds pipelines that call themselves, directly or through others.
-import type { PipelineDefinition, Step } from './definition.ts';
+import { type PipelineDefinition, type Step, stepLists } from './definition.ts';
 
 /** The pipelines that a list of steps calls, at any depth. */
 function callsOf(steps: readonly Step[]): string[] {
@@ -17,7 +17,7 @@ function callsOf(steps: readonly Step[]): string[] {
  * pipelines form cycles, at least one cycle is found.
  */
 export function findCycles(pipelines: readonly PipelineDefinition[]): string[][] {
-  const calls = new Map(pipelines.map(pipeline => [pipeline.name, [...new Set(callsOf(pipeline.steps))]]));
+  const calls = new Map(pipelines.map(pipeline => [pipeline.name, [...new Set(callsOf(stepLists(pipeline).flat()))]]));
   const cycles: string[][] = [];
   const done = new Set<string>();
   const visit = (name: string, chain: readonly string[]): void => {

@@ -51,11 +51,32 @@ type WorkStepFields = StepCommon & {
   readonly with: readonly (readonly [string, Template])[] | null;
   /** Pairs: a dotted name in the context, and the path from which its value is read. */
   readonly baggage: readonly (readonly [string, Path])[];
+  /** Only with `foreach`: all elements end before a failed one fails the run. */
+  readonly failFast?: false;
+};
+
+/** The retry settings of a step, which replace those of the plugin; absent: those of the plugin. */
+export type StepRetry = {
+  readonly attemptsMax?: number;
+  readonly backoffBaseMs?: number;
+  readonly backoffMaxMs?: number;
 };
 
 export type Step =
-  | (WorkStepFields & { readonly kind: 'uses'; readonly instance: string; readonly command: string })
-  | (WorkStepFields & { readonly kind: 'call'; readonly pipeline: string })
+  | (WorkStepFields & {
+      readonly kind: 'uses';
+      readonly instance: string;
+      readonly command: string;
+      readonly retry?: StepRetry;
+      /** The deadline of one attempt; absent: that of the command. */
+      readonly timeoutMs?: number;
+    })
+  | (WorkStepFields & {
+      readonly kind: 'call';
+      readonly pipeline: string;
+      /** How long the called run may take before it is cancelled; absent: without limit. */
+      readonly timeoutMs?: number;
+    })
   | (StepCommon & {
       readonly kind: 'split';
       readonly branches: readonly { readonly name: string | null; readonly steps: readonly Step[] }[];
@@ -64,7 +85,6 @@ export type Step =
 
 export const jobHooks = ['job.completed', 'job.failed', 'job.timed_out', 'job.cancelled'] as const;
 export type JobHook = (typeof jobHooks)[number];
-/** The hooks of runs. `pipeline.timed_out` never fires yet, because runs have no deadline. */
 export const runHooks = ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] as const;
 export type RunHook = (typeof runHooks)[number];
 export const hooks = [...jobHooks, ...runHooks] as const;
@@ -86,4 +106,16 @@ export type PipelineDefinition = {
   readonly timeoutMs: number;
   readonly if: Condition | null;
   readonly steps: readonly Step[];
+  /** How long the steps of a run may take, from its acceptance; absent: without limit. */
+  readonly deadlineMs?: number;
+  /** The steps that follow if the run failed or took too long, and (`finally`) those that always follow. */
+  readonly onFailure?: readonly Step[];
+  readonly finally?: readonly Step[];
+  /** How long each of these two phases may take; set if there is at least one. */
+  readonly phaseTimeoutMs?: number;
 };
+
+/** All lists of steps of a pipeline, in the order in which they run. */
+export function stepLists({ steps, onFailure, finally: last }: PipelineDefinition): readonly (readonly Step[])[] {
+  return [steps, onFailure, last].filter(list => list !== undefined);
+}

@@ -76,9 +76,29 @@ const step = field.closedMap(
     foreach: path(
       'The path of a list; the step starts once per element. Default: the step starts once. Example: `payload.packages`.',
     ),
+    fail_fast: field.flag(
+      'Whether a failed element fails the run at once. `false`: all elements end first, then the run fails, at the next join or at its end; only with `foreach`. Default: `true`.',
+    ),
     with: field.freeMap(
       'Values that are merged into the payload, with references in braces. Default: none. Example: `{ name: "{payload.item}" }`.',
       'a map of names to values',
+    ),
+    retry: field.closedMap(
+      {
+        max_attempts: field.count(
+          1,
+          'The maximum number of attempts of a job; `1` switches retries off. Default: that of the plugin.',
+          1000,
+        ),
+        backoff_base: field.duration(
+          'The maximum delay before the second attempt, which doubles with each further attempt. Default: that of the plugin.',
+        ),
+        backoff_max: field.duration('The maximum delay before any attempt. Default: that of the plugin.'),
+      },
+      'How often and when a failed job of the step is retried; only with `uses`. Default: as the plugin is configured.',
+    ),
+    timeout: field.duration(
+      'With `uses`: the deadline of one attempt. Default: that of the command. With `call`: how long the called run may take before it is cancelled. Default: without limit. Example: `20s`.',
     ),
     baggage: Type.Object(
       {},
@@ -151,6 +171,14 @@ const pipeline = field.closedMap(
       'The condition of the pipeline; if it is false, an event starts no run, and a call gets a run that has succeeded without a job. Default: always true.',
     ),
     steps: steps('The steps; at least one.'),
+    deadline: field.duration(
+      'How long the steps of a run may take, from its acceptance. Then they are stopped, and the run ends `timed_out`. Default: without limit. Example: `10m`.',
+    ),
+    on_failure: steps('Steps that follow if the run has failed or taken too long. Default: none.'),
+    finally: steps('Steps that always follow, also if the run was cancelled. Default: none.'),
+    phase_timeout: field.duration(
+      'How long `on_failure` may take, and then `finally`; only with one of them. Default: `5m`.',
+    ),
   },
   'A pipeline.',
   { required: ['name', 'steps'], expected: 'a pipeline' },

@@ -6,12 +6,15 @@ import type { NodePath } from '../source/tree.ts';
 import { readCondition } from './condition.ts';
 import type { Join, Path, Step } from './definition.ts';
 import { type PathRoot, quote, readPath } from './path.ts';
+import { readDuration, readLimits } from './step-limits.ts';
 import { readTemplates } from './template.ts';
 
 /** What the readers of one pipeline's steps share: the names that steps may use, and where problems are reported. */
 export type StepContext = {
   /** The commands of each plugin instance. */
   readonly plugins: ReadonlyMap<string, readonly string[]>;
+  /** The commands that are not `retry_safe`, as `plugin.command`. */
+  readonly onlyOnce: ReadonlySet<string>;
   readonly pipelines: readonly string[];
   /** Why a known plugin cannot be used, for example because it is disabled; null: the plugin is unknown. */
   readonly whyUnusable: (plugin: string) => string | null;
@@ -50,8 +53,10 @@ function readStep(
   const { reportAt } = around;
   const kind = kinds.find(key => value[key] !== undefined);
   if (isFirst && value['join'] !== undefined) reportAt([...at, 'join'], 'the first step has nothing before it to join');
+  // The position of a step in a phase could be the id of another step.
+  const id = value['id'] ?? (/^[a-z]/.test(number) ? number : undefined);
   const common = {
-    id: readId(value['id'], around, at) ?? number,
+    id: readId(id, around, at) ?? number,
     if: readCondition(value['if'], kind === 'uses' ? stepRoots : dataRoots, [...at, 'if'], reportAt),
     onError: (value['on_error'] ?? inherited) as OnError,
     join: joinOf(value),
@@ -59,11 +64,16 @@ function readStep(
   switch (kind) {
     case 'uses': {
       const used = readUses(value['uses'], around, [...at, 'uses']);
-      return used && { ...common, ...readWork(value, at, reportAt), kind, ...used };
+      if (!used) return null;
+      return { ...common, ...readWork(value, at, reportAt), kind, ...used, ...readLimits(value, used, around, at) };
     }
     case 'call': {
+      refuseKeys(value, ['retry'], 'belongs to a step with "uses"', kind, at, reportAt);
       const pipeline = readCall(value['call'], around, [...at, 'call']);
-      return pipeline === null ? null : { ...common, ...readWork(value, at, reportAt), kind, pipeline };
+      if (pipeline === null) return null;
+      const timeoutMs = readDuration(value['timeout'], [...at, 'timeout'], reportAt);
+      const work = readWork(value, at, reportAt);
+      return { ...common, ...work, kind, pipeline, ...(timeoutMs !== undefined && { timeoutMs }) };
     }
     case 'split':
       refuseWork(value, kind, at, reportAt);
@@ -78,18 +88,35 @@ function readStep(
 
 /** Reads the fields that only steps with `uses` or `call` have. */
 function readWork(value: StepSource, at: NodePath, reportAt: ReportAt) {
+  const failFast = value['fail_fast'];
+  if (failFast !== undefined && value['foreach'] === undefined)
+    reportAt([...at, 'fail_fast'], '"fail_fast" belongs to a step with "foreach"', 'key');
   return {
     foreach: readPath(value['foreach'], dataRoots, [...at, 'foreach'], reportAt),
     with: isObject(value['with']) ? readTemplates(value['with'], [...at, 'with'], reportAt) : null,
     baggage: isObject(value['baggage']) ? readBaggage(value['baggage'], [...at, 'baggage'], reportAt) : [],
+    ...(failFast === false && { failFast: false as const }),
   };
 }
 
+/** The keys of steps that create jobs. */
+const workKeys = ['foreach', 'fail_fast', 'with', 'baggage', 'timeout'];
+
 function refuseWork(value: StepSource, kind: string, at: NodePath, reportAt: ReportAt): void {
-  for (const key of ['foreach', 'with', 'baggage']) {
-    if (value[key] === undefined) continue;
-    const message = `"${key}" belongs to a step with "uses" or "call", not to one with "${kind}"`;
-    reportAt([...at, key], message, 'key');
+  refuseKeys(value, workKeys, 'belongs to a step with "uses" or "call"', kind, at, reportAt);
+  refuseKeys(value, ['retry'], 'belongs to a step with "uses"', kind, at, reportAt);
+}
+
+function refuseKeys(
+  value: StepSource,
+  keys: readonly string[],
+  rule: string,
+  kind: string,
+  at: NodePath,
+  reportAt: ReportAt,
+): void {
+  for (const key of keys) {
+    if (value[key] !== undefined) reportAt([...at, key], `"${key}" ${rule}, not to one with "${kind}"`, 'key');
   }
 }
 

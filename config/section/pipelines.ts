@@ -8,11 +8,14 @@ import { readCondition } from '../pipeline/condition.ts';
 import { findCycles } from '../pipeline/cycles.ts';
 import { hooks, type PipelineDefinition } from '../pipeline/definition.ts';
 import { readSteps, type StepContext } from '../pipeline/step.ts';
+import { readDuration } from '../pipeline/step-limits.ts';
 import { readSchema } from '../plugin/command.ts';
 import { type Instances, reportUnusable } from '../plugin/instances.ts';
 import { type NodePath, nodeAt, plainValue, type SourceNode } from '../source/tree.ts';
 
 const timeoutSecsDefault = 30;
+/** How long each phase may take if `phase_timeout` is not set. */
+const phaseTimeoutDefaultMs = 5 * 60_000;
 
 export function readPipelines(
   root: SourceNode,
@@ -26,8 +29,12 @@ export function readPipelines(
   reportDuplicates(root, ['pipelines'], 'name', 'the name of a pipeline', reportAt);
   const items = plainValue(list) as readonly unknown[];
   const commandsOf = ({ manifest }: Instances['plugins'][string]) => manifest.commands.map(command => command.name);
+  const onlyOnce = Object.entries(instances.plugins).flatMap(([name, { manifest }]) =>
+    manifest.commands.flatMap(command => (command.retrySafe === false ? [`${name}.${command.name}`] : [])),
+  );
   const around = {
     plugins: new Map(Object.entries(instances.plugins).map(([name, instance]) => [name, commandsOf(instance)])),
+    onlyOnce: new Set(onlyOnce),
     pipelines: items.flatMap(item => (isObject(item) && typeof item['name'] === 'string' ? [item['name']] : [])),
     whyUnusable: (plugin: string) => reportUnusable(instances, plugin, report),
     reportAt,
@@ -53,6 +60,7 @@ function readPipeline(
 ): PipelineDefinition | null {
   const { name, description, on, on_hook: onHook, execution_mode: mode, timeout_secs: timeoutSecs } = value;
   if (typeof name !== 'string') return null;
+  const deadlineMs = readDuration(value['deadline'], [...at, 'deadline'], around.reportAt);
   if (on !== undefined && onHook !== undefined)
     around.reportAt([...at, 'on_hook'], 'a pipeline has "on" or "on_hook", not both');
   return {
@@ -64,5 +72,28 @@ function readPipeline(
     timeoutMs: (typeof timeoutSecs === 'number' ? timeoutSecs : timeoutSecsDefault) * 1000,
     if: readCondition(value['if'], ['payload', 'context'], [...at, 'if'], around.reportAt),
     steps: readSteps(value['steps'], around, [...at, 'steps'], '', 'fail'),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...readPhases(value, around, at),
+  };
+}
+
+/** A step without an id in a phase is named by its position, such as `finally.1`. */
+function readPhases(
+  value: { readonly [key: string]: unknown },
+  around: StepContext,
+  at: NodePath,
+): Pick<PipelineDefinition, 'onFailure' | 'finally' | 'phaseTimeoutMs'> {
+  const { on_failure: onFailure, finally: last, phase_timeout: timeout } = value;
+  const phaseTimeoutMs = readDuration(timeout, [...at, 'phase_timeout'], around.reportAt) ?? phaseTimeoutDefaultMs;
+  if (onFailure === undefined && last === undefined) {
+    const rule = '"phase_timeout" belongs to a pipeline with "on_failure" or "finally"';
+    if (timeout !== undefined) around.reportAt([...at, 'phase_timeout'], rule, 'key');
+    return {};
+  }
+  const read = (steps: unknown, key: string) => readSteps(steps, around, [...at, key], `${key}.`, 'fail');
+  return {
+    ...(onFailure !== undefined && { onFailure: read(onFailure, 'on_failure') }),
+    ...(last !== undefined && { finally: read(last, 'finally') }),
+    phaseTimeoutMs,
   };
 }

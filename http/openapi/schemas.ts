@@ -1,5 +1,5 @@
 // Schemas that many answers share.
-import { statuses } from '../../actors/job/records/job.ts';
+import { phaseNames, statuses } from '../../actors/job/records/job.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { treeJobsMax } from '../../service/json/job.ts';
 
@@ -67,6 +67,13 @@ export const countsSchema = Type.Optional(
   ),
 );
 
+export const phaseSchema = Type.Optional(
+  Type.Union(
+    phaseNames.map(name => Type.Literal(name)),
+    { description: 'The phase of its run that the job belongs to; absent: the main part, or the job is in no run.' },
+  ),
+);
+
 /** The schema of the member `reused` of a job in a tree, or in a list of a tree's jobs. */
 export const reusedSchema = Type.Optional(
   Type.Literal(true, {
@@ -80,6 +87,7 @@ export const runFinished = Type.Object({
   status: jobStatus,
   duration_ms: Type.Integer(),
   counts: countsSchema,
+  phase_error: Type.Optional(Type.String()),
   result: nullable(outputSchema),
   tree: Type.Array(
     Type.Object({
@@ -88,6 +96,7 @@ export const runFinished = Type.Object({
       command: Type.String(),
       status: jobStatus,
       counts: countsSchema,
+      phase: phaseSchema,
       reused: reusedSchema,
       result: nullable(outputSchema),
     }),

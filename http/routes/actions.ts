@@ -153,7 +153,7 @@ const startAction = route({
     const idempotency = idempotencyOf(call, 'POST', '/actions');
     if (isProblem(idempotency)) return idempotency;
     const { engine, caller } = call;
-    const selection = selectionOf(body.where);
+    const selection = selectionOf(body.where, body.do);
     const counted = await countOf(call, selection);
     if (isProblem(counted)) return counted;
     const refused = body.do === 'rerun' ? refusedRerun(call.config, counted, caller!) : null;

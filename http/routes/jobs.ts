@@ -17,12 +17,13 @@ import {
   nullable,
   oneOfTexts,
   outputSchema,
+  phaseSchema,
   reasonSchema,
   reusedSchema,
   uuid,
 } from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
-import { oneOf } from '../query.ts';
+import { flag, oneOf } from '../query.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 import { jobTagsSchema } from '../tags.ts';
 import { waitedAnswer, waitNotes, waitOf, waitParameter } from '../wait.ts';
@@ -105,6 +106,9 @@ export const jobSchema = Type.Object({
       description: 'The job was cancelled and is being stopped. For a run: how many of its jobs have not ended.',
     }),
   ),
+  phase_error: Type.Optional(
+    Type.String({ description: 'For a run that succeeded: what went wrong in `on_failure` or `finally`.' }),
+  ),
   cancel: Type.Optional(
     Type.Object(
       { by: Type.String(), at: instant, reason: Type.Optional(Type.String()) },
@@ -115,6 +119,7 @@ export const jobSchema = Type.Object({
   pipeline: Type.Optional(nullable(Type.String())),
   run_id: Type.Optional(nullable(uuid)),
   step_id: Type.Optional(nullable(Type.String())),
+  phase: phaseSchema,
   index: Type.Optional(nullable(Type.Integer())),
   event: Type.Optional(nullable(envelopeSchema)),
   payload: Type.Optional(Type.Unknown()),
@@ -137,6 +142,7 @@ const treeJobSchema = Type.Object({
   started_at: nullable(instant),
   completed_at: nullable(instant),
   counts: countsSchema,
+  phase: phaseSchema,
   reused: reusedSchema,
   result: output,
 });
@@ -240,10 +246,12 @@ const cancelJob = route({
   notes:
     'After the answer no attempt of the job, and no job of the run, starts any more. A waiting job has ended; a running one is being ' +
     'stopped. If its code succeeds first, the job ends `succeeded`; otherwise it ends `cancelled` and is not retried. A run ends with ' +
-    'its last job. Runs that events of its jobs have started continue, unless `detached` is true. A repeated call returns the current state.',
+    'its last job. Runs that events of its jobs have started continue, unless `detached` is true. A repeated call returns the current ' +
+    'state. The phase `finally` of a run is stopped only with `force`; without it, the answer is 409 `ending`.',
   access: anyOf('jobs:rw'),
   body: cancelBody,
-  problems: ['unknown_job', 'already_settled'],
+  query: { force: flag },
+  problems: ['unknown_job', 'already_settled', 'ending'],
   answers: {
     200: {
       description: 'The job is cancelled.',
@@ -258,15 +266,17 @@ const cancelJob = route({
     const id = parseId(params.job_id);
     return id && engine.job(id) ? { id } : unknownJob(params.job_id);
   },
-  async handle({ engine, found: { id }, body, caller }) {
+  async handle({ engine, found: { id }, body, caller, query }) {
     const { reason = null, detached = false } = (body ?? {}) as {
       readonly reason?: string;
       readonly detached?: boolean;
     };
-    const reply = await engine.cancel({ id, by: caller!.origin, reason, detached });
+    const { force = false } = query;
+    const reply = await engine.cancel({ id, by: caller!.origin, reason, detached, force });
     if (reply === null) return problem('unavailable', 'the ledger does not answer right now');
-    const { status: stands } = reply;
+    const { status: stands, isEnding } = reply;
     const text = formatId(id);
+    if (isEnding) return problem('ending', inFinally);
     if (stands === null) return unknownJob(text);
     if (stands === 'cancelled') return json(200, `{"job_id":"${text}","status":"cancelled"}`);
     if (stands === 'queued' || stands === 'running')
@@ -274,6 +284,8 @@ const cancelJob = route({
     return problem('already_settled', `the job has ended already: ${stands}`, { jobStatus: stands });
   },
 });
+
+const inFinally = 'the run is in its phase "finally" and ends soon; ?force=true stops it';
 
 export const jobRoutes: readonly Route[] = [getJob, getTree, cancelJob];
 

@@ -79,6 +79,7 @@ const rerunJob = route({
     if (!job) return unknownJob(params.job_id);
     if (job.plugin === headgatePlugin)
       return problem('invalid_request', 'an action cannot be run again: start a new one with POST /actions');
+    if (job.phase !== null) return problem('invalid_request', `${inPhase} "${job.phase}": run the whole run again`);
     const target = findTarget(config, job, caller!);
     // A pipeline that is no longer configured is refused only in `handle`: with `from: failed` a run keeps its old definition.
     const isGone = isProblem(target) && target.code === 'unknown_pipeline';
@@ -129,6 +130,8 @@ const rerunJob = route({
 });
 
 const failedWithPayload = '/payload: "from": "failed" reuses results of the old payload; leave out one of the two';
+
+const inPhase = 'a job of a phase cannot be run again; this one belongs to';
 
 export const rerunRoutes: readonly Route[] = [rerunJob];
 

@@ -2,7 +2,7 @@
 import { commandStep, minuteUs, pipelineStep } from '../../actors/index/records/stopwatch.ts';
 import { trendBuckets, windowOf } from '../../actors/index/views/stopwatch.ts';
 import type { Config, PluginInstance } from '../../config/config.ts';
-import type { Step } from '../../config/pipeline/definition.ts';
+import { type Step, stepLists } from '../../config/pipeline/definition.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
 import { flag, instant } from '../query.ts';
@@ -69,7 +69,7 @@ function stepNames(config: Config, { name, manifest }: PluginInstance): string[]
     (['queue', 'run', 'total'] as const).map(what => commandStep(command, what)),
   );
   const ofPipelines = config.pipelines.flatMap(pipeline =>
-    stepsUsing(pipeline.steps, name).map(stepId => pipelineStep(pipeline.name, stepId)),
+    stepsUsing(stepLists(pipeline).flat(), name).map(stepId => pipelineStep(pipeline.name, stepId)),
   );
   return [...ofCommands, ...ofPipelines];
 }

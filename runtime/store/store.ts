@@ -26,6 +26,7 @@ export const tables = [
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
+  'run_deadlines', // time in µs (8) + run id (16) + kind (1) -> nothing: the open run, or its phase, is stopped at that time
   'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition
   // Large results stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
   'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join

@@ -55,7 +55,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
   // `lastError` is read only once, because each access to a large error reads it from the store.
   const { lastError: error } = job;
   const lastError = error === null ? '' : `,"last_error":${JSON.stringify(error)}`;
-  return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}}`];
+  return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}${phaseErrorPart(job)}}`];
 }
 
 /** The input of a job. In the JSON, `omitted` names the values that are left out because they are included only on request. */
@@ -63,7 +63,7 @@ function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
   const { input } = job;
   const { payloadBytes, context, event, pipeline, runId, stepId, index } = input;
   const place =
-    `,"pipeline":${text(pipeline)},"run_id":${text(runId)},"step_id":${text(stepId)},"index":${index}` +
+    `,"pipeline":${text(pipeline)},"run_id":${text(runId)},"step_id":${text(stepId)}${phasePart(job)},"index":${index}` +
     `,"event":${event === null ? 'null' : envelope(job, event)}`;
   const values: JsonPart[] = [];
   const omitted: string[] = [];
@@ -166,8 +166,19 @@ function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","parent_job_id":${text(job.parentJobId)},"plugin":${JSON.stringify(job.plugin)},` +
     `"command":${JSON.stringify(job.command)},"status":"${job.status}",` +
-    `"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}${countsPart(job.counts)}${reusedPart(job)}`;
+    `"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}${countsPart(job.counts)}` +
+    `${phasePart(job)}${reusedPart(job)}`;
   return withResult ? [`${head},"result":`, ...outputParts(job), '}'] : [`${head}}`];
+}
+
+/** The phase of its run that the job belongs to. */
+function phasePart({ phase }: JobView): string {
+  return phase === null ? '' : `,"phase":"${phase}"`;
+}
+
+/** For a run that succeeded: what went wrong in its phases. */
+function phaseErrorPart({ phaseError }: JobView): string {
+  return phaseError === null ? '' : `,"phase_error":${JSON.stringify(phaseError)}`;
 }
 
 function reusedPart({ isReused }: Pick<JobView, 'isReused'>): string {
@@ -207,7 +218,8 @@ export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart
     const output = outputParts(job);
     if (left === treeJobsMax) {
       const durationMs = Math.round(((job.completedUs ?? job.createdUs) - job.createdUs) / 1000);
-      yield `{"job_id":"${job.jobId}","status":"${job.status}","duration_ms":${durationMs}${countsPart(job.counts)},"result":`;
+      yield `{"job_id":"${job.jobId}","status":"${job.status}","duration_ms":${durationMs}`;
+      yield `${countsPart(job.counts)}${phaseErrorPart(job)},"result":`;
       // The output of the run appears twice: here, and in the run's entry in the tree.
       yield* output;
       yield ',"tree":[';
@@ -222,7 +234,7 @@ export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart
 function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
-    `"status":"${job.status}"${countsPart(job.counts)}${reusedPart(job)},"result":`;
+    `"status":"${job.status}"${countsPart(job.counts)}${phasePart(job)}${reusedPart(job)},"result":`;
   return [head, ...output, '}'];
 }
 

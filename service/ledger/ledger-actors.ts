@@ -57,6 +57,12 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
       endDelayed: (run, error) => pipeline.endDelayed(run, error),
       isOpen: run => pipeline.isOpen(run),
       callerOf: run => pipeline.callerOf(run),
+      phaseOf: run => pipeline.phaseOf(run),
+      sparedSince: run => pipeline.sparedSince(run),
+      get nextDeadlineUs() {
+        return pipeline.nextDeadlineUs;
+      },
+      takeOverdue: turn => pipeline.takeOverdue(turn),
       begun: run => pipeline.begun(run),
       haveWaitingEvents: root => pipeline.haveWaitingEvents(root),
       cancelRun: run => pipeline.cancelRun(run),

@@ -59,6 +59,8 @@ export type Selection = {
   readonly toUs: number | null;
   /** Whether jobs inside runs match, too. */
   readonly children: boolean;
+  /** Whether jobs of phases never match: they cannot be rerun. */
+  readonly withoutPhases?: true;
 };
 
 /** The moment for which a selection is evaluated. It is the turn in which the ledger handled a MomentQuery. */

@@ -9,7 +9,6 @@ import { pack, packedNull, unpack } from '../../../runtime/packing.ts';
 import { bytesHead } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobGroup, RerunFrom, RunPosition } from './job.ts';
-import type { JobOptions } from './options.ts';
 
 /** A block is full when it has this many jobs, or about this many bytes of payloads and groups. */
 export const blockJobsMax = 1024;
@@ -119,9 +118,10 @@ function alone(payload: Uint8Array): StoredList {
 function withOwnBytes(group: JobGroup): JobGroup {
   const context = unpinned(group.context);
   if (context === group.context && group.rerun === null) return group;
-  const { submittedBy, parent, root, depth, event, pipeline, stepId, run, hooked, options } = group;
+  const { submittedBy, parent, root, depth, event, pipeline, stepId, run, hooked, options, limits, phase } = group;
   const rerun = group.rerun && { ...group.rerun, of: unpinned(group.rerun.of) };
-  return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked, rerun, options };
+  const places = { pipeline, stepId, run, hooked, rerun, options, limits, phase };
+  return { submittedBy, parent, root, depth, event, context, ...places };
 }
 
 /** The approximate encoded length of those fields of a group that may be long. */
@@ -195,11 +195,9 @@ export function decodeBlock(bytes: Uint8Array): Block {
 }
 
 type PackedRerun = readonly [of: JobId, from: RerunFrom, reason: string | null];
-/** The last fields of a stored group, which may be absent. */
-type PackedExtras = readonly [rerun?: PackedRerun | null, options?: JobOptions];
 
 function packGroup(group: JobGroup) {
-  const { event, run, rerun, options } = group;
+  const { event, run, rerun, options, limits, phase } = group;
   const packed = [
     group.submittedBy,
     group.parent,
@@ -212,11 +210,12 @@ function packGroup(group: JobGroup) {
     run && packPosition(run),
     group.hooked,
   ] as const;
-  // Absent if the group is not a rerun and has no options.
-  if (rerun === null && options === null) return packed;
-  const packedRerun: PackedRerun | null = rerun && [rerun.of, rerun.from, rerun.reason];
-  const extras: PackedExtras = options === null ? [packedRerun] : [packedRerun, options];
-  return [...packed, ...extras] as const;
+  // Parts at the end are left out if the group does not have them.
+  const again: PackedRerun | null = rerun && [rerun.of, rerun.from, rerun.reason];
+  if (phase !== undefined) return [...packed, again, options, limits ?? null, phase] as const;
+  if (limits !== undefined) return [...packed, again, options, limits] as const;
+  if (options !== null) return [...packed, again, options] as const;
+  return again === null ? packed : ([...packed, again] as const);
 }
 
 /** The stored form of a position. `within` is absent in the top scope. */
@@ -232,7 +231,8 @@ function packEvent({ type, source, dedupeKey, headers }: EventEnvelope) {
 }
 
 function unpackGroup(packed: ReturnType<typeof packGroup>): JobGroup {
-  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, position, hooked, rerun, options] = packed;
+  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, position, hooked, ...more] = packed;
+  const [rerun, options, limits, phase] = more;
   const run = position && unpackPosition(position);
   return {
     submittedBy,
@@ -247,6 +247,8 @@ function unpackGroup(packed: ReturnType<typeof packGroup>): JobGroup {
     hooked,
     rerun: rerun ? { of: rerun[0], from: rerun[1], reason: rerun[2] } : null,
     options: options ?? null,
+    limits: limits ?? undefined,
+    phase,
   };
 }
 

@@ -15,10 +15,22 @@ export type Cancel = {
   readonly reason: string | null;
   /** Of a run: how many accepted jobs in it never started, and how many elements of its fan-outs never became jobs. Otherwise 0. */
   readonly notStarted: NotStarted;
+  /** Set if nobody cancelled the run: its deadline has passed, or the time of its phase. */
+  readonly timeout?: TimeoutKind;
 };
+export type TimeoutKind = 'deadline' | 'phase';
+/** A run that is stopped because its time, or that of its phase, is over. */
+export type OverdueRun = { readonly run: JobId; readonly cancel: Cancel };
 export type NotStarted = { readonly jobs: number; readonly elements: number };
 
-type StoredCancel = [by: string, atUs: number, reason: string | null, jobs: number, elements: number];
+type StoredCancel = readonly [
+  by: string,
+  atUs: number,
+  reason: string | null,
+  jobs: number,
+  elements: number,
+  timeout?: TimeoutKind,
+];
 
 const marks = 0;
 const notes = 1;
@@ -32,10 +44,10 @@ export function putMark(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.put('cancels', keyOf(marks, id), encodeCancel(cancel));
 }
 
-/** Writes the note of a job that has ended, and removes its mark, if it has one. */
+/** Writes the note of a job, or part of a run, that has ended, and removes its mark, if any. The time-out of a phase leaves no note. */
 export function putNote(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.remove('cancels', keyOf(marks, id));
-  batch.put('cancels', keyOf(notes, id), encodeCancel(cancel));
+  if (cancel.timeout !== 'phase') batch.put('cancels', keyOf(notes, id), encodeCancel(cancel));
 }
 
 export function putDetached(batch: Batch, run: JobId, cancel: Cancel): void {
@@ -81,24 +93,41 @@ export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly k
 
 /** The cancel of this job itself. Null: there is none. */
 export function cancelOfJob(reader: Reader, id: JobId): Cancel | null {
-  const bytes = reader.get('cancels', keyOf(marks, id)) ?? reader.get('cancels', keyOf(notes, id));
+  return markOf(reader, id) ?? noteOf(reader, id);
+}
+
+function markOf(reader: Reader, id: JobId): Cancel | null {
+  const bytes = reader.get('cancels', keyOf(marks, id));
   return bytes ? decodeCancel(bytes) : null;
 }
 
-/** The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: there is none. */
-export function cancelAround(reader: Reader, block: Block, index: number): Cancel | null {
+function noteOf(reader: Reader, id: JobId): Cancel | null {
+  const bytes = reader.get('cancels', keyOf(notes, id));
+  return bytes ? decodeCancel(bytes) : null;
+}
+
+/**
+ * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: there is none. The
+ * cancel of a run does not apply to the open jobs of the phases that follow, and `finally` is stopped only by a cancel of its own run.
+ */
+export function cancelAround(reader: Reader, block: Block, index: number, isOpen: boolean): Cancel | null {
   let group: JobGroup | null = groupOf(block, index).group;
   let isInside = true;
   for (;;) {
     const run: JobId | null = group.run?.run ?? null;
+    const { phase } = group;
     if (run === null) {
       if (group.parent === null || !hasDetached(reader)) return null;
       isInside = false;
     }
+    if (!isInside && phase === 'finally') return null;
     const above = run ?? starterOf(reader, group);
     if (above === null) return null;
-    const cancel = isInside ? cancelOfJob(reader, above) : detachedOf(reader, above);
+    const isSpared = isOpen && phase !== undefined;
+    const own = isSpared ? markOf : cancelOfJob;
+    const cancel = isInside ? own(reader, above) : detachedOf(reader, above);
     if (cancel) return cancel;
+    if (isSpared && phase === 'finally') return null;
     group = groupIn(reader, above);
     if (group === null) return null;
   }
@@ -121,23 +150,27 @@ export function groupIn(reader: Reader, id: JobId): JobGroup | null {
 }
 
 /**
- * The run whose job started `run` by an event. Null: there is none. Runs that a hook started do not count: a hook only reports an end.
+ * The run whose job started this one by an event. Null: there is none. Runs that a hook started do not count: a hook only
+ * reports an end. Nor do those that events of `finally` started: they go on whatever becomes of the run.
  */
 export function starterOf(reader: Reader, run: Pick<JobGroup, 'parent' | 'hooked'>): JobId | null {
   const cause = run.parent && groupIn(reader, run.parent);
-  if (!cause?.run || (run.hooked && !cause.hooked)) return null;
+  if (!cause?.run || cause.phase === 'finally' || (run.hooked && !cause.hooked)) return null;
   return cause.run.run;
 }
 
-function encodeCancel({ by, atUs, reason, notStarted }: Cancel): Uint8Array {
-  return pack([by, atUs, reason, notStarted.jobs, notStarted.elements] satisfies StoredCancel);
+function encodeCancel({ by, atUs, reason, notStarted: { jobs, elements }, timeout }: Cancel): Uint8Array {
+  const packed = [by, atUs, reason, jobs, elements] as const;
+  return pack(timeout === undefined ? packed : [...packed, timeout]);
 }
 
 export function decodeCancel(bytes: Uint8Array): Cancel {
-  const [by, atUs, reason, jobs, elements] = unpack<StoredCancel>(bytes);
-  return { by, atUs, reason, notStarted: { jobs, elements } };
+  const [by, atUs, reason, jobs, elements, timeout] = unpack<StoredCancel>(bytes);
+  return { by, atUs, reason, notStarted: { jobs, elements }, ...(timeout && { timeout }) };
 }
 
-export function cancelText({ by, reason }: Cancel): string {
+/** The error of a job that was cancelled, or whose time was over. */
+export function cancelText({ by, reason, timeout }: Cancel): string {
+  if (timeout) return reason!;
   return reason === null ? `cancelled by ${by}` : `cancelled by ${by}: ${reason}`;
 }

@@ -19,6 +19,8 @@ export type Hold = {
   sinceUs: number;
   /** When the hold ends; absent: unknown. */
   readonly untilUs?: number;
+  /** Whether it is the pause of the whole service; absent: it is not. */
+  readonly isOfService?: boolean;
 };
 
 /** Returns why no job of a plugin instance may be dispatched. Null: this source of holds knows no reason. */

@@ -38,6 +38,23 @@ export type RunPosition = {
   readonly within?: readonly (readonly number[])[];
 };
 
+/** What runs after the steps of a run, in this order: `on_failure` if they failed or took too long, and `finally`. */
+export const phaseNames = ['on_failure', 'finally'] as const;
+export type PhaseName = (typeof phaseNames)[number];
+/** The phase that a run is in, and how its steps ended. */
+export type RunPhase = { readonly name: PhaseName; readonly status: TerminalStatus };
+
+/** The limits of a step's jobs, which replace those of their plugin. */
+export type StepLimits = {
+  readonly retry?: {
+    readonly attemptsMax?: number;
+    readonly backoffBaseMs?: number;
+    readonly backoffMaxMs?: number;
+  };
+  /** The deadline of one attempt. */
+  readonly timeoutMs?: number;
+};
+
 /** The fields that neighbouring jobs of a block have in common. */
 export type JobGroup = {
   readonly submittedBy: string;
@@ -63,6 +80,10 @@ export type JobGroup = {
   readonly rerun: Rerun | null;
   /** The options of the call. Null: there are none. */
   readonly options: JobOptions | null;
+  /** Undefined: those of the plugin. */
+  readonly limits?: StepLimits | undefined;
+  /** The phase of its run to which the jobs belong. Undefined: the main part, or the jobs are in no run. */
+  readonly phase?: PhaseName | undefined;
 };
 
 /** The settled job that is rerun, from where, and why. */
@@ -108,14 +129,18 @@ export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, ca
   sum.cancelled += cancelled;
 }
 
-/** The last two parts are absent if nothing was reused and the run never began. */
-type PackedTally = number[] | [...counts: number[], reused: number, hash: Uint8Array | null];
+/** What is stored of an ended run besides its counts: how many jobs it reused, its definition, and the error of its phases. */
+type MoreOfRun = [reused: number, hash: Uint8Array | null, phaseError?: string];
 
-/** The stored data of an ended run: its counts, and the hash of its definition, if it began. */
-export function encodeTally(tally: Tally, hash: Uint8Array | null): Uint8Array {
+/**
+ * The stored data of an ended run: its counts, the hash of its definition, if it began, and what went wrong in its phases, if it succeeded.
+ */
+export function encodeTally(tally: Tally, hash: Uint8Array | null, phaseError: string | null): Uint8Array {
   const counts = terminalStatuses.map(status => tally[status]);
   const { reused = 0 } = tally;
-  return pack((reused > 0 || hash ? [...counts, reused, hash] : counts) satisfies PackedTally);
+  if (reused === 0 && hash === null) return pack(counts);
+  const more: MoreOfRun = phaseError === null ? [reused, hash] : [reused, hash, phaseError];
+  return pack([...counts, ...more]);
 }
 
 /** The counts of an ended run. Null: an earlier version stored none. */
@@ -125,6 +150,12 @@ export function readTally(body: Body): Tally | null {
   const [succeeded = 0, failed = 0, timed_out = 0, dead = 0, cancelled = 0, reused = 0] = unpack<number[]>(packed);
   const tally = { succeeded, failed, timed_out, dead, cancelled };
   return reused === 0 ? tally : { ...tally, reused };
+}
+
+/** What went wrong in the phases of a run that succeeded. Null: nothing. */
+export function readPhaseError(body: Body): string | null {
+  const packed = bodyPart(body, 'counts');
+  return (packed && unpack<(string | null)[]>(packed)[terminalStatuses.length + 2]) ?? null;
 }
 
 /** The hash of an ended run's definition. Null: the run never began, or an earlier version of headgate wrote the record. */

@@ -16,7 +16,6 @@ import { readJobsOf } from '../../pipeline/records/run.ts';
 import type { Attempt } from '../records/attempt.ts';
 import { AttemptPage, attemptsOf as attemptsIn, latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
-import { readCancelKey } from '../records/cancel.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
 import { decodeHold } from '../records/hold.ts';
 import { pipelinePlugin, statuses } from '../records/job.ts';
@@ -25,6 +24,7 @@ import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { actionInvariants } from './action-invariants.ts';
+import { cancelInvariants } from './cancel-invariants.ts';
 import type { Invariant } from './invariant.ts';
 import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
@@ -52,7 +52,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'open_jobs_have_blocks', table: 'open', wrong: openHasBlock },
     { name: 'retries_are_open', table: 'retries', wrong: retryIsOpen },
     { name: 'retries_are_counted', table: 'open', wrong: retriesAreCounted },
-    { name: 'cancels_have_jobs', table: 'cancels', wrong: cancelHasJob },
+    ...cancelInvariants(reader),
     { name: 'holds_have_jobs', table: 'holds', wrong: holdHasJobs },
     ...pauseInvariants,
     { name: 'settled_jobs_have_logs', table: 'blocks', wrong: settledHaveLogs },
@@ -102,18 +102,6 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     let found = 0;
     for (const _ of reader.scan('retries', rangeOf(Buffer.from(key), open.count))) found++;
     return found === open.retrying ? null : `the block ${hex(key)} has ${found} jobs in retries, not ${open.retrying}`;
-  }
-
-  /** A mark must belong to an unsettled job, a note to an ended one. A detached cancel may outlast its run. */
-  function cancelHasJob(key: Uint8Array): string | null {
-    const { id, kind } = readCancelKey(key);
-    if (!findBlock(reader, id)) return `the job ${formatId(id)} has a record in cancels, but does not exist`;
-    if (kind === 'detached') return null;
-    const isMark = kind === 'mark';
-    const open = openOf(reader, blockOf(id));
-    const isOpen = open !== undefined && !open.isSettled(indexOf(id));
-    if (isOpen === isMark) return null;
-    return `the job ${formatId(id)} ${isOpen ? 'is open, but its cancel is complete' : 'has ended, but its cancel is not complete'}`;
   }
 
   /** A hold must have unsettled jobs. Only the ledger knows whether these are queued and cannot run. */

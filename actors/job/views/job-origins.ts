@@ -51,7 +51,8 @@ export class JobOrigins implements Origins {
     this.#work++;
     const job = this.#reader && findJob(this.#reader, id);
     if (!job) return null;
-    const cancel = job.status === 'cancelled' ? cancelOfJob(this.#reader!, id) : null;
+    const wasStopped = job.status === 'cancelled' || job.status === 'timed_out';
+    const cancel = wasStopped ? cancelOfJob(this.#reader!, id) : null;
     return { counts: job.counts, notStarted: cancel?.notStarted ?? null };
   }
 

@@ -12,8 +12,10 @@ import { type Cancel, cancelAround, cancelOfJob } from '../records/cancel.ts';
 import {
   type JobGroup,
   noneUnsuccessful,
+  type PhaseName,
   pipelinePlugin,
   type Rerun,
+  readPhaseError,
   readTally,
   type Status,
   type Tally,
@@ -35,6 +37,8 @@ export type JobView = {
   readonly plugin: string;
   readonly command: string;
   readonly status: Status;
+  /** The phase of its run that it belongs to. Null: the main part, or the job is in no run. */
+  readonly phase: PhaseName | null;
   readonly submittedBy: string;
   readonly attempt: number;
   readonly createdUs: number;
@@ -51,6 +55,8 @@ export type JobView = {
   readonly lastError: string | null;
   /** How the jobs inside a run ended. Null: the job is not a run, or they were not counted. Read on demand. */
   readonly counts: Tally | null;
+  /** Only for a run that succeeded: what went wrong in its phases. Null: nothing. Read on demand. */
+  readonly phaseError: string | null;
   /** Read on demand. */
   readonly input: JobInput;
   /** The job of which this one is a rerun. Null: it is no rerun. */
@@ -107,11 +113,11 @@ export class BlockJobs {
   openCancel(index: number): Cancel | null {
     if (this.reader.count('cancels') === 0) return null;
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
-    if (own) return own;
+    if (own && !own.timeout) return own;
     const { group } = groupOf(this.block, index);
     let around = this.#around.get(group);
     if (around === undefined) {
-      around = cancelAround(this.reader, this.block, index);
+      around = cancelAround(this.reader, this.block, index, true);
       this.#around.set(group, around);
     }
     return around;
@@ -121,7 +127,8 @@ export class BlockJobs {
   endedCancel(index: number, status: Status): Cancel | null {
     if (this.reader.count('cancels') === 0) return null;
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
-    return own ?? (status === 'cancelled' ? cancelAround(this.reader, this.block, index) : null);
+    if (own && !own.timeout) return own;
+    return status === 'cancelled' ? cancelAround(this.reader, this.block, index, false) : null;
   }
 
   /** How the jobs inside an open run have ended so far. */
@@ -206,9 +213,17 @@ class StoredJob implements JobView {
     return this.#final ? readTally(this.#final.stored) : this.#jobs.openCounts(this.#index);
   }
 
+  get phaseError(): string | null {
+    return this.plugin === pipelinePlugin && this.#final ? readPhaseError(this.#final.stored) : null;
+  }
+
   get parentJobId(): string | null {
     const parent = this.#takenOver?.parent ?? groupOf(this.#jobs.block, this.#index).group.parent;
     return parent && formatId(parent);
+  }
+
+  get phase(): PhaseName | null {
+    return groupOf(this.#jobs.block, this.#index).group.phase ?? null;
   }
 
   get isReused(): boolean {

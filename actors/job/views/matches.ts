@@ -167,9 +167,11 @@ function attemptsByJob(reader: Reader, key: BlockKey, from: number, to: number):
   return byJob;
 }
 
-function groupFilter({ submittedBy, pipeline, children, tags = [] }: Selection): Filters['isWanted'] {
+function groupFilter(selection: Selection): Filters['isWanted'] {
+  const { submittedBy, pipeline, children, withoutPhases, tags = [] } = selection;
   return (group, { plugin, command }) => {
     if (!children && group.run !== null) return false;
+    if (withoutPhases && group.phase !== undefined) return false;
     if (submittedBy !== null && group.submittedBy !== submittedBy) return false;
     if (!hasTags(group, tags)) return false;
     if (pipeline === null || (plugin === pipelinePlugin && command === pipeline)) return true;

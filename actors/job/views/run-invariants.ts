@@ -4,8 +4,9 @@ import { formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodeAccepted } from '../../pipeline/records/accepted-runs.ts';
-import { readCountsOf } from '../../pipeline/records/run.ts';
+import { decodeRun, readCountsOf } from '../../pipeline/records/run.ts';
 import { readRunCounts } from '../../pipeline/records/run-counts.ts';
+import { readRunDeadlineKey, runDeadlineKey } from '../../pipeline/records/run-deadline.ts';
 import { pipelinePlugin } from '../records/job.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import type { Invariant } from './invariant.ts';
@@ -26,6 +27,8 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
     { name: 'open_runs_are_counted', table: 'run_counts', wrong: runsAreCounted },
     { name: 'accepted_runs_are_whole', table: 'accepted_runs', wrong: acceptedAreWhole },
     { name: 'open_trees_are_counted', table: 'open_trees', wrong: treeIsCounted },
+    { name: 'deadlines_have_runs', table: 'run_deadlines', wrong: deadlineHasRun },
+    { name: 'runs_have_deadlines', table: 'runs', wrong: runHasDeadlines },
     ...reuseInvariants(reader),
   ];
 
@@ -74,6 +77,24 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
       reader.get('runs', jobId(key, index)),
     );
     return begun === undefined ? null : `${name} have not begun, and the run ${formatId(jobId(key, begun))} is open`;
+  }
+
+  function deadlineHasRun(key: Uint8Array): string | null {
+    const found = readRunDeadlineKey(key);
+    if (!found) return `the deadline ${Buffer.from(key).toString('hex')} cannot be decoded`;
+    const { run, deadline } = found;
+    const [us, kind] = deadline;
+    const value = reader.get('runs', run);
+    const known = value ? decodeRun(value).run.deadlines : [];
+    const isKnown = known.some(each => each[0] === us && each[1] === kind);
+    return isKnown ? null : `the run ${formatId(run)} is to be stopped at ${us} (${kind}), and does not know it`;
+  }
+
+  function runHasDeadlines(key: Uint8Array, value: Uint8Array): string | null {
+    if (key.length > jobIdBytes) return null;
+    const id = Buffer.from(key);
+    const lacking = decodeRun(value).run.deadlines.find(each => !reader.get('run_deadlines', runDeadlineKey(id, each)));
+    return lacking ? `no record stops the run ${formatId(id)} at ${lacking[0]} (${lacking[1]})` : null;
   }
 
   function treeIsCounted(root: Uint8Array, value: Uint8Array): string | null {

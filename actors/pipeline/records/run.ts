@@ -2,9 +2,17 @@
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Json } from '../../../runtime/json-value.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
-import { noneUnsuccessful, type Tally, tallyOf, type Unsuccessful } from '../../job/records/job.ts';
+import {
+  noneUnsuccessful,
+  type RunPhase,
+  type Tally,
+  type TerminalStatus,
+  tallyOf,
+  type Unsuccessful,
+} from '../../job/records/job.ts';
 import type { Tags } from '../../job/records/tags.ts';
 import { ArrivalLog } from './arrivals.ts';
+import type { RunDeadline } from './run-deadline.ts';
 
 /** A value that a token added to the context: the keys under which it stands, and the token's path. */
 export type MergedValue = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
@@ -46,6 +54,8 @@ export type StoredScope = {
   depth: number;
   /** Whether all tokens that have arrived or ended so far had passed only reused jobs. */
   isReused: boolean;
+  /** Why the run, or the token around the scope, fails at the next join: a job behind a fork with `fail_fast: false` failed. */
+  failure: string | null;
   /**
    * The origin of the token behind the next join: set at the start of the segment, at its first fork, or when its only token
    * arrives.
@@ -86,6 +96,19 @@ export type StoredReuse = {
   jobs: number;
 };
 
+/** The phase of a run, as it is stored. */
+export type StoredPhase = RunPhase & {
+  /** Empty if the main part succeeded. */
+  readonly error: string;
+  /** What went wrong in phases that have ended. Null: nothing. */
+  readonly phaseError: string | null;
+  /** The counts at the end of the main part. */
+  readonly counts: Tally;
+};
+
+/** A job of the main part that did not succeed. */
+export type StoredFailure = readonly [job: JobId, node: number, status: TerminalStatus];
+
 export type StoredRun = {
   readonly createdUs: number;
   readonly submittedBy: string;
@@ -108,7 +131,18 @@ export type StoredRun = {
   readonly reuse: StoredReuse | null;
   /** The tags of its jobs. Undefined: they have none. */
   readonly tags: Tags | undefined;
+  /** How many of the settled jobs never started. */
+  unstarted: number;
+  /** Only if the pipeline has phases: the first jobs of the main part that did not succeed. */
+  failures: readonly StoredFailure[];
+  /** Null: the run is in its main part. */
+  phase: StoredPhase | null;
+  /** When the run, or its phase, is stopped. */
+  deadlines: readonly RunDeadline[];
 };
+
+export const noFailures: readonly StoredFailure[] = [];
+export const noDeadlines: readonly RunDeadline[] = [];
 
 function packScope(scope: StoredScope) {
   const packed = [
@@ -128,16 +162,17 @@ function packScope(scope: StoredScope) {
     scope.stored,
     scope.inlineArrivals.bytes(),
   ] as const;
+  if (scope.failure !== null) return [...packed, scope.isReused, scope.failure] as const;
   return scope.isReused ? ([...packed, true] as const) : packed;
 }
 
 function unpackScope(packed: ReturnType<typeof packScope>): StoredScope {
   const [sequence, parent, path, position, live, arrived, failed, bytes, overflown, depth, ...more] = packed;
-  const [cause, context, values, stored, rest, isReused = false] = more;
+  const [cause, context, values, stored, rest, isReused = false, failure = null] = more;
   const origin = { cause, context };
   const merged = values && new Map(values.map(value => [JSON.stringify(value.keys), value]));
   const inlineArrivals = new ArrivalLog(rest);
-  const counts = { position, live, arrived, failed, bytes, overflown, depth, isReused };
+  const counts = { position, live, arrived, failed, bytes, overflown, depth, isReused, failure };
   return { sequence, parent, path, ...counts, origin, merged, stored, inlineArrivals };
 }
 
@@ -150,8 +185,9 @@ export function decodeScope(bytes: Uint8Array): StoredScope {
 }
 
 function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope) {
-  const { outer, unsuccessful, reuse, tags } = run;
+  const { outer, unsuccessful, reuse, tags, unstarted, failures, phase, deadlines } = run;
   const { failed, timed_out, dead, cancelled } = unsuccessful;
+  const isPlain = unstarted === 0 && failures.length === 0 && phase === null && deadlines.length === 0;
   return [
     hash,
     run.createdUs,
@@ -172,6 +208,8 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     // Null: the run reuses no jobs.
     reuse && ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const),
     tags ?? null,
+    // Null: all jobs started, and there are neither phases nor deadlines.
+    isPlain ? null : ([unstarted, failures, phase, deadlines] as const),
   ] as const;
 }
 
@@ -185,7 +223,7 @@ export function encodeRun(run: StoredRun, hash: Uint8Array, fans: Iterable<Store
 export function decodeRun(bytes: Uint8Array) {
   const [hash, createdUs, submittedBy, root, hooked, caller, failure, jobs, scopesMade, fansMade, ...more] =
     unpack<ReturnType<typeof packRun>>(bytes);
-  const [packedFans, top, settled = 0, ended, reused, tags] = more;
+  const [packedFans, top, settled = 0, ended, reused, tags, late] = more;
   const outer = caller && { run: caller[0], node: caller[1], scope: caller[2], path: caller[3], context: caller[4] };
   const unsuccessful = ended
     ? // Earlier versions did not count cancelled jobs.
@@ -196,7 +234,9 @@ export function decodeRun(bytes: Uint8Array) {
   const reuse = reused
     ? { of: reused[0], root: reused[1], address: reused[2], isIndexed: reused[3], jobs: reused[4] }
     : null;
-  const run = { createdUs, submittedBy, root, hooked, outer, failure, ...made, reuse, tags: tags ?? undefined };
+  const [unstarted, failures, phase, deadlines] = late ?? [0, noFailures, null, noDeadlines];
+  const rest = { tags: tags ?? undefined, unstarted, failures, phase, deadlines };
+  const run: StoredRun = { createdUs, submittedBy, root, hooked, outer, failure, ...made, reuse, ...rest };
   return { hash, run, fans, top: unpackScope(top) };
 }
 

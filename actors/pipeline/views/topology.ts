@@ -2,7 +2,7 @@
 import type { Config } from '../../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 import { pipelinePlugin } from '../../job/records/job.ts';
-import { callEventType, joinEventType } from '../protocol.ts';
+import { callEventType, joinEventType, phaseEventType } from '../protocol.ts';
 
 /** A signal at one of its ends: a command emits it, or is started by it. */
 export type Wire = { readonly signal: string; readonly command: string };
@@ -76,8 +76,10 @@ class Walk {
     this.#byName = new Map(config.pipelines.map(pipeline => [pipeline.name, pipeline]));
   }
 
-  pipeline({ on, onHook, steps }: PipelineDefinition): void {
+  pipeline({ on, onHook, steps, onFailure = [], finally: last = [] }: PipelineDefinition): void {
     this.#sequence(steps, [on ?? onHook ?? callEventType]);
+    this.#sequence(onFailure, [phaseEventType('on_failure')]);
+    this.#sequence(last, [phaseEventType('finally')]);
   }
 
   /** Walks a pipeline that a webhook starts: its first steps receive this signal. */

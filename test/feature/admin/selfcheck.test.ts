@@ -23,6 +23,7 @@ import {
   writeLostJob,
   writeNeed,
 } from '../../../actors/pipeline/records/reuse.ts';
+import { runDeadlineKey } from '../../../actors/pipeline/records/run-deadline.ts';
 import { putFired } from '../../../actors/schedule/records/fired.ts';
 import { putSchedule, type ScheduleRecord } from '../../../actors/schedule/records/schedule.ts';
 import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
@@ -220,6 +221,8 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       putFired(batch, 'twice', { ...firedRange, firstMs: 120_000, lastMs: 120_000, count: 1 });
     },
     schedules_continue_their_range: batch => putSchedule(batch, 'ranging', { ...schedule, rangeMs: 1_000 }),
+    deadlines_have_runs: batch =>
+      batch.put('run_deadlines', runDeadlineKey(anotherRun, [farUs, 'deadline']), Buffer.alloc(0)),
     fan_outs_have_runs: batch => batch.put('lists', Buffer.concat([anotherRun, Buffer.alloc(4)]), anotherRun),
     unsuccessful_jobs_are_listed: (batch, reader) => batch.remove('unsuccessful', firstKey(reader, 'unsuccessful')),
     attempts_are_in_journal: (batch, reader) => batch.remove('journal', firstKey(reader, 'journal')),
@@ -288,6 +291,11 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       batch.put('counters', key, pack({ ...counts, delayed: 77 }));
     },
     bodies_have_attempts: batch => batch.put('bodies', Buffer.concat([nowhere, Buffer.alloc(6)]), nowhere),
+    runs_have_deadlines: (batch, reader, { held }) => {
+      const stored = unpack<unknown[]>(reader.get('runs', held)!);
+      const late = [0, [], null, [[farUs, 'deadline']]];
+      batch.put('runs', held, pack([...stored.slice(0, 13), null, null, null, late]));
+    },
     runs_are_open: (batch, _, { held }) => batch.remove('open', blockOf(held)),
     values_have_their_parts: (batch, reader, { ok, run }) => {
       const parted = encodeParted([{ base: Buffer.concat([run, Buffer.alloc(8)]), at: [0, 0, 1] }]);

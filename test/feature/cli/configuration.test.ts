@@ -109,7 +109,12 @@ const pipelines = [
       { id: 'last', steps: [{ id: 's1', uses: 'echo' }] },
     ],
   },
-  { name: 'small', steps: [{ uses: 'echo' }] },
+  {
+    name: 'small',
+    steps: [{ uses: 'echo' }],
+    on_failure: [{ id: 'tell', uses: 'echo' }],
+    finally: [{ id: 'clean', uses: 'echo' }],
+  },
 ];
 
 // Mermaid 11 reads both.
@@ -147,6 +152,8 @@ test('pipeline graph draws steps, branches, elements, joins, calls and condition
     { pipeline: 'big', mermaid: big.trimEnd() },
     { pipeline: 'small', mermaid: expect.stringContaining('n1(["called by name"])') },
   ]);
+  const ways = ['n2 -->|"on_failure"| n3', 'n2 -->|"finally"| n4', 'n3 -->|"finally"| n4', 'n4 --> n5'];
+  for (const way of ways) expect(json.pipelines[1].mermaid).toContain(way);
 });
 
 test('pipeline graph of a pipeline that there is not ends with 4', async () => {

@@ -28,6 +28,7 @@ export const fixtures = [
   '10-delayed',
   '10-batches',
   '10-schedules',
+  '10-phases',
 ] as const;
 
 const home = new URL('.', import.meta.url);

@@ -54,8 +54,9 @@ test.each(fixtures)('a state of format %s', async name => {
     const event = { type: 'kind.kept', source: 'webhook:named', headers: { 'X-Kind': 'kept' } };
     expect(await ends('named')).toMatchObject({ status: 'succeeded', event });
     // The run began before the kill, with a definition that has a description; its end is told.
-    const told = (await gateway.tree(ids['outer']!)).find(({ command }) => command === 'told');
-    expect(await gateway.settled(told!.job_id)).toMatchObject({ status: 'succeeded' });
+    const told = async () => (await gateway.tree(ids['outer']!)).find(({ command }) => command === 'told');
+    await until('its hook has a run', async () => (await told()) !== undefined);
+    expect(await gateway.settled((await told())!.job_id)).toMatchObject({ status: 'succeeded' });
   }
 
   if ('fired' in ids) {
@@ -126,6 +127,22 @@ test.each(fixtures)('a state of format %s', async name => {
       await gateway.call('POST', `/job/${ids[id]}/run-now`);
       expect((await ends(id)).status).toBe('succeeded');
     }
+  }
+  if ('in-finally' in ids) {
+    // Each goes on where it was, and goes through the phases that are left.
+    const phases = async (id: string) =>
+      Promise.all(
+        (await gateway.tree(ids[id]!)).slice(1).map(async ({ job_id }) => {
+          const { phase = 'steps', status } = (await gateway.call('GET', `/job/${job_id}`)).body;
+          return `${phase} ${status}`;
+        }),
+      );
+    for (const id of ['failing-late', 'in-on_failure', 'in-finally'])
+      expect((await ends(id)).status).toBe(id === 'in-finally' ? 'cancelled' : 'failed');
+    const through = ['on_failure succeeded', 'finally succeeded'];
+    expect(await phases('failing-late')).toEqual(['steps failed', 'steps succeeded', 'steps succeeded', ...through]);
+    expect(await phases('in-on_failure')).toEqual(['steps failed', ...through]);
+    expect(await phases('in-finally')).toEqual(['steps succeeded', 'steps cancelled', 'finally succeeded']);
   }
 
   if ('batched' in ids) {

@@ -15,7 +15,7 @@ import { until } from '../gateway/until.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'schedules';
+const shows = 'phases';
 /** Runs of the batch: more than begin before the kill. */
 const batchedRuns = 640;
 /** Jobs of the action that is on its way. */
@@ -88,6 +88,26 @@ const settings: Settings = {
       ],
     },
     { name: 'batched', steps: [{ id: 'only', uses: 'echo' }] },
+    {
+      name: 'ending',
+      deadline: '3650d',
+      phase_timeout: '3650d',
+      steps: [
+        {
+          id: 'work',
+          uses: 'mending',
+          foreach: 'payload.list',
+          fail_fast: false,
+          with: { sick: '{payload.item}' },
+          retry: { max_attempts: 1 },
+          timeout: '1h',
+        },
+        { id: 'rest', uses: 'resting' },
+        { id: 'all', uses: 'adding', join: 'all' },
+      ],
+      on_failure: [{ id: 'tell', uses: 'resting' }],
+      finally: [{ id: 'clean', uses: 'resting' }],
+    },
     {
       name: 'told',
       on_hook: 'pipeline.completed',
@@ -176,6 +196,25 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   const rerun = await gateway.call('POST', `/job/${ids['failed']}/rerun`, { reason: 'kept' });
   ids['rerun'] = String(rerun.body['job_id']);
   await gateway.settled(ids['rerun']);
+
+  // One run waits in its steps, with a failure; one in on_failure; one in finally, after a cancel.
+  const waitingAt = async (id: string, step: string) =>
+    until(`a job of ${step} waits`, async () => {
+      const jobs = (await gateway.tree(ids[id]!)).filter(({ plugin }) => plugin === 'resting');
+      const shown = await Promise.all(jobs.map(({ job_id }) => gateway.call('GET', `/job/${job_id}`)));
+      return shown.some(({ body }) => body['step_id'] === step && body['status'] === 'queued');
+    });
+  for (const [id, list] of [
+    ['failing-late', [true, false]],
+    ['in-on_failure', [true]],
+    ['in-finally', [false]],
+  ] as const)
+    ids[id] = await gateway.run('ending', { list });
+  await waitingAt('failing-late', 'rest');
+  await waitingAt('in-on_failure', 'tell');
+  await waitingAt('in-finally', 'rest');
+  await cancel(ids['in-finally']!);
+  await waitingAt('in-finally', 'clean');
 
   const patchy = async (...list: object[]) => (await gateway.ran('patchy', { list })).job_id;
   const fromFailed = async (id: string) =>

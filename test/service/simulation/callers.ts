@@ -1,6 +1,7 @@
 // The callers of a world: what they ask, what they are answered, and what therefore must be so, whatever fails.
 import type { Observed } from '../../../actors/hub/protocol.ts';
-import type { CancelReply, IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
+import type { CancelReply } from '../../../actors/job/cancel-protocol.ts';
+import type { IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
 import { findBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { type Tags, tagsOf } from '../../../actors/job/records/tags.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
@@ -220,7 +221,8 @@ export class Callers {
     const cancel = this.#cancels.pick(this.#dice);
     if (cancel === null) return [];
     const reason = this.#dice.pick([null, 'enough']);
-    const message = { kind: 'cancel', id: parseId(cancel.id)!, by: 'x', reason, detached: cancel.detached };
+    const force = this.#dice.chance(0.2);
+    const message = { kind: 'cancel', id: parseId(cancel.id)!, by: 'x', reason, detached: cancel.detached, force };
     return [this.#send({ kind: 'cancel', cancel }, 'job', message, null, 0)];
   }
 

@@ -1,8 +1,9 @@
 // What must be so of jobs and runs that callers have cancelled, whatever fails.
-import type { CancelReply } from '../../../actors/job/protocol.ts';
+import type { CancelReply } from '../../../actors/job/cancel-protocol.ts';
 import { readCancelKey } from '../../../actors/job/records/cancel.ts';
 import { pipelinePlugin } from '../../../actors/job/records/job.ts';
-import { formatId } from '../../../runtime/ids.ts';
+import { decodeRun } from '../../../actors/pipeline/records/run.ts';
+import { formatId, parseId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Commits, KnownJob } from './commits.ts';
@@ -18,6 +19,7 @@ export type AskedCancel = { readonly id: string; readonly detached: boolean; rea
 export class CancelModel {
   readonly #commits: Commits;
   readonly #isDamaged: (id: string) => boolean;
+  readonly #isLimited: (run: KnownJob) => boolean;
   readonly #asked = new Set<string>();
   /** Runs for which somebody has asked for a detached cancel, and those of them that surely have one. */
   readonly #detached = new Set<string>();
@@ -29,9 +31,11 @@ export class CancelModel {
   /** Jobs that have ended `cancelled`: a comparison of nothing proves nothing. */
   ended = 0;
 
-  constructor(commits: Commits, isDamaged: (id: string) => boolean) {
+  /** `isLimited`: whether the time of the run, or of its phases, may be over. */
+  constructor(commits: Commits, isDamaged: (id: string) => boolean, isLimited: (run: KnownJob) => boolean) {
     this.#commits = commits;
     this.#isDamaged = isDamaged;
+    this.#isLimited = isLimited;
   }
 
   /** A job or run to be cancelled; null: there is none. */
@@ -48,13 +52,14 @@ export class CancelModel {
   }
 
   answered({ id, detached, isFirst }: AskedCancel, reply: CancelReply | { readonly kind: 'refused' }): void {
-    if (reply.kind !== 'cancel') return;
+    // A run in `finally` goes on as it is.
+    if (reply.kind !== 'cancel' || reply.isEnding) return;
     const { status } = reply;
     const known = this.#commits.find(id)!.attempts.at(-1);
     const stands = known?.final ? known.status : null;
     if (status === 'cancelled' || status === 'queued' || status === 'running') {
       holds(
-        stands === null || stands === 'cancelled',
+        stands === null || stands === 'cancelled' || stands === 'timed_out',
         () => `the cancel of ${id} is answered ${status}: it is ${stands}`,
       );
       this.#answered.set(id, status);
@@ -69,7 +74,9 @@ export class CancelModel {
   }
 
   /** An action has come to this job, and somebody was told. */
-  taken(id: string): void {
+  taken(id: string, reader: Reader): void {
+    const run = this.#isDamaged(id) ? undefined : reader.get('runs', parseId(id)!);
+    if (run && decodeRun(run).run.phase !== null) return;
     if (!this.#commits.find(id)!.attempts.at(-1)?.final && !this.#answered.has(id)) this.#answered.set(id, 'running');
   }
 
@@ -86,7 +93,7 @@ export class CancelModel {
   frameHolds({ tasks }: HeldFrame): void {
     if (this.#answered.size === 0 && this.#surelyDetached.size === 0) return;
     for (const { id, attempt } of tasks) {
-      const inside = this.#around(id, other => this.#answered.has(other));
+      const inside = this.#around(id, other => this.#answered.has(other), true);
       const by = inside ?? this.#above(id, other => this.#surelyDetached.has(other));
       holds(by === null, () => `attempt ${attempt} of ${id} is handed out after the cancel of ${by} was answered`);
     }
@@ -97,6 +104,17 @@ export class CancelModel {
     const isEnded = (id: string) =>
       this.#asked.has(id) || this.expired(this.#commits.find(id)!) || this.#commits.schedules.replaced.has(id);
     return this.#around(job.id, isEnded) !== null || this.isDetached(job);
+  }
+
+  /** Whether the job belongs to a phase of a run that somebody has cancelled. */
+  isSpared(id: string): boolean {
+    const job = this.#commits.find(id);
+    return job?.group.phase !== undefined && this.isAsked(job);
+  }
+
+  /** Whether the time of a run around the job, or of the job itself if it is a run, may be over. */
+  isOverdue(job: KnownJob): boolean {
+    return this.#around(job.id, other => this.#isLimited(this.#commits.find(other)!)) !== null;
   }
 
   /** Whether somebody has asked for the end of whatever the events of this job start. */
@@ -117,25 +135,41 @@ export class CancelModel {
       const answer = this.#answered.get(job.id);
       if (status === 'cancelled') {
         this.ended++;
-        holds(this.isAsked(job), () => `${job.id} is cancelled, and nobody asked for it`);
+        const isSo = this.isAsked(job) || this.isOverdue(job);
+        holds(isSo, () => `${job.id} is cancelled, and nobody asked for it`);
       } else if (answer !== undefined) {
+        if (status === 'timed_out' && this.isOverdue(job)) continue;
         const mayWin = answer !== 'cancelled' && status === 'succeeded' && job.plugin !== pipelinePlugin;
         holds(mayWin, () => `the cancel of ${job.id} was answered ${answer}, and it has ${status}`);
       }
     }
   }
 
-  /** The nearest of the job, its run and those that called it, for which this holds. */
-  #around(id: string, holdsFor: (id: string) => boolean): string | null {
-    for (let at: string | null = id; at !== null; at = this.#runOf(at)) if (holdsFor(at)) return at;
+  /**
+   * The nearest of the job, its run and those that called it, for which this holds. `isStarting`: only those that keep it from starting:
+   * `finally` goes on in spite of what was asked of its run.
+   */
+  #around(id: string, holdsFor: (id: string) => boolean, isStarting = false): string | null {
+    for (let at: string | null = id; at !== null; at = this.#runOf(at)) {
+      if (holdsFor(at)) return at;
+      if (isStarting && this.#isLast(at)) return null;
+    }
     return null;
   }
 
   /** The same, beyond these also of the runs whose jobs have started them by events. */
   #above(id: string, holdsFor: (id: string) => boolean): string | null {
-    for (let at: string | null = id; at !== null; at = this.#runOf(at) ?? this.#starterOf(at))
+    for (let at: string | null = id; at !== null; at = this.#runOf(at) ?? this.#starterOf(at)) {
       if (holdsFor(at)) return at;
+      // What `finally` starts goes on.
+      if (this.#isLast(at)) return null;
+    }
     return null;
+  }
+
+  /** Whether the job belongs to `finally`. */
+  #isLast(id: string): boolean {
+    return this.#commits.find(id)?.group.phase === 'finally';
   }
 
   #runOf(id: string): string | null {
@@ -147,6 +181,6 @@ export class CancelModel {
     const group = this.#commits.find(id)?.group;
     const cause = group?.parent ? formatId(group.parent) : null;
     const isHook = cause !== null && group!.hooked && !this.#commits.find(cause)!.group.hooked;
-    return cause === null || isHook ? null : this.#runOf(cause);
+    return cause === null || isHook || this.#isLast(cause) ? null : this.#runOf(cause);
   }
 }

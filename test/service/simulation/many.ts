@@ -167,7 +167,7 @@ export class Many {
   #taken(name: string, cursor: JobId | null): void {
     const { plan, matching } = this.#acts.find(({ by }) => by === name)!;
     if (cursor === null || plan.deed !== 'cancel' || plan.selection.status !== null) return;
-    for (const id of matching) if (id <= formatId(cursor)) this.#cancels.taken(id);
+    for (const id of matching) if (id <= formatId(cursor)) this.#cancels.taken(id, this.#reader);
   }
 
   /** What matches is worked out from the commits alone, and must be what is counted. */

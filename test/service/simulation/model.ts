@@ -10,8 +10,10 @@ import type { Fate } from './callers.ts';
 import type { CancelModel } from './cancel-model.ts';
 import { errorOf, type KnownJob, partOf } from './commits.ts';
 import { nameOf } from './hosts.ts';
+import { keysHold, rootsHold } from './once.ts';
+import { mainMembersOf, phasesHold } from './phases.ts';
 import type { Call, PluginCode } from './plugin-code.ts';
-import { earlierOf, isSuccessfulJob, type Jobs, membersOf, runsWhatFailed, sourceOf, without } from './taken-over.ts';
+import { earlierOf, isSuccessfulJob, type Jobs, runsWhatFailed, sourceOf, without } from './taken-over.ts';
 import type { Times } from './times.ts';
 
 export type Past = {
@@ -29,8 +31,8 @@ export type Past = {
   readonly prunedAt: (id: string) => number | null;
   readonly code: PluginCode;
   readonly jobsPerRootMax: number;
-  /** Attempts that a job of the instance may have; and whether it may be retried. */
-  readonly attemptsOf: (instance: string) => { readonly attemptsMax: number; readonly retrySafe: boolean };
+  /** Attempts that the job may have; and whether it may be retried. */
+  readonly attemptsOf: (job: KnownJob) => { readonly attemptsMax: number; readonly retrySafe: boolean };
   /** The pipelines in force when this commit was made: two where they changed in it. */
   readonly pipelinesAt: (commit: number) => readonly (readonly Pipeline[])[];
 };
@@ -43,10 +45,12 @@ export type Compared = {
   children: number;
   taken: number;
   started: number;
+  /** Runs that went through a phase. */
+  phases: number;
 };
 
 export function compare(whole: Past): Compared {
-  const compared: Compared = { jobs: 0, runs: 0, results: 0, children: 0, taken: 0, started: 0 };
+  const compared: Compared = { jobs: 0, runs: 0, results: 0, children: 0, taken: 0, started: 0, phases: 0 };
   answersHold(whole);
   const past = { ...whole, jobs: whole.jobs.filter(job => !whole.damaged.has(rootOf(job))) };
   for (const job of past.jobs) {
@@ -61,7 +65,10 @@ export function compare(whole: Past): Compared {
   const family = familyOf(whole.jobs);
   const full = fullRootsOf(past);
   for (const job of past.jobs) {
-    if (job.plugin === pipelinePlugin) runHolds(past, family, job, compared);
+    if (job.plugin === pipelinePlugin) {
+      runHolds(past, family, job, compared);
+      if (phasesHold(family, generationsOf(past, family, job), job, full.has(rootOf(job)))) compared.phases++;
+    }
     startsHold(past, family, job, full, compared);
   }
   return compared;
@@ -91,36 +98,6 @@ function answersHold({ jobs, fates }: Past): void {
   }
 }
 
-/** Less than a day, which keys are remembered for: the clock may be set back meanwhile. */
-const rememberedUs = 20 * 3_600_000_000;
-
-/** A second event with the same key starts nothing. */
-function keysHold({ jobs }: Past): void {
-  const seen = new Map<string, number>();
-  for (const { id, plugin, command, createdUs, group } of jobs) {
-    const key = group.event?.dedupeKey;
-    if (plugin !== pipelinePlugin || group.run !== null || group.rerun !== null || key === null || key === undefined)
-      continue;
-    const name = `${command} ${key}`;
-    const before = seen.get(name);
-    seen.set(name, createdUs);
-    const isNew = before === undefined || Math.abs(createdUs - before) > rememberedUs;
-    holds(isNew, () => `the run ${id} of ${command} is started by an event with the key ${key}, which was seen before`);
-  }
-}
-
-/** One descendant too many is dead and says so; there is no second one. */
-function rootsHold({ jobs, jobsPerRootMax }: Past): void {
-  const counts = new Map<string, number>();
-  for (const { group } of jobs) {
-    if (group.root === null) continue;
-    const root = formatId(group.root);
-    const count = (counts.get(root) ?? 0) + 1;
-    counts.set(root, count);
-    holds(count <= jobsPerRootMax + 1, () => `${root} has ${count} descendants, and may have ${jobsPerRootMax}`);
-  }
-}
-
 function callOf({ againOf }: Past, { id, plugin, group, payload }: KnownJob): Call {
   return { instance: plugin, stepId: group.stepId, payload, context: unpack(group.context), again: againOf(id) };
 }
@@ -136,15 +113,16 @@ const untaken = /^the plugin's answer cannot be processed: /;
 function jobHolds(past: Past, job: KnownJob): void {
   const { code, chargeable, untakeable, attemptsOf, cancels, times } = past;
   const call = callOf(past, job);
-  const { attemptsMax, retrySafe } = attemptsOf(job.plugin);
+  const { attemptsMax, retrySafe } = attemptsOf(job);
   for (const { number, status, final, body } of job.attempts) {
     const error = errorOf(body);
     const name = `attempt ${number} of ${job.id} (${job.plugin})`;
     if (status === 'cancelled') {
-      holds(final && cancels.isAsked(job), () => `${name} is cancelled, and nobody asked for it`);
+      const isSo = cancels.isAsked(job) || cancels.isOverdue(job);
+      holds(final && isSo, () => `${name} is cancelled, and nobody asked for it`);
       continue;
     }
-    if (final && status === 'timed_out' && times.hasEnded(job)) continue;
+    if (final && status === 'timed_out' && (times.hasEnded(job) || cancels.isOverdue(job))) continue;
     if (unrun.test(error)) {
       holds(final, () => `${name} never ran, and another follows`);
       continue;
@@ -211,7 +189,7 @@ function runHolds(past: Past, family: Family, run: KnownJob, compared: Compared)
   compared.runs++;
   runsWhatFailed(family, run);
   const last = run.attempts.at(-1)!;
-  const members = [...membersOf(family, run)];
+  const members = [...mainMembersOf(family, run)];
   const earlier = [...earlierOf(family, run)];
   const error = errorOf(last.body);
   if (/jobs of the run .* are no longer stored/.test(error)) {
@@ -220,6 +198,7 @@ function runHolds(past: Past, family: Family, run: KnownJob, compared: Compared)
   }
   if (
     last.status === 'cancelled' ||
+    last.status === 'timed_out' ||
     /stopped|no longer stored/.test(error) ||
     isStillborn(run) ||
     members.some(job => isDisturbed(past, job))
@@ -253,6 +232,7 @@ function isDisturbed(past: Past, job: KnownJob): boolean {
   const { status, body } = job.attempts.at(-1)!;
   const error = errorOf(body);
   if (status === 'cancelled' || past.times.hasEnded(job)) return true;
+  if (status === 'timed_out' && past.cancels.isOverdue(job)) return true;
   if (job.plugin === pipelinePlugin) return /stopped|no longer stored/.test(error);
   if (isStillborn(job)) return false;
   const end = past.code.end(callOf(past, job));
@@ -381,7 +361,7 @@ function hookOf({ plugin, group, attempts }: KnownJob): string | null {
   if (plugin !== pipelinePlugin) return hasFailed ? 'job.failed' : null;
   // A run that a step called tells that step alone.
   if (group.run !== null) return null;
-  if (status === 'cancelled') return null;
+  if (status === 'cancelled' || status === 'timed_out') return null;
   return hasFailed ? 'pipeline.failed' : 'pipeline.completed';
 }
 

@@ -20,6 +20,8 @@ const firstAsk = 1_000_000_000;
 export class Operators {
   readonly #reader: Reader;
   readonly #dice: Dice;
+  /** Whether the job belongs to a phase of a run that somebody has cancelled. */
+  readonly #isSpared: (id: string) => boolean;
   readonly #asks = new Map<
     number,
     { readonly key: string | null; readonly isPause: boolean; readonly hasEnd: boolean }
@@ -28,9 +30,10 @@ export class Operators {
   readonly #told = new Set<string>();
   #asked = firstAsk;
 
-  constructor(reader: Reader, dice: Dice) {
+  constructor(reader: Reader, dice: Dice, isSpared: (id: string) => boolean) {
     this.#reader = reader;
     this.#dice = dice;
+    this.#isSpared = isSpared;
   }
 
   /** The process has ended: nobody is answered any more. */
@@ -114,7 +117,10 @@ export class Operators {
       !isHalfOpen || (tasks.length === 1 && beside === 0),
       () => `the breaker of ${instance} lets ${tasks.length} jobs out beside ${beside} frames`,
     );
-    for (const target of isHalfOpen ? [system, { ...plugin, command }] : [system, plugin, { ...plugin, command }])
+    const service = tasks.every(({ id }) => this.#isSpared(id)) ? [] : [system];
+    for (const target of isHalfOpen
+      ? [...service, { ...plugin, command }]
+      : [...service, plugin, { ...plugin, command }])
       holds(
         !this.#isPaused(target),
         () => `a frame of ${instance}/${command} leaves, and ${name(pauseKey(target))} is paused`,
@@ -132,9 +138,10 @@ export class Operators {
       if (table !== 'blocks' || value === undefined) continue;
       const block = decodeBlock(value);
       for (let index = 0; index < block.count; index++) {
-        const { run, pipeline } = groupOf(block, index).group;
+        const { run, pipeline, phase } = groupOf(block, index).group;
         if (run === null || pipeline === null) continue;
-        for (const target of [system, { kind: 'pipeline', name: pipeline, command: null } as const]) {
+        const own = { kind: 'pipeline', name: pipeline, command: null } as const;
+        for (const target of phase === undefined ? [system, own] : [own]) {
           const key = pauseKey(target);
           const isWrong = !changed.has(key) && this.#isPaused(target);
           holds(!isWrong, () => `a step of the run ${formatId(run.run)} begins, and ${name(key)} is paused`);

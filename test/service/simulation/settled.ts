@@ -16,6 +16,9 @@ type Past = {
   readonly vault: VaultModel;
 };
 
+/** Where the id of the run lies in the key of a deadline. */
+const runAt = 8;
+
 /** Where nothing is left. */
 const tables = [
   'open',
@@ -25,6 +28,7 @@ const tables = [
   'accepted_runs',
   'lists',
   'emissions',
+  'run_deadlines',
   'descendants',
   'holds',
   'pauses',
@@ -37,8 +41,8 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
   for (const table of tables) {
     for (const key of store.keys(table, {})) {
       const isOfTree = table !== 'holds' && table !== 'pauses';
-      // What is needed is named before the root that needs it, and the time of a timer before its first job.
-      const idAt = table === 'reuse_needs' ? jobIdBytes : table === 'timers' ? 9 : 0;
+      // What is needed is named before the root that needs it, and the time before the first job of a timer and the run of a deadline.
+      const idAt = { reuse_needs: jobIdBytes, timers: 9, run_deadlines: runAt }[table as string] ?? 0;
       const id = Buffer.from(key.subarray(idAt));
       const roots = isOfTree ? [...commits.rootsOf(table, id)] : [];
       const isDamaged = roots.length > 0 && roots.every(root => poison.roots.has(root));

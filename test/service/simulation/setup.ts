@@ -3,6 +3,7 @@ import type { Config, Manifest, PluginInstance } from '../../../config/config.ts
 import { command, plugin as instance } from '../../unit/actors/job/instances.ts';
 import { checkPipelines } from '../../unit/actors/pipeline/checked.ts';
 import type { Pipeline, Step } from '../../unit/actors/pipeline/naive.ts';
+import type { KnownJob } from './commits.ts';
 import { Dice } from './dice.ts';
 import { schedulesOf } from './schedule-model.ts';
 
@@ -10,7 +11,14 @@ const hourMs = 3_600_000;
 export const dayUs = 24 * hourMs * 1000;
 
 /** Pipelines as their author wrote them. The later of two generations is in force after a reload. */
-export type Authored = Pipeline & { readonly on_hook?: string };
+export type Authored = Pipeline & { readonly on_hook?: string } & Limits;
+/** What follows the steps of a run, and how long they may take. */
+type Limits = {
+  readonly deadline?: string;
+  readonly on_failure?: Step[];
+  readonly finally?: Step[];
+  readonly phase_timeout?: string;
+};
 export type Generation = { readonly pipelines: readonly Authored[]; readonly config: Config };
 
 /** Plugins that pipelines use: each may be retried often enough to outlast its own failures and some lost hosts. */
@@ -75,10 +83,11 @@ export class Setups {
     return this.of(++this.#drawn);
   }
 
-  /** How many attempts a job of the instance may have, and whether it may be retried. */
-  attemptsOf(instance: string): { readonly attemptsMax: number; readonly retrySafe: boolean } {
-    const { retry, manifest } = this.of(0).config.plugins[instance]!;
-    return { attemptsMax: retry.attemptsMax, retrySafe: manifest.commands[0]!.retrySafe };
+  /** How many attempts the job may have, and whether it may be retried. */
+  attemptsOf({ plugin, group: { stepId } }: Pick<KnownJob, 'plugin' | 'group'>) {
+    const { retry, manifest } = this.of(0).config.plugins[plugin]!;
+    const attemptsMax = (stepId && retryOf(this.#seed, stepId)) || retry.attemptsMax;
+    return { attemptsMax, retrySafe: manifest.commands[0]!.retrySafe };
   }
 }
 
@@ -99,7 +108,7 @@ function setupOf(seed: number, generation: number): Generation {
     new Dice(seed, `pipelines ${generation}`),
     new Dice(seed, 'listeners'),
     new Dice(seed, 'telling'),
-  );
+  ).map(pipeline => limited(seed, new Dice(seed, `limits ${generation} ${pipeline.name}`), pipeline));
   const known = Object.fromEntries(cast.map(({ name, manifest }) => [name, manifest.commands.map(({ name }) => name)]));
   const checked = checkPipelines(pipelines, known);
   if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
@@ -130,6 +139,47 @@ export function without({ config, pipelines }: Generation, dice: Dice): Generati
 /** Schedules would go on for ever. */
 export function withoutSchedules({ pipelines, config }: Generation): Generation {
   return { pipelines, config: { ...config, schedules: [] } };
+}
+
+/** The attempts that `retry` of a step allows, the same in every generation; null: it has none. */
+function retryOf(seed: number, stepId: string): number | null {
+  const dice = new Dice(seed, `retry ${stepId}`);
+  return dice.chance(0.15) ? 2 + dice.below(6) : null;
+}
+
+/** Some pipelines have phases and a deadline, some steps a retry policy, a timeout or `fail_fast: false`. */
+function limited(seed: number, dice: Dice, pipeline: Authored): Authored {
+  const { name } = pipeline;
+  const steps = pipeline.steps.map(step => limitedStep(seed, dice, step));
+  // What is started by events and hooks stays simple.
+  if (!['p', 'q', 'r'].includes(name)) return { ...pipeline, steps };
+  const phase = (id: string): Step[] => {
+    const foreach = dice.chance(0.3) ? { foreach: 'payload.run.payload.list' } : {};
+    const first = { id: `${name}${id}0`, uses: dice.pick(inPipelines), ...foreach, on_error: 'continue' };
+    const all = dice.chance(0.3) ? [first, { id: `${name}${id}1`, uses: 'a', join: 'all' }] : [first];
+    return all.map(step => limitedStep(seed, dice, step));
+  };
+  const phases = {
+    ...(dice.chance(0.3) && { on_failure: phase('x') }),
+    ...(dice.chance(0.4) && { finally: phase('f') }),
+  };
+  const timeout = Object.keys(phases).length > 0 && dice.chance(0.3) ? { phase_timeout: '2s' } : {};
+  return { ...pipeline, steps, ...(dice.chance(0.2) && { deadline: dice.pick(['3s', '60s']) }), ...phases, ...timeout };
+}
+
+function limitedStep(seed: number, dice: Dice, step: Step): Step {
+  const inner = (each: Step) => limitedStep(seed, dice, each);
+  if (step['steps']) return { ...step, steps: (step['steps'] as Step[]).map(inner) };
+  if (step['split']) return { ...step, split: (step['split'] as Step[][]).map(branch => branch.map(inner)) };
+  const attempts = retryOf(seed, step.id);
+  const isUsing = step['uses'] !== undefined;
+  return {
+    ...step,
+    ...(step['foreach'] !== undefined && dice.chance(0.4) && { fail_fast: false }),
+    ...(isUsing && attempts !== null && { retry: { max_attempts: attempts, backoff_base: '1ms' } }),
+    ...(isUsing && dice.chance(0.1) && { timeout: '10s' }),
+    ...(!isUsing && dice.chance(0.15) && { timeout: '3s' }),
+  };
 }
 
 /** `p` calls `q` and `r`, `q` calls `r`. The last five are started by events and by hooks, and are the same in every generation. */

@@ -34,8 +34,9 @@ export function* membersOf(jobs: Jobs, run: KnownJob): Iterable<KnownJob> {
 export function runsWhatFailed(jobs: Jobs, run: KnownJob): void {
   const source = sourceOf(jobs, run);
   if (!source) return;
-  const earlier = new Map((jobs.inside.get(source.id) ?? []).map(job => [job.place, job]));
-  const made = jobs.inside.get(run.id) ?? [];
+  const isMain = ({ group }: KnownJob) => group.phase === undefined;
+  const earlier = new Map((jobs.inside.get(source.id) ?? []).filter(isMain).map(job => [job.place, job]));
+  const made = (jobs.inside.get(run.id) ?? []).filter(isMain);
   const own = new Set(made.map(({ id }) => id));
   for (const job of made) {
     const twin = earlier.get(job.place);

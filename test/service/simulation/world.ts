@@ -18,6 +18,7 @@ import { Ledger, type RunLimits } from './ledger.ts';
 import { Many } from './many.ts';
 import { type Compared, compare } from './model.ts';
 import { Operators } from './operators.ts';
+import { deadlinesHold, isLimited } from './phases.ts';
 import { PluginCode } from './plugin-code.ts';
 import { Poison } from './poison.ts';
 import { Reruns } from './reruns.ts';
@@ -97,16 +98,15 @@ export class World {
         this.#times.frameHolds(held, this.#nowUs);
       },
     );
-    const find = (id: string) => this.#commits.find(id);
     const isDamaged = (id: string) => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!));
-    this.#cancels = new CancelModel(this.#commits, isDamaged);
+    this.#cancels = new CancelModel(this.#commits, isDamaged, job => isLimited(this.#inForce.at(job.commit), job));
     this.#reruns = new Reruns(memory, this.#commits, new Dice(seed, 'reruns'), isDamaged);
     this.#many = new Many(this.#store, this.#commits, this.#cancels, new Dice(seed, 'many'), isDamaged);
     this.#times = new Times(memory, this.#commits, new Dice(seed, 'times'));
     this.#cancels.expired = job => this.#times.hasExpired(job);
     const asked = [this.#cancels, this.#reruns, this.#times] as const;
-    this.#callers = new Callers(memory, seed, this.#vault, { find, isDamaged }, ...asked);
-    this.#operators = new Operators(memory, new Dice(seed, 'operators'));
+    this.#callers = new Callers(memory, seed, this.#vault, { find: id => this.#commits.find(id), isDamaged }, ...asked);
+    this.#operators = new Operators(memory, new Dice(seed, 'operators'), id => this.#cancels.isSpared(id));
     this.#setups = new Setups(seed);
     this.#setup = this.#setups.of(0);
     this.#inForce.begin(this.#setup, 0);
@@ -334,6 +334,7 @@ export class World {
     this.#vault.settle();
     // Else what is open may not have been read back yet.
     if (!ledger.isDue) this.#commits.compareGauges(ledger.gauges);
+    if (!ledger.isDue) deadlinesHold(this.#store, ledger.alarmUs, this.#commits, this.#poison.roots);
     if (this.#dice.chance(0.1) && !ledger.isDue) hostsHold(this.#surroundings);
     if (this.#dice.chance(0.002)) this.#commits.all();
   }
@@ -380,7 +381,6 @@ export class World {
   }
 
   #compare(): Compared {
-    const { config } = this.#setups.of(0);
     return compare({
       jobs: [...this.#commits.jobs()],
       fates: this.#callers.fates,
@@ -392,8 +392,8 @@ export class World {
       againOf: id => this.#commits.againOf(id),
       prunedAt: id => this.#commits.prunedAt(id),
       code: this.#code,
-      jobsPerRootMax: config.service.jobsPerRootMax,
-      attemptsOf: instance => this.#setups.attemptsOf(instance),
+      jobsPerRootMax: this.#setups.of(0).config.service.jobsPerRootMax,
+      attemptsOf: job => this.#setups.attemptsOf(job),
       pipelinesAt: commit => this.#inForce.at(commit),
     });
   }

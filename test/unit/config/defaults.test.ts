@@ -66,7 +66,8 @@ const config: Tree = {
   pipelines: [
     {
       name: 'p',
-      steps: [{ uses: 'program' }, { uses: 'program', join: 'all' }],
+      steps: [{ uses: 'program' }, { uses: 'program', join: 'all', foreach: 'payload.results' }],
+      finally: [{ uses: 'program' }],
       if: { path: 'payload.a', op: 'exists' },
     },
   ],

@@ -1,5 +1,4 @@
 // A server on port 0 over an engine in memory, and the small configuration that its tests share.
-
 import { Hub } from '../../../actors/hub/hub.ts';
 import type { SubmitReply, Waits } from '../../../actors/job/protocol.ts';
 import type { Status } from '../../../actors/job/records/job.ts';
@@ -328,6 +327,7 @@ export class MemoryEngine implements Engine {
       plugin: 'echo',
       command: 'handle',
       status,
+      phase: null,
       submittedBy: 'api:root',
       attempt: 1,
       createdUs: 1_700_000_000_000_001,
@@ -341,6 +341,7 @@ export class MemoryEngine implements Engine {
       isLarge: (more?.body?.length ?? 0) > chunkBytes,
       lastError: status === 'succeeded' ? null : 'it broke',
       counts: null,
+      phaseError: null,
       cancelling: false,
       cancel: null,
       input: {

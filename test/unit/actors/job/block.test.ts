@@ -18,6 +18,8 @@ const small: JobGroup = {
   hooked: false,
   rerun: null,
   options: null,
+  limits: undefined,
+  phase: undefined,
 };
 
 const event = { type: 'a', source: 'echo', dedupeKey: null };

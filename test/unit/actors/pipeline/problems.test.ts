@@ -20,7 +20,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'no map',
     ['x'],
-    '[0]: is a single value; it must be a pipeline (name, steps; optional: description, input_schema, on, on_hook, execution_mode, timeout_secs, if)',
+    '[0]: is a single value; it must be a pipeline (name, steps; optional: description, input_schema, on, on_hook, execution_mode, timeout_secs, if, deadline, on_failure, finally, phase_timeout)',
   ],
   [
     'an empty pipeline',
@@ -46,7 +46,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'an unknown key',
     [{ name: 'p', colour: 1, steps: [{ uses: 'inspector' }] }],
-    '[0].colour: is not a known key; known keys: name, description, input_schema, on, on_hook, execution_mode, timeout_secs, if, steps',
+    '[0].colour: is not a known key; known keys: name, description, input_schema, on, on_hook, execution_mode, timeout_secs, if, steps, deadline, on_failure, finally, phase_timeout',
   ],
   [
     'on and on_hook',
@@ -77,7 +77,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'a step of text',
     pipeline('inspector'),
-    '[0].steps[0]: is a single value; it must be a step (one of uses, call, split, steps; optional: id, if, on_error, join, collect, foreach, with, baggage)',
+    '[0].steps[0]: is a single value; it must be a step (one of uses, call, split, steps; optional: id, if, on_error, join, collect, foreach, fail_fast, with, retry, timeout, baggage)',
   ],
   [
     'a step of nothing',
@@ -97,7 +97,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'an unknown step key',
     pipeline({ uses: 'inspector', retries: 1 }),
-    '[0].steps[0].retries: is not a known key; known keys: id, if, on_error, join, collect, uses, call, split, steps, foreach, with, baggage',
+    '[0].steps[0].retries: is not a known key; known keys: id, if, on_error, join, collect, uses, call, split, steps, foreach, fail_fast, with, retry, timeout, baggage',
   ],
   [
     'an unknown plugin',

@@ -297,6 +297,7 @@ export class Stage {
         of: () => undefined,
         around: () => null,
         countNotStarted() {},
+        phaseBegins() {},
         detached: { coversEventsOf: () => false },
       },
       createJobs: jobs => this.#create(jobs),

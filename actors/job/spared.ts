@@ -1,0 +1,114 @@
+// Under a pause of the whole service, the phases of cancelled runs go on, with the runs that are called there. Their jobs do not wait in
+// their lanes, which are held, but run alone in the quarantine.
+import { blockKeyBytes, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import { readRunDeadlineKey } from '../pipeline/records/run-deadline.ts';
+import type { JobState } from './job-state.ts';
+import { firstAttempt, type OpenAttempt } from './open-attempt.ts';
+import { findBlock, groupOf } from './records/block.ts';
+import { keyText, type OpenBlock } from './records/open.ts';
+
+/** Whether a pause of the service does not hold the job. */
+export function isSpared(state: JobState, job: Pick<OpenAttempt, 'open' | 'index'>): boolean {
+  if (!state.pauses.isOfService) return false;
+  const run = state.runOf(job);
+  return run !== null && state.openRuns.sparedSince(run) !== null;
+}
+
+/** Adds an attempt to those that are dispatched next. */
+export function enqueue(state: JobState, job: OpenAttempt): void {
+  if (isSpared(state, job)) state.suspects.push(job);
+  else state.lane(job.open.plugin).enqueueAttempt(job);
+}
+
+/** The maximum number of deadlines that one turn looks at. */
+const runsPerTurnMax = 256;
+
+const start = new Uint8Array(0);
+/** Greater than every block key. */
+const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
+
+/** Finds the jobs that wait in held lanes although the pause of the service does not hold them: they began to wait before the pause. */
+export class SparedJobs {
+  readonly #state: JobState;
+  /** Whether the service was paused in the last turn. */
+  #isPaused = false;
+  /** Where the search among the deadlines of runs continues; null: it is complete. */
+  #from: Uint8Array | null = start;
+
+  constructor(state: JobState) {
+    this.#state = state;
+  }
+
+  /** Continues the search. True: another turn must follow. */
+  step(turn: Turn): boolean {
+    const { pauses, isLoaded } = this.#state;
+    const wasPaused = this.#isPaused;
+    this.#isPaused = pauses.isOfService;
+    if (!this.#isPaused) {
+      if (wasPaused) this.#giveBack();
+      this.#from = start;
+      return false;
+    }
+    if (!isLoaded || this.#from === null) return false;
+    this.#search(turn, this.#from);
+    return this.#from !== null;
+  }
+
+  /** Each run in a phase has a deadline. */
+  #search(turn: Turn, from: Uint8Array): void {
+    const { reader, openRuns } = this.#state;
+    const keys = Array.from(reader.keys('run_deadlines', { from, limit: runsPerTurnMax }), key => Buffer.from(key));
+    for (const key of keys) {
+      const found = readRunDeadlineKey(key);
+      const sinceUs = found?.deadline[1] === 'phase' ? openRuns.sparedSince(found.run) : null;
+      if (sinceUs !== null) this.#spare(turn, found!.run, sinceUs);
+      this.#from = Buffer.concat([key, Buffer.of(0)]);
+      if (turn.isSpent) return;
+    }
+    if (keys.length < runsPerTurnMax) this.#from = null;
+  }
+
+  /** Spares the jobs of the run's phase, which began at `sinceUs`. */
+  #spare(turn: Turn, run: JobId, sinceUs: number): void {
+    const state = this.#state;
+    const block = findBlock(state.reader, run);
+    if (!block) return;
+    const root = groupOf(block, indexOf(run)).group.root ?? run;
+    const from = Buffer.concat([root, Buffer.alloc(blockKeyBytes)]);
+    from.writeUIntBE(Math.floor(sinceUs / 1000), jobIdBytes, 6);
+    for (const key of state.reader.keys('tree', { from, to: Buffer.concat([root, afterBlocks]) })) {
+      const open = state.open.get(keyText(key.subarray(jobIdBytes)));
+      if (open) this.#spareJobsOf(turn, open);
+    }
+  }
+
+  #spareJobsOf(turn: Turn, open: OpenBlock): void {
+    const state = this.#state;
+    const block = state.load(open);
+    if (!block.starts.some(index => isSpared(state, { open, index }))) return;
+    const lane = state.lane(open.plugin);
+    const { next } = open;
+    for (let index = 0; index < next; index++) {
+      if (open.isSettled(index) || !isSpared(state, { open, index })) continue;
+      const job = lane.withdraw(open, index) ?? lane.heldByCommand.get(open.command)?.withdraw(open, index);
+      if (job) state.suspects.push(job);
+    }
+    // The jobs that were never dispatched are queued one by one.
+    const { untouched } = open;
+    if (untouched > 0) open.waitsIn!.waiting -= untouched;
+    open.next = open.count;
+    for (let index = next; index < open.count; index++)
+      if (!open.isSettled(index)) enqueue(state, state.move(turn, firstAttempt(open, index), 'waiting', 0));
+    if (open.inFlight === 0) state.release(open);
+  }
+
+  /** The pause has ended: the spared jobs that have not been dispatched need not run alone. */
+  #giveBack(): void {
+    const { suspects } = this.#state;
+    for (const job of suspects.splice(0)) {
+      if (job.custody === 'waiting') this.#state.lane(job.open.plugin).enqueueAttempt(job);
+      else suspects.push(job);
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// The phases of a run. `on_failure` and `finally` follow the main part, each at most once. One commit ends a part and begins the next: the
+// run's record then names the phase, and a token is parked at its first node (phase-token.ts).
+import { packedEmpty, packedNull } from '../../runtime/packing.ts';
+import type { SettledJob } from '../job/protocol.ts';
+import { type TerminalStatus, tallyOf } from '../job/records/job.ts';
+import type { CompiledPhase } from './compile.ts';
+import { park } from './fanout.ts';
+import { addFan } from './parked-token.ts';
+import { phaseEventType } from './protocol.ts';
+import type { StoredPhase } from './records/run.ts';
+import { openScope, type Run, type RunEnd } from './run.ts';
+import { failedWith, finishRun } from './run-end.ts';
+import { resultOf } from './run-result.ts';
+import type { RunTable } from './run-table.ts';
+
+/** The maximum number of failed jobs that a phase is told of. */
+export const failuresMax = 100;
+
+/** How the current part of a run ended. `isInside`: it was stopped together with a run around it. `error` is empty if it succeeded. */
+export type PartEnd = { readonly status: TerminalStatus; readonly error: string; readonly isInside: boolean };
+
+/** The current part of the run has ended: the next phase begins, or the run ends. */
+export function endPart(table: RunTable, run: Run, part: PartEnd): void {
+  const soFar = endedSoFar(run, part);
+  const next = nextPhase(run, soFar.status, part.isInside);
+  if (next) beginPhase(table, run, next, soFar);
+  else finishRun(table, run, endOf(table, run, soFar));
+}
+
+type EndedSoFar = Omit<StoredPhase, 'name'>;
+
+function endedSoFar(run: Run, { status, error }: PartEnd): EndedSoFar {
+  const { phase } = run;
+  if (phase === null)
+    return { status, error, phaseError: null, counts: tallyOf(run.settled, run.unsuccessful, run.reuse?.jobs) };
+  if (status === 'succeeded') return phase;
+  // A cancel of a phase cancels the run.
+  if (status === 'cancelled' && phase.status !== 'cancelled') {
+    return { ...phase, status, error: phase.error === '' ? error : `${error}; before that: ${phase.error}` };
+  }
+  const wrong = `${phase.name}: ${error}`;
+  return { ...phase, phaseError: phase.phaseError === null ? wrong : `${phase.phaseError}; ${wrong}` };
+}
+
+/** Phases follow only if a job of the main part has started. */
+function nextPhase(run: Run, status: TerminalStatus, isInside: boolean): CompiledPhase | undefined {
+  const { phases } = run.version.compiled;
+  if (phases.length === 0 || run.settled === run.unstarted) return undefined;
+  const hasFailed = (status === 'failed' || status === 'timed_out') && !isInside;
+  const now = run.phase?.name;
+  return phases.find(({ name }) => (name === 'finally' ? now !== name : now === undefined && hasFailed));
+}
+
+function beginPhase(table: RunTable, run: Run, { name, sequence, first }: CompiledPhase, soFar: EndedSoFar): void {
+  const { turn, batch, jobs, deadlines } = table;
+  table.dropParts(run, soFar.status === 'succeeded');
+  run.failure = null;
+  run.phase = { ...soFar, name };
+  jobs.cancels.phaseBegins(turn, run.id);
+  const { phaseTimeoutMs } = run.version.compiled.definition;
+  deadlines.set(batch, run, [[turn.nowUs + phaseTimeoutMs! * 1000, 'phase']]);
+  const scope = openScope(run, sequence, -1, [], { cause: null, context: packedEmpty }, false);
+  const event = { type: phaseEventType(name), source: run.version.name, dedupeKey: null };
+  const place = { node: first, scope: scope.id, path: [], cause: null, depth: 0, event, context: packedEmpty };
+  addFan(table, run, park(run.fansMade++, { ...place, list: packedNull, result: null, isPhase: true }));
+  // The next number is for the parts of its payload (phase-token.ts).
+  run.fansMade++;
+  table.touch(run, scope);
+}
+
+function endOf(table: RunTable, run: Run, { status, error, phaseError }: EndedSoFar): RunEnd {
+  if (status === 'succeeded') return { ...resultOf(table, run), phaseError };
+  return failedWith(phaseError === null ? error : `${error}; ${phaseError}`, status);
+}
+
+/** How many of the jobs never started. */
+export function unstartedOf(jobs: readonly SettledJob[]): number {
+  return jobs.reduce((sum, job) => sum + (job.neverStarted ? 1 : 0), 0);
+}
+
+/** Notes those of the jobs that did not succeed, for the phases. */
+export function noteFailures(run: Run, node: number, jobs: readonly Pick<SettledJob, 'id' | 'status'>[]): void {
+  if (run.phase !== null || run.version.compiled.phases.length === 0) return;
+  const room = failuresMax - run.failures.length;
+  const failed = jobs.filter(({ status }) => status !== 'succeeded').slice(0, room);
+  if (failed.length > 0)
+    run.failures = [...run.failures, ...failed.map(({ id, status }) => [id, node, status] as const)];
+}

@@ -1,0 +1,13 @@
+// Runs that a pause of the service does not hold: they are in a phase and were cancelled, or such a phase has called them.
+import type { JobId } from '../../runtime/ids.ts';
+import type { Run } from './run.ts';
+
+/** When that phase began, in µs, or an earlier time. Null: a pause of the service holds the run. */
+export function sparedSince(run: Run | undefined, find: (id: JobId) => Run | undefined): number | null {
+  for (let at = run; at; at = at.outer ? find(at.outer.run) : undefined) {
+    if (at.phase?.status !== 'cancelled') continue;
+    const [endUs] = at.deadlines.find(([, kind]) => kind === 'phase') ?? [0];
+    return Math.max(0, endUs - at.version.compiled.definition.phaseTimeoutMs! * 1000);
+  }
+  return null;
+}

@@ -1,0 +1,92 @@
+// What must be so of the phases of runs and of their deadlines, whatever fails.
+import { pipelinePlugin, readPhaseError } from '../../../actors/job/records/job.ts';
+import { readRunDeadlineKey } from '../../../actors/pipeline/records/run-deadline.ts';
+import { formatId } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { Pipeline, Step } from '../../unit/actors/pipeline/naive.ts';
+import { holds } from './broken.ts';
+import { type Commits, errorOf, type KnownJob } from './commits.ts';
+import type { Authored } from './setup.ts';
+import type { Jobs } from './taken-over.ts';
+
+type Generations = readonly (readonly Pipeline[])[];
+
+/** Whether the time of the run, of its phases, or of the step that called it may be over. */
+export function isLimited(generations: Generations, { plugin, command, group }: KnownJob): boolean {
+  if (plugin !== pipelinePlugin) return false;
+  return generations.some(pipelines => {
+    const { deadline, on_failure, finally: last } = definitionOf(pipelines, command) ?? {};
+    if (deadline !== undefined || on_failure !== undefined || last !== undefined) return true;
+    return group.run !== null && pipelines.some(({ steps }) => callsInTime(steps, command));
+  });
+}
+
+/** Whether one of the steps calls the pipeline with a timeout. */
+function callsInTime(steps: readonly Step[], pipeline: string): boolean {
+  return steps.some(step => {
+    if (step['call'] === pipeline && step['timeout'] !== undefined) return true;
+    const inner = [...((step['steps'] ?? []) as Step[]), ...((step['split'] ?? []) as Step[][]).flat()];
+    return callsInTime(inner, pipeline);
+  });
+}
+
+function definitionOf(pipelines: readonly Pipeline[], name: string): Authored | undefined {
+  return pipelines.find(pipeline => pipeline.name === name) as Authored | undefined;
+}
+
+/** Between two turns somebody is asked to come back at the first deadline. `damaged`: the roots of trees that have lost a record. */
+export function deadlinesHold(
+  store: Reader,
+  alarmUs: number | null,
+  commits: Commits,
+  damaged: ReadonlySet<string>,
+): void {
+  for (const key of store.keys('run_deadlines', {})) {
+    const { run, deadline } = readRunDeadlineKey(key)!;
+    if (damaged.has(commits.rootOf(run))) continue;
+    const isAwaited = alarmUs !== null && alarmUs <= deadline[0];
+    holds(isAwaited, () => `nobody comes back to stop the run ${formatId(run)} at ${deadline[0]}`);
+    return;
+  }
+}
+
+/** The jobs of a run's main part, and of those of the runs that it called. */
+export function* mainMembersOf(jobs: Jobs, run: KnownJob): Iterable<KnownJob> {
+  for (const job of jobs.inside.get(run.id) ?? []) {
+    if (job.group.phase !== undefined) continue;
+    yield job;
+    if (job.plugin === pipelinePlugin) yield* mainMembersOf(jobs, job);
+  }
+}
+
+/** Each phase has begun at most once, when it should, and not before the last has ended. Whether it has any. */
+export function phasesHold(jobs: Jobs, generations: Generations, run: KnownJob, isCut: boolean): boolean {
+  const inside = jobs.inside.get(run.id) ?? [];
+  const last = run.attempts.at(-1)!;
+  const error = `${errorOf(last.body)} ${readPhaseError(last.body) ?? ''}`;
+  const hasStarted = [...mainMembersOf(jobs, run)].some(
+    job => job.plugin !== pipelinePlugin && job.attempts.some(({ number }) => number > 0),
+  );
+  const [definition, ...others] = generations.map(pipelines => definitionOf(pipelines, run.command));
+  const begun = (['on_failure', 'finally'] as const).map(phase => {
+    const own = inside.filter(job => job.group.phase === phase);
+    const steps = definition?.[phase];
+    const first = own.filter(job => job.group.stepId === `${run.command}${phase === 'finally' ? 'f' : 'x'}0`);
+    const places = new Set(first.map(({ place }) => place));
+    holds(places.size === first.length, () => `the run ${run.id} has gone through ${phase} more than once`);
+    holds(own.length === 0 || hasStarted, () => `no job of the run ${run.id} has started, and ${phase} has begun`);
+    // Of several generations nobody knows which; a full tree takes no more jobs, and a foreach may have no elements.
+    const isSure = others.length === 0 && !isCut && !/cannot continue|stopped|no longer stored/.test(error);
+    const isOver = error.includes(`${phase}: took longer than`);
+    const isDue = phase === 'finally' || (last.status === 'failed' && run.group.run === null);
+    const isMissing = steps !== undefined && hasStarted && isDue && own.length === 0;
+    const mayBeEmpty = steps?.[0]?.['foreach'] !== undefined;
+    holds(
+      !isSure || !isMissing || mayBeEmpty || isOver,
+      () => `the run ${run.id} (${last.status}) has left out ${phase}`,
+    );
+    if (phase === 'on_failure') holds(own.length === 0 || last.status !== 'succeeded', () => `${run.id} succeeded`);
+    return own.length > 0;
+  });
+  return begun.includes(true);
+}
