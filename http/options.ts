@@ -2,7 +2,7 @@
 // `payloads`. For NDJSON they are query parameters. Each option is declared once, for body and query.
 import type { CallOptions } from '../actors/job/records/options.ts';
 import { tagsOf } from '../actors/job/records/tags.ts';
-import { parseDuration } from '../config/quantity.ts';
+import { formatDuration, parseDuration } from '../config/quantity.ts';
 import { type Schema, Type } from '../runtime/schema-type.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import { makeBodyCheck } from './payload.ts';
@@ -100,10 +100,14 @@ export function readOptions(given: GivenOptions | undefined, nowMs: number): Cal
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : optionsOf(values, given.tags);
 }
 
-/** The options of a run. A problem if they include `deadline`, which only commands of plugins take. */
-export function ofRun(options: CallOptions | HttpProblem | undefined): CallOptions | HttpProblem | undefined {
-  if (options === undefined || isProblem(options) || options.deadlineMs === undefined) return options;
-  return problem('invalid_request', '/deadline is an option of plugin commands; a pipeline does not take it');
+/** The options of a run; a problem if its deadline is longer than that of its pipeline (`deadlineMsMax`; undefined: it has none). */
+export function ofRun(
+  options: CallOptions | HttpProblem | undefined,
+  deadlineMsMax: number | undefined,
+): CallOptions | HttpProblem | undefined {
+  if (options === undefined || isProblem(options) || deadlineMsMax === undefined) return options;
+  if ((options.deadlineMs ?? 0) <= deadlineMsMax) return options;
+  return problem('invalid_request', `/deadline must be at most that of the pipeline: ${formatDuration(deadlineMsMax)}`);
 }
 
 const checkMembers = makeBodyCheck(Type.Object(optionMembers));

@@ -44,7 +44,11 @@ export const whereSchema = Type.Object(
     query: words('Words of the log of an attempt.'),
     from: time('An attempt of the job ended at this time or later.'),
     to: time('An attempt of the job ended at this time or earlier.'),
-    children: Type.Optional(Type.Boolean({ description: 'Also jobs inside runs, for `rerun` without those of phases. Default: runs and direct jobs.' })),
+    children: Type.Optional(
+      Type.Boolean({
+        description: 'Also jobs inside runs, for `rerun` without those of phases. Default: runs and direct jobs.',
+      }),
+    ),
     all: Type.Optional(Type.Literal(true, { description: 'Matches every job; required if there is no filter.' })),
   },
   { additionalProperties: false, description: 'A job must match all of these.' },

@@ -134,8 +134,10 @@ export class Delayed {
   }
 
   #beginRun(turn: Turn, open: OpenBlock, index: number): void {
-    this.#parts.runs.wake(turn, open, index);
-    this.#parts.pipeline.beginDelayed(jobId(open.keyBytes, index));
+    const { state, runs, pipeline } = this.#parts;
+    const times = state.times.of(open, state.load(open), index);
+    runs.wake(turn, open, index);
+    pipeline.beginDelayed(jobId(open.keyBytes, index), times?.runAtUs ?? turn.nowUs);
   }
 
   #expire(turn: Turn, open: OpenBlock, timer: Timer): boolean {

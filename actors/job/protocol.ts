@@ -213,8 +213,8 @@ export interface PipelineCalls {
   resumed(): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;
-  /** Begins a delayed run whose time has come. */
-  beginDelayed(run: JobId): void;
+  /** Begins a delayed run whose time, `runAtUs`, has come. */
+  beginDelayed(run: JobId, runAtUs: number): void;
   /** Ends a delayed run as cancelled, with this error. */
   endDelayed(run: JobId, error: string): void;
   isOpen(run: JobId): boolean;

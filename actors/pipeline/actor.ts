@@ -210,8 +210,8 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       router.drain();
       return reply;
     },
-    beginDelayed(id) {
-      beginDelayed(table, id);
+    beginDelayed(id, runAtUs) {
+      beginDelayed(table, id, runAtUs);
       router.drain();
     },
     endDelayed(id, error) {

@@ -10,8 +10,9 @@ import type { RunTable } from './run-table.ts';
 
 type DelayedStart = RunStart & { readonly name: string; readonly createdUs: number };
 
-export function beginDelayed(table: RunTable, id: JobId): void {
-  const start = startOf(table, id);
+/** `runAtUs`: when the run was to begin. */
+export function beginDelayed(table: RunTable, id: JobId, runAtUs: number): void {
+  const start = { ...startOf(table, id), runAtUs };
   const { name, rerun } = start;
   const of = rerun?.from === 'failed' ? rerun.of : null;
   const gone = { missing: `the pipeline ${JSON.stringify(name)} is no longer configured` };

@@ -36,6 +36,8 @@ export type RunStart = {
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
   readonly options: JobOptions | null;
+  /** When a delayed run was to begin. */
+  readonly runAtUs?: number;
   /** For a run that a step calls: the place of that step, and the names of the pipeline and step that the run's job shows. */
   readonly called: {
     readonly outer: CallSite;
@@ -117,14 +119,21 @@ export function enterRun(
 }
 
 /** When the run is stopped: its pipeline has a deadline, or the step that called it a timeout. */
-function deadlinesOf({ compiled }: Version, { called, createdUs }: RunStart & { readonly createdUs: number }) {
-  const { deadlineMs } = compiled.definition;
+function deadlinesOf({ compiled }: Version, start: RunStart & { readonly createdUs: number }) {
+  const { called, options, runAtUs = 0 } = start;
+  // A delayed run has its time from the moment at which it was to begin.
+  const createdUs = Math.max(start.createdUs, runAtUs);
+  const deadlineMs = shorter(compiled.definition.deadlineMs, options?.deadlineMs);
   const timeoutMs = called?.timeoutMs;
   if (deadlineMs === undefined && timeoutMs === undefined) return noDeadlines;
   const deadlines: RunDeadline[] = [];
   if (deadlineMs !== undefined) deadlines.push([createdUs + deadlineMs * 1000, 'deadline']);
   if (timeoutMs !== undefined) deadlines.push([createdUs + timeoutMs * 1000, 'call']);
   return deadlines;
+}
+
+function shorter(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
 /** Copies the baggage, so that the run does not keep a larger buffer in memory as long as it lives. */

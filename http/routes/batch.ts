@@ -23,7 +23,15 @@ import {
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, problem } from '../problem.ts';
 import { type Answer, anyOf, type BodyLimit, type HttpCall, type Route, route } from '../route.ts';
-import { eventOf, findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
+import {
+  deadlineOf,
+  eventOf,
+  findCommand,
+  findPipeline,
+  idempotencyNotes,
+  refuse,
+  takingProblems,
+} from './execution.ts';
 
 const batchBody = Type.Object(
   {
@@ -122,7 +130,7 @@ async function submitBatch(
   if (isProblem(batch)) return batch;
   const { members } = batch;
   const given = inQuery ?? checkOptions(members, call.nowMs());
-  const options = 'pipeline' in target ? ofRun(given) : given;
+  const options = 'pipeline' in target ? ofRun(given, deadlineOf(config, target.pipeline)) : given;
   if (isProblem(options)) return options;
   const content = [Buffer.from(batch.hash).toString('hex'), ...(Object.keys(members).length > 0 ? [members] : [])];
   const idempotency = key?.('POST', path, content);

@@ -152,7 +152,7 @@ const callPipeline = route({
   find: ({ config, params }) => findPipeline(config, params.pipeline),
   async handle(call) {
     const { engine, found: pipeline, body, query, caller } = call;
-    const options = ofRun(readOptions(body as CallBody, call.nowMs()));
+    const options = ofRun(readOptions(body as CallBody, call.nowMs()), pipeline.deadlineMs);
     if (isProblem(options)) return options;
     // A synchronous call waits for a run that begins later only if `wait` is given.
     const isDelayed = options?.runAtUs !== undefined || options?.delayMs !== undefined;
@@ -189,6 +189,11 @@ const callPipeline = route({
 export const executionRoutes: readonly Route[] = [callPlugin, callPipeline];
 
 const pipelinesOf = perConfig(({ pipelines }) => new Map(pipelines.map(pipeline => [pipeline.name, pipeline])));
+
+/** The deadline of the pipeline. Undefined: it has none, or is not configured. */
+export function deadlineOf(config: Config, name: string): number | undefined {
+  return pipelinesOf(config).get(name)?.deadlineMs;
+}
 
 export function findPipeline(config: Config, name: string): PipelineDefinition | HttpProblem {
   return pipelinesOf(config).get(name) ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(name)}`);

@@ -15,7 +15,7 @@ import { type GivenOptions, ofRun, optionMembers, readOptions } from '../options
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
-import { findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
+import { deadlineOf, findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
 import { isSettled, unknownJob } from './jobs.ts';
 
 const rerunBody = Type.Object(
@@ -91,7 +91,7 @@ const rerunJob = route({
     const { job, target } = found;
     const { from = 'start', payload, reason, ...given } = (call.body as RerunBody) ?? {};
     const read = readOptions(given, call.nowMs());
-    const options = job.plugin === pipelinePlugin ? ofRun(read) : read;
+    const options = job.plugin === pipelinePlugin ? ofRun(read, deadlineOf(config, job.command)) : read;
     if (isProblem(options)) return options;
     if (from === 'failed' && payload !== undefined) return problem('invalid_request', failedWithPayload);
     if (isProblem(target) && from !== 'failed') return target;

@@ -53,7 +53,7 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
       jobsSettled: (settled, turn) => pipeline.jobsSettled(settled, turn),
       resumed: () => pipeline.resumed(),
       startRun: (run, turn) => pipeline.startRun(run, turn),
-      beginDelayed: run => pipeline.beginDelayed(run),
+      beginDelayed: (run, runAtUs) => pipeline.beginDelayed(run, runAtUs),
       endDelayed: (run, error) => pipeline.endDelayed(run, error),
       isOpen: run => pipeline.isOpen(run),
       callerOf: run => pipeline.callerOf(run),

@@ -191,6 +191,7 @@ function bodies({ properties = {} }: { readonly properties?: object }): fc.Arbit
     reason: fc.constantFrom('late', 'a\nb', '"'),
     delay: fc.constantFrom('0ms', '10m', '3650d'),
     expires: fc.constantFrom('1ms', '1h'),
+    deadline: fc.constantFrom('1ms', '1h'),
     tags,
   };
   const taken = Object.entries(fields).filter(([name]) => Object.hasOwn(properties, name));
