@@ -219,9 +219,9 @@ export class JobAcceptor {
   }
 }
 
-/** Whether some of the jobs may be spared by the pause of the service. */
-function hasSpared({ pauses }: JobState, { groups }: BlockBuilder): boolean {
-  return pauses.isOfService && groups.some(({ phase }) => phase !== undefined);
+/** Whether the pause of the service does not hold some of the jobs. */
+function hasSpared({ pauses, openRuns }: JobState, { groups }: BlockBuilder): boolean {
+  return pauses.isOfService && groups.some(({ run }) => run !== null && openRuns.sparedSince(run.run) !== null);
 }
 
 export function refusedBy({ untilUs }: Pause): RefusedWork {

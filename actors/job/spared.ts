@@ -1,6 +1,6 @@
 // Under a pause of the whole service, the phases of cancelled runs go on, with the runs that are called there. Their jobs do not wait in
 // their lanes, which are held, but run alone in the quarantine.
-import { blockKeyBytes, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { readRunDeadlineKey } from '../pipeline/records/run-deadline.ts';
 import type { JobState } from './job-state.ts';
@@ -24,7 +24,8 @@ export function enqueue(state: JobState, job: OpenAttempt): void {
 /** The maximum number of deadlines that one turn looks at. */
 const runsPerTurnMax = 256;
 
-const start = new Uint8Array(0);
+/** Not greater than any key. */
+const start = Buffer.of(0);
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
@@ -72,7 +73,7 @@ export class SparedJobs {
   /** Spares the jobs of the run's phase, which began at `sinceUs`. */
   #spare(turn: Turn, run: JobId, sinceUs: number): void {
     const state = this.#state;
-    const block = findBlock(state.reader, run);
+    const block = state.setAside.read('blocks', blockOf(run), () => findBlock(state.reader, run) ?? null);
     if (!block) return;
     const root = groupOf(block, indexOf(run)).group.root ?? run;
     const from = Buffer.concat([root, Buffer.alloc(blockKeyBytes)]);

@@ -106,7 +106,7 @@ export type PipelineDefinition = {
   readonly timeoutMs: number;
   readonly if: Condition | null;
   readonly steps: readonly Step[];
-  /** How long the steps of a run may take, from its acceptance; absent: without limit. */
+  /** How long the steps of a run may take, from its time to run or its acceptance; absent: without limit. */
   readonly deadlineMs?: number;
   /** The steps that follow if the run failed or took too long, and (`finally`) those that always follow. */
   readonly onFailure?: readonly Step[];

@@ -87,7 +87,9 @@ export const jobSchema = Type.Object({
   counts: countsSchema,
   run_at: Type.Optional(instantOf('When the job runs, or was to run: its `run_at`, or the end of its `delay`.')),
   expires_at: Type.Optional(instantOf('When the job ends `cancelled` unless it has started.')),
-  deadline_at: Type.Optional(instantOf('When the job ends `timed_out` unless it has ended.')),
+  deadline_at: Type.Optional(
+    instantOf('When the job ends `timed_out` unless it has ended; for a run, when its steps are stopped.'),
+  ),
   schedule: Type.Optional(
     Type.Object(
       { id: Type.String(), due_at: nullable(instant) },

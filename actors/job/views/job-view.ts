@@ -27,6 +27,7 @@ import type { JobOptions, JobTimes } from '../records/options.ts';
 import { type Reruns, readReruns } from '../records/reruns.ts';
 import { storedTimes } from '../records/rescheduled.ts';
 import { isInFlight } from '../records/retry.ts';
+import { timesOfRun } from './run-times.ts';
 
 /** Times are in µs since the epoch. */
 export type JobView = {
@@ -267,7 +268,9 @@ class StoredJob implements JobView {
   }
 
   get times(): JobTimes | null {
-    return this.#jobs.times(this.#index);
+    const times = this.#jobs.times(this.#index);
+    if (this.plugin !== pipelinePlugin) return times;
+    return timesOfRun(this.#jobs.reader, parseId(this.jobId)!, this.createdUs, times, this.#final);
   }
 
   get rerun(): Rerun | null {

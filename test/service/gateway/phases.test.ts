@@ -52,6 +52,15 @@ const gateway = shareGateway({
     { name: 'late', deadline: '300ms', steps: [held('work')], on_failure: [tell], finally: [clean] },
     { name: 'broken_end', steps: [uses('work')], finally: [uses('clean', { with: { fail: 'no broom' } })] },
     { name: 'long_end', steps: [uses('work')], finally: [heldClean] },
+    { name: 'bound_end', deadline: '1h', steps: [uses('work')], finally: [heldClean] },
+    {
+      name: 'spared',
+      steps: [held('work')],
+      finally: [
+        { id: 'clean', uses: 'single' },
+        { id: 'calls', call: 'patient', with: { list: [{}, {}] } },
+      ],
+    },
     {
       name: 'long_failure',
       steps: [uses('work', { with: { fail: 'as asked' } })],
@@ -113,6 +122,15 @@ async function startedIn(
   const { job_id: job } = await jobOf(run, step);
   await gateway.noted('start', job);
   return [run, job];
+}
+
+/** A run that has ended, and that has started a job of this step. On a busy machine its time may be over before, and another run is needed. */
+function startedInTime(pipeline: string, step: string, payload: object = {}): Promise<Job> {
+  return until(`a run of ${pipeline} starts ${step} in time`, async () => {
+    const run = await gateway.ran(pipeline, payload);
+    const jobs = await Promise.all((await gateway.tree(run.job_id)).map(({ job_id }) => detail(job_id)));
+    return jobs.some(job => job['step_id'] === step && Number(job['attempt']) > 0) && run;
+  });
 }
 
 test('`retry` of a step replaces the retry policy of its plugin', async () => {
@@ -225,7 +243,7 @@ test('a run of which no job has started ends without phases', async () => {
 });
 
 test('at its deadline a run is stopped, and its phases follow', async () => {
-  const run = await gateway.ran('late', { gate: 'never' });
+  const run = await startedInTime('late', 'work', { gate: 'never' });
   const error = 'the run did not end within its deadline of 300ms';
   expect(run).toMatchObject({ status: 'timed_out', last_error: error });
   expect(await stepsOf(run.job_id)).toEqual({
@@ -270,13 +288,13 @@ test('a cancel during on_failure ends that phase, and finally follows', async ()
 });
 
 test('a phase that takes longer than phase_timeout is stopped', async () => {
-  const run = await gateway.ran('slow_end');
+  const run = await startedInTime('slow_end', 'clean');
   expect(run).toMatchObject({ status: 'succeeded', phase_error: 'finally: took longer than 200ms' });
   expect((await stepsOf(run.job_id))['clean']).toEqual(['finally timed_out']);
 });
 
 test('`timeout` of a call cancels the called run, whose phases follow', async () => {
-  const run = await gateway.ran('impatient');
+  const run = await startedInTime('impatient', 'work');
   const called = await jobOf(run.job_id, 'calls');
   expect(await gateway.job(called.job_id)).toMatchObject({
     status: 'cancelled',
@@ -293,6 +311,57 @@ test('a job of a phase cannot be run again', async () => {
   const { job_id: job } = await jobOf(again.job_id, 'clean');
   const { status, body } = await gateway.call('POST', `/job/${job}/rerun`, {});
   expect([status, body['code']]).toEqual([400, 'invalid_request']);
+});
+
+test('an action that reruns leaves out the jobs of phases', async () => {
+  const run = await gateway.ran('whole', { list: [{ fail: 'first' }] });
+  const inside = { run: run.job_id, children: true };
+  const count = async (body: object) => (await gateway.call('POST', '/actions', { ...body, dry_run: true })).body;
+  expect(await count({ do: 'rerun', where: inside })).toMatchObject({
+    matched: 1,
+    sample: [(await jobOf(run.job_id, 'each')).job_id],
+  });
+  expect(await count({ do: 'cancel', where: inside })).toMatchObject({ matched: 3 });
+  const { body } = await gateway.call('POST', '/actions', { do: 'rerun', where: inside });
+  const action = await gateway.settled(String(body['action_id']));
+  expect(action.result!.result).toEqual({ matched: 1, done: 1, skipped: {}, failed: 0 });
+});
+
+test('the document of a run says when its steps are stopped, also in its phases and after its end', async () => {
+  const [run] = await startedIn('bound_end', 'clean', { last: 'bound' });
+  const { created_at: created, deadline_at: deadline } = await detail(run);
+  expect(Date.parse(String(deadline)) - Date.parse(String(created))).toBe(3_600_000);
+  gateway.open('bound');
+  expect(await gateway.settled(run)).toMatchObject({ status: 'succeeded', deadline_at: deadline });
+});
+
+test('a pause of the service does not hold the phases of a cancelled run, nor the runs that they call', async () => {
+  const occupier = await gateway.submit('single/handle', { gate: 'before the pause' });
+  await gateway.noted('start', occupier);
+  const [run] = await startedIn('spared', 'work', { gate: 'never' });
+  await cancel(run);
+  // This job waits in its lane when the pause begins.
+  const { job_id: waiting } = await jobOf(run, 'clean');
+  onTestFinished(async () => {
+    await gateway.call('POST', '/control/system/resume');
+  });
+  expect((await gateway.call('POST', '/control/system/pause')).status).toBe(200);
+  const held = await gateway.submit('echo/say');
+  expect((await detail(waiting))['waits_for']).toMatchObject({ reason: 'worker' });
+  expect((await detail(run))['waits_for']).toMatchObject({ reason: 'children' });
+  gateway.open('before the pause');
+  expect((await gateway.settled(run)).status).toBe('cancelled');
+  expect(await stepsOf(run)).toEqual({
+    work: ['steps cancelled'],
+    clean: ['finally succeeded'],
+    calls: ['finally succeeded'],
+    // The jobs of the called run.
+    each: ['steps succeeded', 'steps succeeded'],
+    all: ['steps succeeded'],
+  });
+  expect((await detail(held))['waits_for']).toMatchObject({ reason: 'paused' });
+  await gateway.call('POST', '/control/system/resume');
+  expect((await gateway.settled(held)).status).toBe('succeeded');
 });
 
 test('a rerun from failed runs the phases of its own part again', async () => {

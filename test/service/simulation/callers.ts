@@ -162,7 +162,7 @@ export class Callers {
       payload,
       submittedBy: dice.pick(['x', 'y']),
       watch,
-      options: { ...this.#times.runOptions().options, ...(tags && { tags }) },
+      options: { ...this.#times.options().options, ...(tags && { tags }) },
       ...(key && { idempotency: key }),
     };
     return this.#send({ kind: 'run', pipeline, number, watch, tags }, 'pipeline', message, key, nowUs);

@@ -106,10 +106,13 @@ export class CancelModel {
     return this.#around(job.id, isEnded) !== null || this.isDetached(job);
   }
 
-  /** Whether the job belongs to a phase of a run that somebody has cancelled. */
+  /** Whether the job belongs to a phase of a run that somebody has cancelled, or to a run that such a phase has called. */
   isSpared(id: string): boolean {
-    const job = this.#commits.find(id);
-    return job?.group.phase !== undefined && this.isAsked(job);
+    for (let at: string | null = id; at !== null; at = this.#runOf(at)) {
+      const job = this.#commits.find(at);
+      if (job?.group.phase !== undefined && this.isAsked(job)) return true;
+    }
+    return false;
   }
 
   /** Whether the time of a run around the job, or of the job itself if it is a run, may be over. */

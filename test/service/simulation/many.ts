@@ -137,6 +137,7 @@ export class Many {
       fromUs: null,
       toUs: null,
       children: dice.chance(0.5),
+      ...(deed === 'rerun' && { withoutPhases: true as const }),
     };
     // What is run again is more to do.
     const limit = deed === 'rerun' || dice.chance(0.2) ? 1 + dice.below(6) : null;
@@ -198,6 +199,7 @@ export class Many {
     if (selection.plugin !== null && plugin !== selection.plugin) return false;
     if (selection.submittedBy !== null && group.submittedBy !== selection.submittedBy) return false;
     if (!selection.children && group.run !== null) return false;
+    if (selection.withoutPhases && group.phase !== undefined) return false;
     const isRun = plugin === pipelinePlugin && command === selection.pipeline;
     const isInside = selection.children && group.pipeline === selection.pipeline;
     if (selection.pipeline !== null && !isRun && !isInside) return false;

@@ -3,7 +3,8 @@ import { breakerName } from '../../../actors/job/breaker.ts';
 import type { PauseReply } from '../../../actors/job/pause-protocol.ts';
 import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
-import { formatId, type JobId } from '../../../runtime/ids.ts';
+import { decodeRun } from '../../../actors/pipeline/records/run.ts';
+import { formatId, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
@@ -20,8 +21,9 @@ const firstAsk = 1_000_000_000;
 export class Operators {
   readonly #reader: Reader;
   readonly #dice: Dice;
-  /** Whether the job belongs to a phase of a run that somebody has cancelled. */
+  /** Whether the job belongs to a phase of a run that somebody has cancelled, or to a run that such a phase has called. */
   readonly #isSpared: (id: string) => boolean;
+  readonly #isDamaged: (id: string) => boolean;
   readonly #asks = new Map<
     number,
     { readonly key: string | null; readonly isPause: boolean; readonly hasEnd: boolean }
@@ -30,10 +32,11 @@ export class Operators {
   readonly #told = new Set<string>();
   #asked = firstAsk;
 
-  constructor(reader: Reader, dice: Dice, isSpared: (id: string) => boolean) {
+  constructor(reader: Reader, dice: Dice, isSpared: (id: string) => boolean, isDamaged: (id: string) => boolean) {
     this.#reader = reader;
     this.#dice = dice;
     this.#isSpared = isSpared;
+    this.#isDamaged = isDamaged;
   }
 
   /** The process has ended: nobody is answered any more. */
@@ -141,7 +144,8 @@ export class Operators {
         const { run, pipeline, phase } = groupOf(block, index).group;
         if (run === null || pipeline === null) continue;
         const own = { kind: 'pipeline', name: pipeline, command: null } as const;
-        for (const target of phase === undefined ? [system, own] : [own]) {
+        const isHeld = phase === undefined && !this.#isSpared(formatId(run.run));
+        for (const target of isHeld ? [system, own] : [own]) {
           const key = pauseKey(target);
           const isWrong = !changed.has(key) && this.#isPaused(target);
           holds(!isWrong, () => `a step of the run ${formatId(run.run)} begins, and ${name(key)} is paused`);
@@ -150,10 +154,17 @@ export class Operators {
     }
   }
 
-  /** What is paused; null: nothing. */
-  get first(): PauseTarget | null {
-    for (const { key, value } of this.#reader.scan('pauses', { limit: 1 })) return decodePause(key, value);
-    return null;
+  /** Nothing moves any more: a pause of the service alone has held no phase of a cancelled run. What is paused; null: nothing. */
+  quiet(): PauseTarget | null {
+    const paused = Array.from(this.#reader.scan('pauses', {}), ({ key, value }) => decodePause(key, value)!);
+    const isServiceAlone = paused.length === 1 && paused[0]!.kind === 'system';
+    for (const { key, value } of isServiceAlone ? this.#reader.scan('runs', {}) : []) {
+      const id = formatId(key.subarray(0, jobIdBytes));
+      if (key.length > jobIdBytes || this.#isDamaged(id)) continue;
+      const isHeld = decodeRun(Buffer.from(value)).run.phase?.status === 'cancelled';
+      holds(!isHeld, () => `the pause of the service holds a phase of the run ${id}, which was cancelled`);
+    }
+    return paused[0] ?? null;
   }
 
   /** Its pause is by a breaker, and its time is over. */

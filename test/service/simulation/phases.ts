@@ -14,6 +14,7 @@ type Generations = readonly (readonly Pipeline[])[];
 /** Whether the time of the run, of its phases, or of the step that called it may be over. */
 export function isLimited(generations: Generations, { plugin, command, group }: KnownJob): boolean {
   if (plugin !== pipelinePlugin) return false;
+  if (group.options?.deadlineMs !== undefined) return true;
   return generations.some(pipelines => {
     const { deadline, on_failure, finally: last } = definitionOf(pipelines, command) ?? {};
     if (deadline !== undefined || on_failure !== undefined || last !== undefined) return true;
@@ -77,7 +78,7 @@ export function phasesHold(jobs: Jobs, generations: Generations, run: KnownJob, 
     holds(own.length === 0 || hasStarted, () => `no job of the run ${run.id} has started, and ${phase} has begun`);
     // Of several generations nobody knows which; a full tree takes no more jobs, and a foreach may have no elements.
     const isSure = others.length === 0 && !isCut && !/cannot continue|stopped|no longer stored/.test(error);
-    const isOver = error.includes(`${phase}: took longer than`);
+    const isOver = error.includes(`${phase}: took longer than`) || error.includes(`${phase}: cancelled by`);
     const isDue = phase === 'finally' || (last.status === 'failed' && run.group.run === null);
     const isMissing = steps !== undefined && hasStarted && isDue && own.length === 0;
     const mayBeEmpty = steps?.[0]?.['foreach'] !== undefined;

@@ -1,6 +1,6 @@
 // Where no fault strikes any more, nothing stays open and nobody waits, but in trees that have lost a record.
 import { findJob } from '../../../actors/job/views/jobs.ts';
-import { formatId, jobIdBytes, parseId } from '../../../runtime/ids.ts';
+import { blockOf, formatId, jobIdBytes, parseId } from '../../../runtime/ids.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Callers } from './callers.ts';
@@ -44,6 +44,8 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
       // What is needed is named before the root that needs it, and the time before the first job of a timer and the run of a deadline.
       const idAt = { reuse_needs: jobIdBytes, timers: 9, run_deadlines: runAt }[table as string] ?? 0;
       const id = Buffer.from(key.subarray(idAt));
+      // The timers of a block whose open record is unusable stay, even if the first job of a timer had settled before.
+      if (table === 'timers' && poison.has('open', blockOf(id))) continue;
       const roots = isOfTree ? [...commits.rootsOf(table, id)] : [];
       const isDamaged = roots.length > 0 && roots.every(root => poison.roots.has(root));
       holds(isDamaged, () => `everything should have settled, and ${table} has ${Buffer.from(key).toString('hex')}`);

@@ -10,6 +10,9 @@ import { schedulesOf } from './schedule-model.ts';
 const hourMs = 3_600_000;
 export const dayUs = 24 * hourMs * 1000;
 
+/** The deadlines that pipelines have. */
+export const deadlinesMs = [3_000, 60_000] as const;
+
 /** Pipelines as their author wrote them. The later of two generations is in force after a reload. */
 export type Authored = Pipeline & { readonly on_hook?: string } & Limits;
 /** What follows the steps of a run, and how long they may take. */
@@ -164,7 +167,13 @@ function limited(seed: number, dice: Dice, pipeline: Authored): Authored {
     ...(dice.chance(0.4) && { finally: phase('f') }),
   };
   const timeout = Object.keys(phases).length > 0 && dice.chance(0.3) ? { phase_timeout: '2s' } : {};
-  return { ...pipeline, steps, ...(dice.chance(0.2) && { deadline: dice.pick(['3s', '60s']) }), ...phases, ...timeout };
+  return {
+    ...pipeline,
+    steps,
+    ...(dice.chance(0.2) && { deadline: `${dice.pick(deadlinesMs)}ms` }),
+    ...phases,
+    ...timeout,
+  };
 }
 
 function limitedStep(seed: number, dice: Dice, step: Step): Step {

@@ -5,6 +5,7 @@ import { isHosted } from '../../../actors/job/records/job.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { areTimed, type CallOptions, type JobTimes, timesOf } from '../../../actors/job/records/options.ts';
 import { decodeRescheduled } from '../../../actors/job/records/rescheduled.ts';
+import { readRunDeadlineKey } from '../../../actors/pipeline/records/run-deadline.ts';
 import { formatId, jobId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -13,6 +14,7 @@ import { holds } from './broken.ts';
 import { type Commits, errorOf, type KnownJob } from './commits.ts';
 import type { Dice } from './dice.ts';
 import type { HeldFrame } from './hosts.ts';
+import { deadlinesMs } from './setup.ts';
 
 const hourMs = 3_600_000;
 /** Beside those of the others who ask. */
@@ -29,6 +31,8 @@ export class Times {
   /** When jobs expired, and to what time jobs were rescheduled; also of jobs that retention has taken. */
   readonly #expired = new Map<string, number>();
   readonly #rescheduled = new Map<string, number>();
+  /** Deadlines of runs in the last commit. */
+  readonly #deadlines: Uint8Array[] = [];
   #asked = firstAsk;
   /** How much was looked at: a comparison of nothing proves nothing. */
   readonly seen = { woken: 0, expired: 0, late: 0 };
@@ -48,12 +52,6 @@ export class Times {
       ...(dice.chance(0.3) && { expiresMs: dice.pick([1, 1_000, 60_000, 5 * hourMs]) }),
       ...(dice.chance(0.2) && { deadlineMs: dice.pick([1, 5_000, hourMs]) }),
     };
-    return Object.keys(options).length > 0 ? { options } : {};
-  }
-
-  /** A run has no deadline of its own here. */
-  runOptions(): { readonly options?: CallOptions } {
-    const { deadlineMs: _, ...options } = this.options().options ?? {};
     return Object.keys(options).length > 0 ? { options } : {};
   }
 
@@ -87,8 +85,25 @@ export class Times {
       const { reason, atUs } = decodeCancel(value);
       if (reason === 'expired') this.#expired.set(formatId(readCancelKey(key).id), atUs);
     }
-    for (const [place, table] of tables.entries())
+    for (const [place, table] of tables.entries()) {
       if (table === 'open') this.#openChanges(keys[place]!, values[place], nowUs);
+    }
+    for (const key of this.#deadlines.splice(0)) this.#deadlineHolds(key);
+    for (const [place, table] of tables.entries())
+      if (table === 'run_deadlines' && values[place]) this.#deadlines.push(keys[place]!);
+  }
+
+  /** The deadline of a run counts from its time, and is at most what its call allows. */
+  #deadlineHolds(key: Uint8Array): void {
+    const { run, deadline } = readRunDeadlineKey(key)!;
+    const [us, kind] = deadline;
+    const job = this.#commits.find(formatId(run));
+    if (kind !== 'deadline' || !job) return;
+    const fromUs = Math.max(this.#timesOf(job)?.runAtUs ?? 0, job.createdUs);
+    const most = job.group.options?.deadlineMs ?? Number.POSITIVE_INFINITY;
+    const ms = (us - fromUs) / 1000;
+    const isRight = ms <= most && [...deadlinesMs, most].includes(ms);
+    holds(isRight, () => `the run ${job.id} may take ${ms} ms from its time on, and its call allows ${most}`);
   }
 
   #openChanges(key: Uint8Array, value: Uint8Array | undefined, nowUs: number): void {

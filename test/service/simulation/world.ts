@@ -106,7 +106,7 @@ export class World {
     this.#cancels.expired = job => this.#times.hasExpired(job);
     const asked = [this.#cancels, this.#reruns, this.#times] as const;
     this.#callers = new Callers(memory, seed, this.#vault, { find: id => this.#commits.find(id), isDamaged }, ...asked);
-    this.#operators = new Operators(memory, new Dice(seed, 'operators'), id => this.#cancels.isSpared(id));
+    this.#operators = new Operators(memory, new Dice(seed, 'operators'), id => this.#cancels.isSpared(id), isDamaged);
     this.#setups = new Setups(seed);
     this.#setup = this.#setups.of(0);
     this.#inForce.begin(this.#setup, 0);
@@ -372,7 +372,7 @@ export class World {
       } else if (this.#hosts.held.length > 0) this.#report();
       else if (this.#ledger.alarmUs !== null) this.#wait();
       else {
-        const paused = this.#operators.first;
+        const paused = this.#operators.quiet();
         if (paused !== null) this.#ledger.deliver('job', this.#operators.resume(paused));
         else if (this.#many.isOpen) this.#ledger.deliver('job', this.#many.step());
         else return;

@@ -106,6 +106,7 @@ export interface components {
             reruns?: string[];
             rerun_count?: number;
             cancelling?: true | number;
+            phase_error?: string;
             cancel?: {
                 by: string;
                 at: string;
@@ -120,6 +121,7 @@ export interface components {
             pipeline?: string | null;
             run_id?: string | null;
             step_id?: string | null;
+            phase?: "on_failure" | "finally";
             index?: number | null;
             event?: {
                 type: string;

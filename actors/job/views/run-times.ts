@@ -1,0 +1,39 @@
+// The times of a run. Its deadline is that of its call or of its pipeline, whichever is shorter.
+import type { PipelineDefinition } from '../../../config/pipeline/definition.ts';
+import { blockOf, type JobId } from '../../../runtime/ids.ts';
+import { unpack } from '../../../runtime/packing.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { decodeAccepted } from '../../pipeline/records/accepted-runs.ts';
+import { readCountsOf } from '../../pipeline/records/run.ts';
+import type { StoredAttempt } from '../records/attempt.ts';
+import { readDefinitionHash } from '../records/job.ts';
+import type { JobTimes } from '../records/options.ts';
+
+const noTimes: JobTimes = { runAtUs: null, expiresUs: null, deadlineUs: null };
+
+/** The times of the run. `called`: those that its call asked for. `final`: its end, if it has ended. Null: it has none. */
+export function timesOfRun(
+  reader: Reader,
+  id: JobId,
+  createdUs: number,
+  called: JobTimes | null,
+  final: StoredAttempt | undefined,
+): JobTimes | null {
+  const hash = final ? readDefinitionHash(final.stored) : openHash(reader, id);
+  const packed = hash && reader.get('definitions', hash);
+  const deadlineMs = packed && readable(() => unpack<PipelineDefinition>(packed).deadlineMs);
+  if (!deadlineMs) return called;
+  const times = called ?? noTimes;
+  const deadlineUs = Math.max(times.runAtUs ?? 0, createdUs) + deadlineMs * 1000;
+  return { ...times, deadlineUs: Math.min(deadlineUs, times.deadlineUs ?? Number.POSITIVE_INFINITY) };
+}
+
+/** The hash of an open run's definition. Null: a delayed run has none yet. */
+function openHash(reader: Reader, id: JobId): Uint8Array | null {
+  const run = reader.get('runs', id);
+  if (run) return readable(() => readCountsOf(id, run).hash) ?? null;
+  const key = blockOf(id);
+  const accepted = reader.count('accepted_runs') > 0 ? reader.get('accepted_runs', key) : undefined;
+  return (accepted && readable(() => decodeAccepted(key, accepted).hash)) ?? null;
+}
