@@ -44,8 +44,9 @@ export class Actions {
       const id = Buffer.from(key);
       const action = state.setAside.read('actions', id, () => decodeAction(Buffer.from(value)));
       const block = findBlock(state.reader, id);
-      if (action && block?.plugin === headgatePlugin)
-        this.#open.set(keyText(id), { ...action, id, createdUs: block.createdUs });
+      if (!action || block?.plugin !== headgatePlugin) continue;
+      this.#open.set(keyText(id), { ...action, id, createdUs: block.createdUs });
+      state.completions.wasGiven(action.plan.moment.commitUs);
     }
   }
 

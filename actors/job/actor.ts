@@ -269,7 +269,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   function momentOf({ nowUs }: Turn): MomentReply {
     const block = state.blockKeys.next(Math.floor(nowUs / 1000));
-    return { kind: 'moment', moment: { atUs: nowUs, block, commitUs: state.completions.commitUs(nowUs) } };
+    return { kind: 'moment', moment: { atUs: nowUs, block, commitUs: state.completions.momentUs(nowUs) } };
   }
 
   function setAsideReply(): SetAsideReply {

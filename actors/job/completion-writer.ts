@@ -71,6 +71,9 @@ export class CompletionWriter {
   readonly #page = new JournalPage();
   /** The newest time in the journal; 0: it is empty. */
   journalUs: number;
+  /** The moment that this turn has given, and the latest one of earlier turns. */
+  #momentUs = 0;
+  #givenUs = 0;
 
   constructor(reader: Reader, setAside?: SetAside) {
     this.#reader = reader;
@@ -119,9 +122,20 @@ export class CompletionWriter {
     }
   }
 
-  /** The time of this commit in the journal. It is later than that of every earlier commit. */
+  /** The time of this commit in the journal. It is later than that of every earlier commit, and than all moments that were given before. */
   commitUs(nowUs: number): number {
-    return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1);
+    return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1, this.#givenUs + 1);
+  }
+
+  /** Gives the time of this commit to an action. No later commit has this time, even if this one adds nothing to the journal. */
+  momentUs(nowUs: number): number {
+    this.#momentUs = this.commitUs(nowUs);
+    return this.#momentUs;
+  }
+
+  /** An earlier process gave this time to an action that is still open. */
+  wasGiven(us: number): void {
+    this.#givenUs = Math.max(this.#givenUs, us);
   }
 
   attempt(batch: Batch, owner: AttemptOrigin, id: Uint8Array, number: number, attempt: Attempt): void {
@@ -191,6 +205,7 @@ export class CompletionWriter {
 
   close(batch: Batch): void {
     this.#attempts.close(batch);
+    this.#givenUs = Math.max(this.#givenUs, this.#momentUs);
     if (this.#page.length > 0) batch.put('journal', usKey(this.journalUs), this.#page.take());
     this.#names.close(batch);
     for (const account of this.#dirty) {

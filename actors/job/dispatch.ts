@@ -50,9 +50,7 @@ export type DispatcherPorts = {
 /** Lanes that compete for the same places, in the order of `turns`, and the slots with these places. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/**
- * When a turn has moved or ended this many jobs without sending them, it stops dispatching. Moving a whole block counts as one.
- */
+/** When a turn has moved or ended this many jobs without sending them, it stops dispatching. Moving a whole block counts as one. */
 export const heldMovesPerTurnMax = 1024;
 
 /** Why nothing is dispatched from any lane: the disk is full (`isDisk`), or the service is stopping. */
