@@ -148,9 +148,8 @@ test.each(besideRows)('a job that $title among others that are under way in its 
   gateway.open(name);
   expect(await gateway.settled(other)).toMatchObject({ status: 'succeeded', attempt: 1 });
   expect(await gateway.settled(id)).toMatchObject(row.ends);
-  await gateway.allSettled(ids);
-  for (const neighbour of ids)
-    expect(await gateway.job(neighbour), row.title).toMatchObject({ status: 'succeeded', attempt: 1 });
+  for (const neighbour of await gateway.allSettled(ids))
+    expect(neighbour, row.title).toMatchObject({ status: 'succeeded', attempt: 1 });
   expect(memoryMbOf(gateway.pid)).toBeLessThan(memoryBefore + spareMb);
 });
 
