@@ -3,13 +3,15 @@ import { expect, test } from 'vitest';
 import { percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
+import { journal } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
 
 const plugins = {
-  waiter: `import { setTimeout as pause } from 'node:timers/promises';
-export async function handle({ event }, { span }) {
+  waiter: `${journal}
+export async function handle(request, { span }) {
   const end = span('nap');
-  await pause(event.payload.ms ?? 0);
+  note(request, 'start');
+  await pause(request.event.payload.ms ?? 0);
   end();
   return {};
 }
@@ -129,7 +131,7 @@ test('a job that was cancelled before it started gives no sample, a stopped atte
   await gateway.call('POST', `/job/${waiting}/cancel`);
   await gateway.call('POST', '/control/plugin/stopped/resume');
   const running = await gateway.submit('stopped/handle', { ms: 60_000 });
-  await until('it runs', async () => (await gateway.job(running)).status === 'running');
+  await gateway.noted('start', running);
   await gateway.call('POST', `/job/${running}/cancel`);
   expect(await gateway.settled(running)).toMatchObject({ status: 'cancelled', attempt: 1 });
   const watch = await counted('stopped', 'handle.run', 1);
