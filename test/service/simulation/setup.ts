@@ -184,7 +184,7 @@ function limitedStep(seed: number, dice: Dice, step: Step): Step {
   const isUsing = step['uses'] !== undefined;
   return {
     ...step,
-    ...(step['foreach'] !== undefined && dice.chance(0.4) && { fail_fast: false }),
+    ...(step['foreach'] !== undefined && dice.chance(0.25) && { fail_fast: false, on_error: 'fail' }),
     ...(isUsing && attempts !== null && { retry: { max_attempts: attempts, backoff_base: '1ms' } }),
     ...(isUsing && dice.chance(0.1) && { timeout: '10s' }),
     ...(!isUsing && dice.chance(0.15) && { timeout: '3s' }),
