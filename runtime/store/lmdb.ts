@@ -23,7 +23,7 @@ import { type CommitLock, openCommitLock } from './commit-lock.ts';
 import { damageOf, StoreDamaged } from './damage.ts';
 import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
-import { assertRoom } from './room.ts';
+import { CommitRoom } from './room.ts';
 import {
   type IndexTable,
   indexTables,
@@ -304,6 +304,7 @@ function storeOf<T extends string>(
   check: () => void = () => {},
 ): Store<T> {
   let fault: StoreFault | null = null;
+  const room = new CommitRoom(path);
   return {
     ...readerOf(sheets),
     batch: () => new WriteBatch<T>(),
@@ -319,7 +320,7 @@ function storeOf<T extends string>(
           if (value === undefined) sheets.of[names[i]!].remove(keys[i]!);
           else sheets.of[names[i]!].put(keys[i]!, value);
         }
-        assertRoom(path, bytes);
+        room.assertFor(bytes);
       };
       try {
         within(() => sheets.env.transactionSync(write));

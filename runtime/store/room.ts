@@ -10,6 +10,9 @@ const diskReservePart = 0.05;
 const commitReservePart = 1 / 8;
 /** LMDB writes whole pages, and for each changed value the pages of the path to it: at most this many bytes for a byte of a large batch. */
 const writtenPerByte = 2;
+/** With so much free space, the space is not read again for `ampleMs`: reading it for each commit would slow down single jobs. */
+const ampleBytes = 8 * diskReserveBytes;
+const ampleMs = 100;
 
 /** Whether the disk has room for new work. */
 export function hasRoom(path: string): boolean {
@@ -17,15 +20,28 @@ export function hasRoom(path: string): boolean {
   return freeBytes >= reserveBytes;
 }
 
-/**
- * Throws StoreFull if the disk may lack the room for a commit of `batchBytes`. LMDB must not find this out by a failed write: lmdb-js 3.5.6
- * then overruns the buffer of its error message, which can end the process.
- */
-export function assertRoom(path: string, batchBytes: number): void {
-  const { freeBytes, reserveBytes } = spaceOf(path);
-  const neededBytes = reserveBytes * commitReservePart + batchBytes * writtenPerByte;
-  if (freeBytes >= neededBytes) return;
-  throw new StoreFull(`${path} has ${mib(freeBytes)} MiB free; this commit needs ${mib(neededBytes)} MiB`);
+/** The room for the commits of one store. */
+export class CommitRoom {
+  readonly #path: string;
+  #ampleUntilMs = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * Throws StoreFull if the disk may lack the room for a commit of `batchBytes`. LMDB must not find this out by a failed write: lmdb-js
+   * 3.5.6 then overruns the buffer of its error message, which can end the process.
+   */
+  assertFor(batchBytes: number): void {
+    const nowMs = performance.now();
+    if (nowMs < this.#ampleUntilMs && batchBytes < diskReserveBytes / writtenPerByte) return;
+    const { freeBytes, reserveBytes } = spaceOf(this.#path);
+    if (freeBytes >= ampleBytes) this.#ampleUntilMs = nowMs + ampleMs;
+    const neededBytes = reserveBytes * commitReservePart + batchBytes * writtenPerByte;
+    if (freeBytes >= neededBytes) return;
+    throw new StoreFull(`${this.#path} has ${mib(freeBytes)} MiB free; this commit needs ${mib(neededBytes)} MiB`);
+  }
 }
 
 function spaceOf(path: string): { readonly freeBytes: number; readonly reserveBytes: number } {
