@@ -26,8 +26,8 @@ export class Conversation implements Asker<number> {
   #first: number | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
-  /** The cancelled task: the process has been told of the cancel, or is being stopped. Null if no task was cancelled. */
-  #cancelled: number | null = null;
+  /** The reasons of the cancelled tasks: the process has been told of each of these cancels, or is being stopped. */
+  readonly #cancelled = new Map<number, string>();
 
   constructor(run: FrameRun, programs: Programs) {
     this.#run = run;
@@ -54,13 +54,13 @@ export class Conversation implements Asker<number> {
     process.attach(null);
   }
 
-  /** Cancels the task's request, if it is unanswered and no other request was cancelled before (PluginProcess.cancel). */
+  /** Cancels the task's request, if it is unanswered and was not cancelled before (PluginProcess.cancel). */
   cancel(task: number, reason: string): void {
     const process = this.#process;
-    if (process === null || this.#cancelled !== null) return;
+    if (process === null || this.#cancelled.has(task)) return;
     const id = process.idOf(task);
     if (id === undefined) return;
-    this.#cancelled = task;
+    this.#cancelled.set(task, reason);
     process.cancel(id, reason);
   }
 
@@ -82,8 +82,9 @@ export class Conversation implements Asker<number> {
   }
 
   /**
-   * Fails one unanswered task: the cancelled one, or else the oldest one, on which the process was working. Returns all other
-   * unanswered tasks to the ledger. The process works on one request after another, so among them only the oldest may have begun.
+   * Fails the cancelled tasks that are unanswered. Also fails the oldest unanswered task, on which the process was working, if it is
+   * past its deadline or if no task was cancelled. Returns all other unanswered tasks to the ledger. The process works on one request
+   * after another, so among them only the oldest may have begun.
    */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);
@@ -91,13 +92,20 @@ export class Conversation implements Asker<number> {
     const asked = [...process.asked.values()];
     const [oldest] = asked;
     if (oldest === undefined) return;
-    const failed = asked.find(task => task === this.#cancelled) ?? oldest;
-    const settled = process.settleEnd(end);
+    const oldestFails = end.verdict === 'timed_out' || !asked.some(task => this.#cancelled.has(task));
+    const hasFailed = (task: number) => this.#cancelled.has(task) || (task === oldest && oldestFails);
+    const failed = asked.filter(hasFailed).map(task => [task, process.settleEnd(this.#endOf(task, end))] as const);
     if (this.#isPersistent) {
-      for (const task of asked) if (task !== failed && task !== oldest) this.#run.giveBack(task, 'interrupted');
+      for (const task of asked) if (task !== oldest && !hasFailed(task)) this.#run.giveBack(task, 'interrupted');
       this.#run.takeBack('interrupted');
     }
-    await this.#endAttempt([[failed, settled]], failed === oldest ? undefined : oldest);
+    await this.#endAttempt(failed, hasFailed(oldest) ? undefined : oldest);
+  }
+
+  /** How the process has ended for the task. A cancelled task fails with the reason of its own cancel. */
+  #endOf(task: number, end: ProcessEnd): ProcessEnd {
+    const reason = this.#cancelled.get(task);
+    return reason === undefined ? end : { ...end, reason, verdict: 'cancelled' };
   }
 
   /**

@@ -159,7 +159,7 @@ export class PluginProcess<Asked> {
     }
     this.#program.stdin.write(`{"cancel":${id}}\n`);
     setTimeout(() => {
-      if (this.asked.has(id)) this.#stop(reason, toldKillDelayMs);
+      if (this.asked.has(id) && !this.isOver) this.#stop(reason, toldKillDelayMs);
     }, killDelayMs);
   }
 

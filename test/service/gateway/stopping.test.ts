@@ -129,7 +129,8 @@ test.each([
   const id = await running(command, payload);
   const pid = pidOf(id);
   const askedMs = performance.now();
-  expect(await cancel(id)).toBe(202);
+  // A program that ends at once may have ended before the answer.
+  expect([200, 202]).toContain(await cancel(id));
   expect(await gateway.settled(id)).toMatchObject({ status: 'cancelled', attempt: 1 });
   await gone(pid);
   // The bound is 6 s on a machine that is not busy.

@@ -179,6 +179,37 @@ describe('A persistent process plugin', () => {
     expect([returned, begun]).toEqual([[1, 3, 0], [0]]);
   });
 
+  it('ends 5 s after a cancel that it was told and has not answered, with all jobs that are cancelled by then', async () => {
+    const code = sh(`*quick*) ${ok} ;; *) echo $$ >>begun; sleep 60 ;;`);
+    const stage = new Stage(1).plugin('p', code, { persistent: { ...many.persistent, hearsCancel: true } });
+    await stage.run('p', { payload: 'quick' });
+    const frame = stage.frame('p', { payloads: ['first', 'second', 'third', 'fourth'] });
+    await until('the first has begun', () => existsSync(`${stage.directory}/plugins/p/begun`));
+    await Promise.all([stage.cancel(3, 'cancelled by one'), stage.cancel(1, 'cancelled by another')]);
+    const { outcomes, returned, begun } = await frame;
+    expect(outcomes).toMatchObject([
+      { task: 1, verdict: 'error', error: 'cancelled by another' },
+      { task: 3, verdict: 'error', error: 'cancelled by one' },
+    ]);
+    expect([returned, begun]).toEqual([[2, 0], [0]]);
+  });
+
+  it('is past its deadline although later requests were cancelled: the oldest job times out, the cancelled ones end cancelled', async () => {
+    const code = sh(`*quick*) ${ok} ;; *) echo $$ >>begun; sleep 60 ;;`);
+    const stage = new Stage(1).plugin('p', code, { persistent: { ...many.persistent, hearsCancel: true } });
+    await stage.run('p', { payload: 'quick' });
+    const frame = stage.frame('p', { payloads: ['first', 'second', 'third', 'fourth'], deadlineMs: 2000 });
+    await until('the first has begun', () => existsSync(`${stage.directory}/plugins/p/begun`));
+    await Promise.all([stage.cancel(3, 'cancelled by one'), stage.cancel(1, 'cancelled by another')]);
+    const { outcomes, returned, begun } = await frame;
+    expect(outcomes).toMatchObject([
+      { task: 0, verdict: 'timed_out', error: 'timed out after 2000 ms' },
+      { task: 1, verdict: 'error', error: 'cancelled by another' },
+      { task: 3, verdict: 'error', error: 'cancelled by one' },
+    ]);
+    expect([returned, begun]).toEqual([[2], []]);
+  });
+
   it('has the secrets that it was given masked in all it says, later too', async () => {
     const code = sh(
       `*late*) echo "was s3cret" >&2; printf '{"id":%s,"status":"error","error":"s3cret"}\\n' "$id" ;; *) ${ok} ;;`,
