@@ -24,10 +24,11 @@ const entries = [
 ];
 
 /**
- * Packages that the bundles load with `require`, and what they use of them. Each of these has one CommonJS file besides a dozen ES modules; to
- * find and link those would take each thread of the service, and each plugin thread, a fifth of its start.
+ * Packages that the bundles load with `require`, and what they use of them. The first two have one CommonJS file besides a dozen ES modules; to
+ * find and link those would take each thread of the service, and each plugin thread, a fifth of its start. The third is CommonJS, which an
+ * `import` first has to scan for the names of its exports.
  */
-const required: { readonly [name: string]: string } = { lmdb: 'open', msgpackr: 'Packr' };
+const required: { readonly [name: string]: string } = { lmdb: 'open', msgpackr: 'Packr', piscina: 'Piscina' };
 
 /** Other packages that are installed with headgate: native ones, those that start files of their own, and those that plugins import. All others are bundled. */
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
