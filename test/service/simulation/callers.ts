@@ -281,7 +281,7 @@ export class Callers {
     if (isOver) return;
     if (ask!.kind === 'submit') this.#submitted(ask!, value as SubmitJobsReply);
     else if (ask!.kind === 'run') this.#began(ask!, value as SubmitReply);
-    else if (ask!.kind === 'cancel') this.#cancels.answered(ask!.cancel, value as CancelReply);
+    else if (ask!.kind === 'cancel') this.#cancels.answered(ask!.cancel, value as CancelReply, this.#reader);
     else if (ask!.kind === 'rerun') this.#reruns.answered(ask!.rerun, value as SubmitReply | SubmitJobsReply);
     else if (ask!.kind === 'vault') this.#vault.answered(ask!.request, ask!.isAdmin, value as VaultReply);
   }

@@ -51,7 +51,11 @@ export class CancelModel {
     return { id: job.id, detached, isFirst };
   }
 
-  answered({ id, detached, isFirst }: AskedCancel, reply: CancelReply | { readonly kind: 'refused' }): void {
+  answered(
+    { id, detached, isFirst }: AskedCancel,
+    reply: CancelReply | { readonly kind: 'refused' },
+    reader: Reader,
+  ): void {
     // A run in `finally` goes on as it is.
     if (reply.kind !== 'cancel' || reply.isEnding) return;
     const { status } = reply;
@@ -63,7 +67,7 @@ export class CancelModel {
         () => `the cancel of ${id} is answered ${status}: it is ${stands}`,
       );
       this.#answered.set(id, status);
-      if (detached && (isFirst || status === 'running')) this.#detachedHolds(id);
+      if (detached && (isFirst || status === 'running')) this.#detachedHolds(id, reader);
     } else if (status !== null)
       holds(stands === status, () => `the cancel of ${id} is answered ${status}, not ${stands}`);
   }
@@ -75,16 +79,15 @@ export class CancelModel {
 
   /** An action has come to this job, and somebody was told. */
   taken(id: string, reader: Reader): void {
-    const run = this.#isDamaged(id) ? undefined : reader.get('runs', parseId(id)!);
-    if (run && decodeRun(run).run.phase !== null) return;
+    if (!this.#isDamaged(id) && isInPhase(reader, id)) return;
     if (!this.#commits.find(id)!.attempts.at(-1)?.final && !this.#answered.has(id)) this.#answered.set(id, 'running');
   }
 
   /** Whatever events have started below the run, and is open now, will be cancelled. */
-  #detachedHolds(run: string): void {
+  #detachedHolds(run: string, reader: Reader): void {
     this.#surelyDetached.add(run);
     for (const job of this.#commits.jobs()) {
-      const isOpen = !job.attempts.at(-1)?.final && !this.#answered.has(job.id);
+      const isOpen = !job.attempts.at(-1)?.final && !this.#answered.has(job.id) && !isInPhase(reader, job.id);
       if (isOpen && this.#above(job.id, other => other === run) !== null) this.#answered.set(job.id, 'running');
     }
   }
@@ -186,4 +189,10 @@ export class CancelModel {
     const isHook = cause !== null && group!.hooked && !this.#commits.find(cause)!.group.hooked;
     return cause === null || isHook || this.#isLast(cause) ? null : this.#runOf(cause);
   }
+}
+
+/** Whether it is an open run in a phase, which may go on in spite of a cancel. */
+function isInPhase(reader: Reader, id: string): boolean {
+  const run = reader.get('runs', parseId(id)!);
+  return run !== undefined && decodeRun(run).run.phase !== null;
 }
