@@ -12,7 +12,7 @@ import { hasStrace, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
 /** Of all calls, one in so many is tried: each with every fault where it is 1, else with one of them by turns. */
-const step = countOf({ deep: 4, quick: 32 });
+const step = countOf({ deep: 4, quick: 20 });
 const rounds = 3;
 /** For an answer, and for the end of a service that cannot go on. */
 const hangMsMax = 5_000;

@@ -8,7 +8,7 @@ import { cyclesOf } from '../../support/deep.ts';
 import { planted, readPatches } from './planted.ts';
 
 const exec = promisify(execFile);
-const seeds = cyclesOf({ deep: 1000, quick: 100 });
+const seeds = cyclesOf({ deep: 1000, quick: 200 });
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 // Compiled, and in processes of its own: the runner of the tests would make each life take three times as long.
