@@ -2,8 +2,6 @@
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { optionMembers } from '../options.ts';
-import { jobSchema } from '../routes/jobs.ts';
-import { waitParameter, waitSecondsMax } from '../wait.ts';
 import { commandDescription } from './description.ts';
 import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, wholeDocument } from './parts.ts';
 import { embedSchema } from './references.ts';
@@ -18,9 +16,6 @@ const optionTitles = {
   tags: 'Tags',
 } as const;
 type CallOption = keyof typeof optionTitles;
-const commandOptions = Object.keys(optionTitles) as CallOption[];
-/** A run takes no deadline. */
-export const runOptions = commandOptions.filter(name => name !== 'deadline');
 
 export function openapiDocument(
   title: string,
@@ -33,11 +28,11 @@ export function openapiDocument(
   for (const plugin of plugins) {
     for (const command of plugin.manifest.commands) {
       const operationId = operationIds.get(plugin.name)!.get(command.name)!;
-      const body = requestBody(command.inputSchema, operationId, commandOptions, schemas);
+      const body = requestBody(command.inputSchema, operationId, schemas);
       paths[`/plugin/${plugin.name}/${command.name}`] = { post: operation(plugin, command, operationId, body) };
     }
   }
-  return wholeDocument(title, version, paths, { ...schemas, AcceptedJob: accepted, Job: jobSchema });
+  return wholeDocument(title, version, paths, { ...schemas, AcceptedJob: accepted });
 }
 
 function operation(plugin: PluginInstance, command: Command, operationId: string, body: JsonObject): JsonObject {
@@ -45,11 +40,9 @@ function operation(plugin: PluginInstance, command: Command, operationId: string
     operationId,
     summary: commandDescription(plugin, command),
     tags: [plugin.name],
-    parameters: [waitQuery],
     ...body,
     responses: {
-      '200': answeredWith('With `wait`: the job has ended.', component('Job')),
-      '202': answeredWith('The job is on disk; with `wait`: its current state.', acceptedOrJob),
+      '202': answeredWith('The job is on disk.', component('AcceptedJob')),
       '400': refusedWith('The body or its payload is invalid; nothing was enqueued.'),
       '403': refusedWith(`The token lacks the scope for a ${command.type} command.`),
     },
@@ -57,32 +50,16 @@ function operation(plugin: PluginInstance, command: Command, operationId: string
   };
 }
 
-export const waitQuery: JsonObject = {
-  name: 'wait',
-  in: 'query',
-  required: false,
-  description: `Delays the answer until the job has ended, for at most ${waitSecondsMax} s. The header \`Prefer: wait=30\` does the same.`,
-  schema: waitParameter.schema as JsonObject,
-};
-
-export const acceptedOrJob: JsonObject = { anyOf: [component('AcceptedJob'), component('Job')] };
-
 /**
- * The request body of a call: an object with the payload and these options of the call. Empty if the payload has no schema. Adds the
+ * The request body of a call: an object with the payload and the options of the call. Empty if the payload has no schema. Adds the
  * components of the schema and of the options to `schemas`.
  */
-export function requestBody(
-  inputSchema: JsonObject | null,
-  operationId: string,
-  options: readonly CallOption[],
-  schemas: OpenapiSchemas,
-): JsonObject {
+export function requestBody(inputSchema: JsonObject | null, operationId: string, schemas: OpenapiSchemas): JsonObject {
   if (inputSchema === null) return {};
   const { schema: payload, components } = embedSchema(inputSchema, operationId);
   Object.assign(schemas, components);
   const properties: { [name: string]: JsonObject } = { payload };
-  for (const name of options) {
-    const title = optionTitles[name];
+  for (const [name, title] of Object.entries(optionTitles) as [CallOption, string][]) {
     schemas[title] = optionMembers[name];
     properties[name] = component(title);
   }

@@ -2,9 +2,18 @@
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { jobSchema } from '../routes/jobs.ts';
-import { acceptedOrJob, requestBody, runOptions, waitQuery } from './document.ts';
+import { waitParameter, waitSecondsMax } from '../wait.ts';
+import { requestBody } from './document.ts';
 import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, wholeDocument } from './parts.ts';
 import { accepted, runFinished, runUnfinished } from './schemas.ts';
+
+const waitQuery: JsonObject = {
+  name: 'wait',
+  in: 'query',
+  required: false,
+  description: `Delays the answer until the job has ended, for at most ${waitSecondsMax} s. The header \`Prefer: wait=30\` does the same.`,
+  schema: waitParameter.schema as JsonObject,
+};
 
 export function pipelinesDocument(
   title: string,
@@ -36,7 +45,7 @@ function operation(pipeline: PipelineDefinition, schemas: OpenapiSchemas): JsonO
     summary: description ?? `pipeline: ${name}`,
     tags: [name],
     parameters: [...(isSynchronous(pipeline) ? [waiting(pipeline)] : []), waitQuery],
-    ...requestBody(inputSchema ?? null, operationId, runOptions, schemas),
+    ...requestBody(inputSchema ?? null, operationId, schemas),
     responses: {
       ...answers(pipeline),
       '400': refusedWith('The body or its payload is invalid; nothing was started.'),
@@ -55,7 +64,9 @@ function answers(pipeline: PipelineDefinition): JsonObject {
   if (!isSynchronous(pipeline)) {
     return {
       '200': answeredWith('With `wait`: the run has ended.', component('Job')),
-      '202': answeredWith('The run is on disk; with `wait`: its current state.', acceptedOrJob),
+      '202': answeredWith('The run is on disk; with `wait`: its current state.', {
+        anyOf: [component('AcceptedJob'), component('Job')],
+      }),
     };
   }
   const settled = { anyOf: [component('FinishedRun'), component('Job')] };

@@ -70,89 +70,6 @@ export interface components {
             plugin: string;
             command: string;
         };
-        Job: {
-            job_id: string;
-            status: "queued" | "running" | "succeeded" | "failed" | "timed_out" | "dead" | "cancelled";
-            plugin: string;
-            command: string;
-            parent_job_id: string | null;
-            submitted_by: string;
-            attempt: number;
-            created_at: string;
-            started_at: string | null;
-            completed_at: string | null;
-            tags?: {
-                [key: string]: string;
-            };
-            counts?: {
-                succeeded: number;
-                failed: number;
-                timed_out: number;
-                dead: number;
-                cancelled: number;
-                unsettled?: number;
-                reused?: number;
-            };
-            run_at?: string;
-            expires_at?: string;
-            deadline_at?: string;
-            schedule?: {
-                id: string;
-                due_at: string | null;
-            };
-            rerun_of?: string;
-            rerun_from?: "start" | "failed";
-            rerun_reason?: string;
-            reruns?: string[];
-            rerun_count?: number;
-            cancelling?: true | number;
-            phase_error?: string;
-            cancel?: {
-                by: string;
-                at: string;
-                reason?: string;
-            };
-            waits_for?: {
-                reason: "worker" | "retry" | "run_at" | "children" | "paused" | "plugin" | "vault" | "disk";
-                detail: string;
-                since: string;
-                until?: string;
-            };
-            pipeline?: string | null;
-            run_id?: string | null;
-            step_id?: string | null;
-            phase?: "on_failure" | "finally";
-            index?: number | null;
-            event?: {
-                type: string;
-                event_id: string;
-                timestamp: string;
-                source: string;
-                dedupe_key?: string;
-                headers?: Record<string, never>;
-                schedule?: {
-                    id: string;
-                    due_at: string | null;
-                    fired_at: string;
-                    missed: number;
-                };
-            } | null;
-            payload?: unknown;
-            context?: Record<string, never>;
-            omitted?: ("payload" | "context")[];
-            result?: {
-                status: "ok" | "error";
-                result: unknown;
-                error?: string;
-                events: unknown[];
-                state_updates: Record<string, never>;
-                logs: {
-                    level: string;
-                    message: string;
-                }[];
-            } | null;
-            last_error?: string;
-        };
         Problem: {
             type: string;
             title: string;
@@ -178,9 +95,7 @@ export type $defs = Record<string, never>;
 export interface operations {
     sums__add: {
         parameters: {
-            query?: {
-                wait?: string;
-            };
+            query?: never;
             header?: never;
             path?: never;
             cookie?: never;
@@ -201,20 +116,12 @@ export interface operations {
             };
         };
         responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AcceptedJob"] | components["schemas"]["Job"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             400: {
@@ -237,9 +144,7 @@ export interface operations {
     };
     sums__weigh: {
         parameters: {
-            query?: {
-                wait?: string;
-            };
+            query?: never;
             header?: never;
             path?: never;
             cookie?: never;
@@ -259,20 +164,12 @@ export interface operations {
             };
         };
         responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AcceptedJob"] | components["schemas"]["Job"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             400: {
@@ -295,29 +192,19 @@ export interface operations {
     };
     sums__handle: {
         parameters: {
-            query?: {
-                wait?: string;
-            };
+            query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AcceptedJob"] | components["schemas"]["Job"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             400: {
