@@ -85,8 +85,7 @@ test.each(fixtures)('a state of format %s', async name => {
     // Each was cancelled, or told to stop, or came under the detached cancel of a run; this one is paused.
     for (const id of ['cancelled', 'stopping', 'telling', 'hearing'])
       expect(await ends(id)).toMatchObject({ status: 'cancelled', cancel: { by: 'api:test', reason: 'kept' } });
-    const waiting = (await gateway.call('GET', `/job/${ids['paused']}`)).body;
-    expect(waiting).toMatchObject({ status: 'queued', waits_for: { reason: 'paused' } });
+    expect(await gateway.waiting(ids['paused']!, 'paused')).toMatchObject({ status: 'queued' });
     await gateway.call('POST', '/control/plugin/resting/resume');
     expect(await ends('paused')).toMatchObject({ status: 'succeeded', attempt: 1 });
     if ('scheduled' in ids) expect(await ends('scheduled')).toMatchObject({ schedule: { id: 'queues' } });
@@ -122,7 +121,7 @@ test.each(fixtures)('a state of format %s', async name => {
 
   if ('delayed' in ids) {
     for (const id of ['delayed', 'moved', 'delayed-run']) {
-      const waiting = (await gateway.call('GET', `/job/${ids[id]}`)).body;
+      const waiting = await gateway.waiting(ids[id]!, 'run_at');
       expect(waiting).toMatchObject({ status: 'queued', waits_for: { reason: 'run_at', until: waiting['run_at'] } });
       await gateway.call('POST', `/job/${ids[id]}/run-now`);
       expect((await ends(id)).status).toBe('succeeded');

@@ -115,8 +115,7 @@ test('it goes on under a pause of the service; with reject reruns wait for its e
   expect(await acted({ do: 'cancel', where: { plugin: 'resting', status: 'queued' } })).toMatchObject({ done: 3 });
   expect(await acted({ do: 'rerun', where: { job_id: old.job_id } })).toMatchObject({ done: 1 });
   const { reruns } = (await gateway.call('GET', `/job/${old.job_id}`)).body as { readonly reruns: readonly string[] };
-  const waiting = (await gateway.call('GET', `/job/${reruns[0]}`)).body;
-  expect(waiting).toMatchObject({ status: 'queued', waits_for: { reason: 'paused' } });
+  expect(await gateway.waiting(reruns[0]!, 'paused')).toMatchObject({ status: 'queued' });
   await pause('system', { reject: true });
   const id = await start({ do: 'rerun', where: { job_id: old.job_id } });
   // One that rejects nothing of it has ended meanwhile.

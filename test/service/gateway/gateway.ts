@@ -213,6 +213,14 @@ export class Gateway {
     return body as unknown as Job;
   }
 
+  /** The job once it waits for this reason. A slow ledger leaves the reason out of an answer (`waitsMsMax`). */
+  waiting(id: string, reason: string, options: CallOptions = {}): Promise<Answer['body']> {
+    return until(`job ${id} waits for ${reason}`, async () => {
+      const { body } = await this.call('GET', `/job/${id}`, undefined, options);
+      return (body['waits_for'] as { reason?: string } | undefined)?.reason === reason ? body : null;
+    });
+  }
+
   async tree(id: string): Promise<readonly Job[]> {
     const { status, body } = await this.call('GET', `/job/${id}/tree`);
     if (status !== 200) throw new Error(`tree of ${id}: ${status} ${JSON.stringify(body)}`);

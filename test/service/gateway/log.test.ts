@@ -110,7 +110,7 @@ test('a reload is told, and so are jobs that are held, at a start too', async ()
   await gateway.start();
   const line = await until('the line', () => gateway.log.find(({ msg }) => msg?.startsWith('jobs are held')));
   expect(line).toMatchObject({ level: 40, msg: expect.stringMatching(/^jobs are held: \d jobs? of worker\.handle$/) });
-  expect(await gateway.job(held!)).toMatchObject({ status: 'queued', waits_for: { reason: 'plugin' } });
+  expect(await gateway.waiting(held!, 'plugin')).toMatchObject({ status: 'queued' });
   await gateway.reload(settings());
   gateway.open('held');
   await gateway.settled(held!);

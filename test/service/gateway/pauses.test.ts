@@ -62,11 +62,8 @@ async function pauses(): Promise<readonly Record<string, unknown>[]> {
   return (await gateway.call('GET', '/pauses', undefined, ops)).body['pauses'] as Record<string, unknown>[];
 }
 
-function waitsFor(id: string, reason: string) {
-  return until(`the job waits for ${reason}`, async () => {
-    const waits = (await gateway.call('GET', `/job/${id}`)).body['waits_for'] as Record<string, string> | undefined;
-    return waits?.['reason'] === reason ? waits : null;
-  });
+async function waitsFor(id: string, reason: string) {
+  return (await gateway.waiting(id, reason))['waits_for'] as Record<string, string>;
 }
 
 async function counts(): Promise<Record<string, unknown>> {

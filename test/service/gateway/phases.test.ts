@@ -347,8 +347,8 @@ test('a pause of the service does not hold the phases of a cancelled run, nor th
   });
   expect((await gateway.call('POST', '/control/system/pause')).status).toBe(200);
   const held = await gateway.submit('echo/say');
-  expect((await detail(waiting))['waits_for']).toMatchObject({ reason: 'worker' });
-  expect((await detail(run))['waits_for']).toMatchObject({ reason: 'children' });
+  await gateway.waiting(waiting, 'worker');
+  await gateway.waiting(run, 'children');
   gateway.open('before the pause');
   expect((await gateway.settled(run)).status).toBe('cancelled');
   expect(await stepsOf(run)).toEqual({
@@ -359,7 +359,7 @@ test('a pause of the service does not hold the phases of a cancelled run, nor th
     each: ['steps succeeded', 'steps succeeded'],
     all: ['steps succeeded'],
   });
-  expect((await detail(held))['waits_for']).toMatchObject({ reason: 'paused' });
+  await gateway.waiting(held, 'paused');
   await gateway.call('POST', '/control/system/resume');
   expect((await gateway.settled(held)).status).toBe('succeeded');
 });

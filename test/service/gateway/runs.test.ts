@@ -81,8 +81,7 @@ test.each([
 test('a job that waits shows its payload too, and those who may not see results see no input', async () => {
   const payload = { gate: 'input', text: 'z'.repeat(30_000) };
   const held = await Promise.all([1, 2, 3].map(() => gateway.submit('worker/handle', payload)));
-  const { body } = await gateway.call('GET', `/job/${held[2]}`);
-  expect(body).toMatchObject({ status: 'queued', waits_for: { reason: 'worker' }, payload });
+  expect(await gateway.waiting(held[2]!, 'worker')).toMatchObject({ status: 'queued', payload });
   const { body: bare } = await gateway.call('GET', `/job/${held[2]}?include=payload`, undefined, {
     token: statusToken,
   });

@@ -241,7 +241,7 @@ describe('run by hand', () => {
     const waiting = await until('a firing waits', async () => {
       return (await show('ticks')).history.find(({ outcome }) => outcome === 'running');
     });
-    expect(await gateway.job(waiting.job_id!)).toMatchObject({ status: 'queued', waits_for: { reason: 'paused' } });
+    expect(await gateway.waiting(waiting.job_id!, 'paused')).toMatchObject({ status: 'queued' });
   });
 
   test('needs the scope of its target', async () => {
