@@ -18,7 +18,6 @@ export function decodeRescheduled(value: Uint8Array): number {
 
 /** The new time of the job, in µs. Undefined: it was never rescheduled. */
 export function rescheduledTo(reader: Reader, id: JobId): number | undefined {
-  if (reader.count('rescheduled') === 0) return undefined;
   const value = reader.get('rescheduled', id);
   return value && decodeRescheduled(value);
 }

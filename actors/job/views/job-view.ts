@@ -112,9 +112,9 @@ export class BlockJobs {
 
   /** The cancel of an unsettled job or of a run that contains it. All jobs of a group are inside the same runs. */
   openCancel(index: number): Cancel | null {
-    if (this.reader.count('cancels') === 0) return null;
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
     if (own && !own.timeout) return own;
+    if (this.reader.count('cancels') === 0) return null;
     const { group } = groupOf(this.block, index);
     let around = this.#around.get(group);
     if (around === undefined) {
@@ -126,7 +126,6 @@ export class BlockJobs {
 
   /** The cancel of an ended job itself, or of the run with which it was cancelled. Null: there is none. */
   endedCancel(index: number, status: Status): Cancel | null {
-    if (this.reader.count('cancels') === 0) return null;
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
     if (own && !own.timeout) return own;
     return status === 'cancelled' ? cancelAround(this.reader, this.block, index, false) : null;
@@ -136,8 +135,7 @@ export class BlockJobs {
   openCounts(index: number): Tally | null {
     const bytes = this.reader.get('runs', jobId(this.#key, index));
     if (bytes) return readOpenTally(bytes);
-    const isWaiting =
-      this.reader.count('accepted_runs') > 0 && this.reader.get('accepted_runs', this.#key) !== undefined;
+    const isWaiting = this.reader.get('accepted_runs', this.#key) !== undefined;
     return isWaiting ? { ...tallyOf(0, noneUnsuccessful()), unsettled: 0 } : null;
   }
 

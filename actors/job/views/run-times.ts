@@ -34,6 +34,6 @@ function openHash(reader: Reader, id: JobId): Uint8Array | null {
   const run = reader.get('runs', id);
   if (run) return readable(() => readCountsOf(id, run).hash) ?? null;
   const key = blockOf(id);
-  const accepted = reader.count('accepted_runs') > 0 ? reader.get('accepted_runs', key) : undefined;
+  const accepted = reader.get('accepted_runs', key);
   return (accepted && readable(() => decodeAccepted(key, accepted).hash)) ?? null;
 }

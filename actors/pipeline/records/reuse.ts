@@ -124,7 +124,6 @@ export function writeLostJob(batch: Batch, run: JobId, job: JobId): void {
 
 /** A pruned job without which the run cannot be rerun `from: failed`. Null: there is none. */
 export function readLostJob(reader: Reader, run: JobId): JobId | null {
-  if (reader.count('lost_jobs') === 0) return null;
   return reader.get('lost_jobs', run) ?? null;
 }
 
