@@ -84,6 +84,8 @@ async function bundle(entry: string): Promise<void> {
     dir: dist,
     format: 'esm',
     chunkFileNames: `${chunks}/[name]-[hash].js`,
+    // The package stays small. The comments that name the source files remain.
+    comments: { jsdoc: false },
   });
   await made.close();
   for (const file of output) {
