@@ -1,12 +1,15 @@
-// Plots as SVG: panels side by side over the same logarithmic x axis, each with a linear y axis that begins at 0.
+// Plots as SVG: panels side by side over the same x axis, each with a linear y axis that begins at 0.
 
 export type PlotPoint = { readonly x: number; readonly y: number };
 export type Panel = {
   readonly title: string;
   readonly points: readonly PlotPoint[];
 };
+/** Whether equal differences or equal ratios of x are equally wide. */
+export type Scale = 'linear' | 'logarithmic';
 export type Plot = {
   readonly title: string;
+  readonly scale: Scale;
   /** The label of the x axis. */
   readonly axis: string;
   readonly panels: readonly Panel[];
@@ -14,30 +17,33 @@ export type Plot = {
 
 const [panelWidth, panelHeight] = [320, 220];
 const columns = 2;
+/** The most labels on an x axis. */
+const labelsMax = 10;
 const titleHeight = 40;
 const pad = { left: 56, right: 16, top: 28, bottom: 40 };
 const style = 'font-family: sans-serif; font-size: 11px; background: white';
 const [ink, grid, line] = ['#333', '#ddd', '#1769aa'];
 
 /** Returns the plot as SVG. */
-export function drawPlot({ title, axis, panels }: Plot): string {
+export function drawPlot({ title, scale, axis, panels }: Plot): string {
   const rows = Math.ceil(panels.length / columns);
   const [width, height] = [panelWidth * Math.min(columns, panels.length), titleHeight + rows * panelHeight];
   const drawn = panels.map((panel, n) => {
     const [left, top] = [(n % columns) * panelWidth, titleHeight + Math.floor(n / columns) * panelHeight];
-    return `<g transform="translate(${left} ${top})">${drawPanel(panel, axis)}</g>`;
+    return `<g transform="translate(${left} ${top})">${drawPanel(panel, scale, axis)}</g>`;
   });
   const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" style="${style}">`;
   return [head, text(pad.left, 22, title, 'start', 'font-size="14"'), ...drawn, '</svg>', ''].join('\n');
 }
 
-function drawPanel({ title, points }: Panel, axis: string): string {
+function drawPanel({ title, points }: Panel, scale: Scale, axis: string): string {
   const top = ceiling(Math.max(...points.map(({ y }) => y)));
-  const decades = points.map(({ x }) => Math.log10(x));
-  const [first, last] = [Math.min(...decades), Math.max(...decades)];
+  const scaled = scale === 'linear' ? (x: number) => x : Math.log10;
+  const positions = points.map(({ x }) => scaled(x));
+  const [first, last] = [Math.min(...positions), Math.max(...positions)];
   const [right, bottom] = [panelWidth - pad.right, panelHeight - pad.bottom];
   const place = ({ x, y }: PlotPoint) => {
-    const share = last === first ? 0.5 : (Math.log10(x) - first) / (last - first);
+    const share = last === first ? 0.5 : (scaled(x) - first) / (last - first);
     return { left: pad.left + share * (right - pad.left), top: bottom - (y / top) * (bottom - pad.top) };
   };
   const rulers = [0, 0.25, 0.5, 0.75, 1].flatMap(share => {
@@ -49,9 +55,10 @@ function drawPanel({ title, points }: Panel, axis: string): string {
   });
   const places = points.map(point => ({ ...point, ...place(point) }));
   const path = places.map(({ left, top }) => `${round(left)} ${round(top)}`).join('L');
-  const marks = places.flatMap(({ x, y, left, top }) => [
+  const labelEvery = Math.ceil(points.length / labelsMax);
+  const marks = places.flatMap(({ x, y, left, top }, n) => [
     `<circle cx="${round(left)}" cy="${round(top)}" r="3" fill="${line}"><title>${x}: ${short(y)}</title></circle>`,
-    text(left, bottom + 15, short(x), 'middle'),
+    ...((n + 1) % labelEvery === 0 ? [text(left, bottom + 15, short(x), 'middle')] : []),
   ]);
   const labels = [text(pad.left, 16, title, 'start'), text((pad.left + right) / 2, bottom + 31, axis, 'middle')];
   return [...rulers, `<path d="M${path}" fill="none" stroke="${line}"/>`, ...marks, ...labels].join('\n');

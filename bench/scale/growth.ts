@@ -23,7 +23,7 @@ export function growthOutcome({ bench, title, axis, steps }: Growth): Pick<Outco
     title: unit === '1/s' ? name : `${name} (${unit})`,
     points: steps.map(({ at, measures }) => ({ x: at, y: measures[name]!.value })),
   }));
-  return { metrics, files: { [`${bench}.svg`]: drawPlot({ title, axis, panels }) } };
+  return { metrics, files: { [`${bench}.svg`]: drawPlot({ title, scale: 'logarithmic', axis, panels }) } };
 }
 
 /** Sizes from `from` to `to`, each `times` the one before. */

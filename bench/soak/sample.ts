@@ -12,13 +12,15 @@ export type Sample = {
   readonly anonymousMb: number;
   /** The p99 of single jobs since the last sample, from the request to the end. */
   readonly p99Ms: number;
+  /** The jobs that have not ended. */
+  readonly unsettled: number;
   /** Of service and hosts, without the connections of callers: their number depends on the callers. */
   readonly descriptors: number;
   readonly threads: number;
   readonly files: number;
 };
 
-export type Held = Omit<Sample, 'minute' | 'p99Ms'>;
+export type Held = Omit<Sample, 'minute' | 'p99Ms' | 'unsettled'>;
 
 export function held(service: Service, state: string): Held {
   const processes = [service.pid, ...descendantsOf(service.pid)];

@@ -151,7 +151,8 @@ async function sampled({ service, stage, minutes, endMs, samples, onSingles }: S
     onSingles(done.length);
     const times = done.map(({ sentUs, job }) => (momentUs(job.completed_at) - sentUs) / 1000);
     const minute = minutes - (left * sampleMs) / 60_000;
-    samples.push({ minute, p99Ms: percentile(times, 99), ...held(service, stage.state) });
+    const unsettled = await caller.unsettled();
+    samples.push({ minute, p99Ms: percentile(times, 99), unsettled, ...held(service, stage.state) });
   }
 }
 
@@ -193,9 +194,10 @@ function plot(samples: readonly Sample[]): string {
     panel('memory of service and hosts, MB', 'memoryMb'),
     panel('memory without mapped files, MB', 'anonymousMb'),
     panel('p99 of a single job, ms', 'p99Ms'),
+    panel('jobs that have not ended', 'unsettled'),
     panel('descriptors', 'descriptors'),
     panel('threads', 'threads'),
     panel('files of the state', 'files'),
   ];
-  return drawPlot({ title: 'soak: mixed load at 60 % of capacity', axis: 'minutes', panels });
+  return drawPlot({ title: 'soak: mixed load at 60 % of capacity', scale: 'linear', axis: 'minutes', panels });
 }

@@ -23,9 +23,14 @@ test('a measure is named by what it is and at which size, and has a panel of its
   expect(svg.match(/<circle /g)).toHaveLength(4);
 });
 
-test('equal steps of a logarithmic axis are equally wide, and y begins at 0', () => {
-  const points = [10, 100, 1_000].map(x => ({ x, y: x / 10 }));
-  const svg = drawPlot({ title: 'A < B & C', axis: 'x', panels: [{ title: 'y', points }] });
+const axes = [
+  { scale: 'logarithmic', xs: [10, 100, 1_000] },
+  { scale: 'linear', xs: [10, 20, 30] },
+] as const;
+
+test.each(axes)('equal steps of a $scale axis are equally wide, and y begins at 0', ({ scale, xs }) => {
+  const points = xs.map(x => ({ x, y: x === xs.at(-1) ? 100 : 1 }));
+  const svg = drawPlot({ title: 'A < B & C', scale, axis: 'x', panels: [{ title: 'y', points }] });
   const places = [...svg.matchAll(/<circle cx="([\d.]+)" cy="([\d.]+)"/g)].map(([, x, y]) => [Number(x), Number(y)]);
   const [[left], [middle], [right, top]] = places as [number[], number[], number[]];
   expect(middle! - left!).toBeCloseTo(right! - middle!);
@@ -33,8 +38,15 @@ test('equal steps of a logarithmic axis are equally wide, and y begins at 0', ()
   expect(svg).toContain('A &lt; B &amp; C');
 });
 
+test('at most ten points have a label at the x axis, and the last is among them', () => {
+  const points = Array.from({ length: 20 }, (_, n) => ({ x: n + 1, y: 1 }));
+  const svg = drawPlot({ title: 't', scale: 'linear', axis: 'x', panels: [{ title: 'y', points }] });
+  const labels = [...svg.matchAll(/text-anchor="middle"[^>]*>(\d+)</g)].map(([, label]) => Number(label));
+  expect(labels).toEqual([2, 4, 6, 8, 10, 12, 14, 16, 18, 20]);
+});
+
 test('a single point, and a measure that is 0 throughout, can be drawn', () => {
-  const svg = drawPlot({ title: 't', axis: 'x', panels: [{ title: 'y', points: [{ x: 1, y: 0 }] }] });
+  const svg = drawPlot({ title: 't', scale: 'linear', axis: 'x', panels: [{ title: 'y', points: [{ x: 1, y: 0 }] }] });
   expect(svg).toContain('<circle ');
   expect(svg).not.toContain('NaN');
 });
