@@ -1,6 +1,6 @@
-// Runs that were accepted as a batch and have not begun. Thousands of runs do not fit into one turn. So their jobs are accepted
-// in one commit, and the runs begin block by block in the following turns. Each run begins with the definition that was in force
-// when the run was accepted.
+// Runs that were accepted as a batch and have not begun. One commit stores the jobs of all these runs. Because one turn has no time to
+// begin thousands of runs, the runs begin block by block in later turns, with the definition that was in force when they were accepted.
+// Delayed runs of a batch begin like any delayed run (delayed-runs.ts).
 import { type BlockKey, blockOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { EntryEvent } from '../job/protocol.ts';
@@ -16,7 +16,7 @@ export class AcceptedRuns {
   readonly #table: RunTable;
   /** By block key: the blocks whose runs can begin, oldest first. */
   readonly #waiting = new Map<string, AcceptedBlock>();
-  /** The blocks that this turn accepts. They can be read from the next turn on. */
+  /** The blocks that this turn has created. Their records can be read from the next turn on. */
   #arriving: AcceptedBlock[] = [];
   #begunInTurn = 0;
   /** The number of accepted runs that have not begun. */
@@ -32,7 +32,7 @@ export class AcceptedRuns {
     }
   }
 
-  /** Accepts the runs and returns their ids. Delayed runs are only stored as jobs, and are not kept here. */
+  /** Creates the jobs of the runs, and returns the ids of the runs. Unless the runs are delayed, they begin in later turns. */
   accept(
     version: Version,
     submittedBy: string,
@@ -56,7 +56,7 @@ export class AcceptedRuns {
     return ids;
   }
 
-  /** Begins a turn: the blocks that the previous turn accepted can be read. */
+  /** Begins a turn: the blocks that the previous turn created can be read. */
   renew(): void {
     this.#begunInTurn = 0;
     for (const block of this.#arriving) this.#waiting.set(keyText(block.key), block);
@@ -89,7 +89,7 @@ export class AcceptedRuns {
     this.#waiting.delete(keyText(key));
     this.count -= count;
     this.#begunInTurn++;
-    // If the block cannot be read, the record in `accepted_runs` is set aside: it stays in the store.
+    // If the block of jobs is unusable, its record in `accepted_runs` is set aside.
     const starts = setAside.read('accepted_runs', key, () => startsOf(findBlock(reader, jobId(key, 0)), count));
     if (!starts) return;
     const version = versions.ofHash(hash);

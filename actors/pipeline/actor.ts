@@ -33,9 +33,9 @@ import { RunTable, type RunTableOptions } from './run-table.ts';
 import { sparedSince } from './spared-run.ts';
 
 export type PipelineActorOptions = RunTableOptions & {
-  /** Requests another turn soon. */
+  /** Makes another turn follow. */
   readonly wake: () => void;
-  /** Called at the end of each turn with the number of unfinished runs and of settled jobs inside them. */
+  /** Called at the end of each turn, with the number of unfinished runs and the number of settled jobs inside them. */
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
   /** Finds the name and the parent of a committed job or run, for errors that name ancestors. Default: reads the store. */
   readonly ancestor?: FindAncestor;
@@ -113,7 +113,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     turn.reply(replyTo, known ?? acceptAll(message, turn));
   }
 
-  /** Accepts as many of the runs as there is room for. */
+  /** Accepts as many of the runs as there is room for. If there is no room for any, refuses all. */
   function acceptAll(message: StartRuns, turn: Turn): SubmitJobsReply {
     const { pipeline, payloads, submittedBy, idempotency } = message;
     const options = acceptedOptions(message.options, turn.nowUs);
@@ -132,13 +132,13 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return { kind: 'accepted', ids };
   }
 
-  /** Why no further run is accepted when `waitingRuns` accepted runs have not begun; null: there is room. */
+  /** Why no run is accepted if `waitingRuns` accepted runs have not begun. Null: a run is accepted. */
   function refusalOf(waitingRuns: number, isDelayed: boolean): Refusal | null {
     if (isDelayed) return jobs.refusal(undefined, waitingRuns - accepted.count, true);
     return jobs.refusal(undefined, waitingRuns) ?? (table.isFullOfRuns ? 'queue_full' : null);
   }
 
-  /** The run with this id if it is open. A run that was accepted in a batch and has not begun begins now. */
+  /** The run with this id, if it is open. If an earlier turn accepted the run in a batch and it has not begun, it begins now. */
   function runOf(id: JobId): Run | undefined {
     accepted.beginIfWaiting(id);
     return table.runs.find(idText(id));
@@ -146,7 +146,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
 
   /** Makes the main thread receive a JobSettled when the run has ended. */
   function awaitRun(id: JobId, turn: Turn): void {
-    // The run of an earlier call with the same key may have settled.
+    // If the call repeats an idempotency key, the run of the earlier call may have settled.
     if (runOf(id)) jobs.awaited.add(id);
     else jobs.awaited.addKnown(id, turn);
   }

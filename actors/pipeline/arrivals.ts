@@ -1,5 +1,5 @@
-// The results that have reached the joins of open runs. Results are stored as they arrive, and read when the last one has
-// arrived.
+// The results of tokens that have arrived at joins or at the end of their run. The turn in which a result arrives stores it. The results
+// are read when the join fires or the run ends.
 import { packedNull } from '../../runtime/packing.ts';
 import { type PartReader, partsIn, partsOf, wholeOf } from '../../runtime/parted.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -41,8 +41,8 @@ export class Arrivals {
   }
 
   /**
-   * The arrivals at the scope's next join, as encoded logs in the order of arrival: first those of the table, then those in the scope's
-   * record.
+   * The arrivals at the scope's next join, as logs (records/arrivals.ts) in the order of arrival: first the values of the table, then the
+   * scope's record.
    */
   of(run: Run, scope: Scope): Uint8Array[] {
     const logs: Uint8Array[] = [];
@@ -54,7 +54,7 @@ export class Arrivals {
     return logs;
   }
 
-  /** The scope's value with this number. The bytes are valid until the next read. */
+  /** The value of the table `arrivals` with this number, of the scope's current segment. The bytes are valid until the next read. */
   at(run: Run, scope: Scope, number: number): Uint8Array | undefined {
     const { turn, values } = scope.fresh;
     const fresh = turn === this.#turnNumber ? values[number - (scope.stored - values.length)] : undefined;
@@ -62,8 +62,8 @@ export class Arrivals {
   }
 
   /**
-   * Must be called when a value in parts refers to the scope's arrivals: they no longer belong to the scope, and are pruned with the run's
-   * job.
+   * Must be called when a value in parts refers to the scope's values: the scope no longer owns these values, and retention removes them
+   * with the run's job.
    */
   name(run: Run, scope: Scope): void {
     const { turn, values } = scope.fresh;
@@ -74,7 +74,7 @@ export class Arrivals {
     scope.stored = 0;
   }
 
-  /** Writes one part of a value in parts, before the value in parts itself exists. */
+  /** Stores bytes to which a value in parts will refer. */
   writePart(key: Uint8Array, value: Uint8Array): void {
     this.#batch.put('arrivals', key, value);
     this.#named.set(idText(key), value);

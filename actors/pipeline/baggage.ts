@@ -10,7 +10,7 @@ import type { MergedValues } from './records/run.ts';
 /** The maximum size of packed baggage, of which every group of jobs stores a copy. */
 export const contextBytesMax = 2 ** 20;
 
-/** Why the run fails at the step: the packed context is too large. Null: it is small enough. */
+/** The error of a run whose packed context is too large at this step. Null: the context is small enough. */
 export function contextFault(stepId: string, context: Uint8Array): string | null {
   return context.length <= contextBytesMax ? null : baggageFault(stepId);
 }
@@ -44,8 +44,8 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
 }
 
 /**
- * Adds the context of a token that arrives at a join to `merged`. If several tokens have a value for a key, the token that comes first in
- * the order of paths wins.
+ * Adds the context of a token that arrives at a join to `merged`. If several tokens have a value under the same keys, the token that comes
+ * first in the order of paths wins.
  */
 export function addContext(merged: MergedValues, context: JsonObject, path: readonly number[]): void {
   const walk = (map: JsonObject, keys: readonly string[]): void => {
@@ -63,8 +63,8 @@ export function addContext(merged: MergedValues, context: JsonObject, path: read
 }
 
 /**
- * The context after a join: the context at the fork, plus the values that tokens added under other keys. If several tokens added
- * a value under the same keys, the first token in the order of paths wins.
+ * The context behind a join: the context at the fork, and the values that tokens added under keys that the fork's context lacks. If several
+ * tokens added a value under the same keys, the first token in the order of paths wins.
  */
 export function mergeContext(fork: JsonObject, merged: MergedValues): JsonObject {
   const context: MutableObject = structuredClone(fork) as MutableObject;

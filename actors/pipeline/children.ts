@@ -30,7 +30,10 @@ export class Children {
     };
   }
 
-  /** Creates one child per payload, up to the limit of descendants. `problem`: why `with` failed; the children then end at once. */
+  /**
+   * Creates one child per payload, as many as the tree has room for. If the tree has no room for all of them, the run fails (`#cut`).
+   * `problem`: why `with` failed, so that the children end at once; null: `with` succeeded.
+   */
   make(
     run: Run,
     step: WorkStep,
@@ -66,8 +69,8 @@ export class Children {
   }
 
   /**
-   * Called when the root has reached its limit of descendants. One more child is created as dead, with the error, unless such a
-   * child exists already (`payload` null). Every run of the tree that would create more children fails.
+   * Fails a run whose tree has no room for its next child. `payload`: the payload of that child, which is created as dead; null: the tree
+   * has such a dead child already, and gets no other.
    */
   #cut(run: Run, step: WorkStep, position: StepPosition, payload: Uint8Array | null): void {
     const table = this.#table;
@@ -82,7 +85,7 @@ export class Children {
     table.fail(run, `step "${step.id}": ${error}`);
   }
 
-  /** The error of the first descendant beyond the limit. */
+  /** The error of a descendant beyond the limit. */
   breadthError(name: string, cause: JobId, { root }: TreeCounts): string {
     const most = this.#table.config.service.jobsPerRootMax;
     const limit = `${formatId(root)} has ${most} descendants, the most that service.max_jobs_per_root allows`;
@@ -90,8 +93,8 @@ export class Children {
   }
 
   /**
-   * The id that an error names as the cause. It is the cause of the position or, if there is none or the cause cannot be found,
-   * the run. A run that began and ended in this turn cannot be found.
+   * The id of the job or run that an error names as the cause: the cause of the position, or the run itself if there is no cause or the
+   * cause cannot be found. A run that began and ended in this turn cannot be found.
    */
   #causeOf(run: Run, { cause }: StepPosition): JobId {
     return cause !== null && this.#ancestor(cause) ? cause : run.id;
@@ -129,7 +132,7 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     submittedBy: run.submittedBy,
     parent: cause ?? run.id,
     root: run.root ?? run.id,
-    // A called run does not count as a hop: only jobs do.
+    // Only jobs count as hops, so the called run has the depth of the token that called it.
     depth: depth - 1,
     event,
     context,

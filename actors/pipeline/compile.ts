@@ -1,10 +1,9 @@
-// Compiles a definition into a flat list of numbered nodes. Nodes refer to each other by number. A second list has the sequences
-// with joins. All functions are pure.
+// Compiles a definition into a flat list of numbered nodes, which refer to each other by number. A second list has the sequences: the top
+// sequences (the main part and each phase), and the nested sequences with joins.
 //
-// A sequence with joins is a scope: a join gathers everything between the join before it (or the start of the sequence) and
-// itself. The top sequence is always a scope, because its end gathers the run's result. A nested sequence with joins is a scope
-// up to its last join. The steps behind this join, and all steps of nested sequences without joins, belong to the surrounding
-// scope.
+// A pass through one of these sequences is a scope. Each join gathers the tokens of the steps since the previous join or the start of the
+// sequence. The tokens of a top sequence meet at its end, too. A nested sequence with joins is a scope up to its last join. The steps
+// behind that join, and the steps of nested sequences without joins, belong to the surrounding scope.
 import type { Condition, Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { PhaseName, StepLimits } from '../job/records/job.ts';
 import { isLateTemplate, isOfElement } from './template.ts';
@@ -19,9 +18,12 @@ export type Node =
       readonly step: WorkStep;
       readonly next: number;
       readonly perElement: boolean;
-      /** Undefined: those of the plugin. */
+      /** The limits that the step sets. Undefined: the step sets none, and the limits of its plugin apply. */
       readonly limits: StepLimits | undefined;
-      /** Whether a failed job fails the run only at the next join, or at its end: a fork with `fail_fast: false` comes before. */
+      /**
+       * Whether a failed job ends only its token at first: the step, or a fork before it, has `fail_fast: false`. The failure takes effect
+       * at the next join or, without a join, at the end of the main part or phase.
+       */
       readonly failsLate: boolean;
       /** Undefined: the step belongs to the main part. */
       readonly phase: PhaseName | undefined;
@@ -31,16 +33,16 @@ export type Node =
   | { readonly kind: 'steps'; readonly step: Step; readonly first: number; readonly next: number }
   /** A token that arrives here enters a new scope. */
   | { readonly kind: 'scope'; readonly sequence: number; readonly first: number }
-  /** A barrier: the tokens of a scope end here, and one token continues when the scope has none left. */
+  /** A barrier: the tokens of a scope end here. When none of them is left, one token continues. */
   | { readonly kind: 'join'; readonly collect: Join['collect']; readonly stepId: string; readonly next: number }
-  /** The tokens of the run end here, and their results become the run's result. */
+  /** The tokens of the main part, or of a phase, end here. The results of the main part become the run's result. */
   | { readonly kind: 'end' };
 
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 
 /**
- * `joins`: the nodes of its joins, in order. `failsLate`: whether its token around is behind a fork with `fail_fast: false`, so that a
- * failure inside ends only that token.
+ * `joins`: the nodes of the sequence's joins, in order. `failsLate`: whether the token that enters the sequence is behind a fork with
+ * `fail_fast: false`, so that a failure inside the sequence ends only that token.
  */
 export type Sequence = { readonly joins: readonly number[]; readonly failsLate: boolean };
 
@@ -50,7 +52,7 @@ export type CompiledPhase = { readonly name: PhaseName; readonly sequence: numbe
 export type CompiledPipeline = {
   readonly definition: PipelineDefinition;
   readonly nodes: readonly Node[];
-  /** All sequences with joins, and the top sequences. The first element is that of the main part. */
+  /** The top sequences and the nested sequences with joins. The first element is the sequence of the main part. */
   readonly sequences: readonly Sequence[];
   /** In the order in which they run. */
   readonly phases: readonly CompiledPhase[];
@@ -58,11 +60,11 @@ export type CompiledPipeline = {
   readonly start: number;
   /** The first node behind the pipeline's own condition. */
   readonly first: number;
-  /** Whether the definition has a fork without a join behind it. The result of a run is then a list, even if a single token arrives. */
+  /** Whether the main part has a fork without a join behind it. The result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;
 };
 
-/** The number of the node of kind `end`, at which every run, and every phase, ends. */
+/** The number of the only node of kind `end`. */
 export const endNode = 0;
 
 export function compilePipeline(definition: PipelineDefinition): CompiledPipeline {
@@ -83,7 +85,7 @@ function phaseOf(compiler: Compiler, name: PhaseName, steps: readonly Step[] | u
   return [{ name, ...compileTop(compiler, steps) }];
 }
 
-/** The steps as a sequence of their own. */
+/** Compiles the steps of the main part or of a phase. */
 function compileTop(compiler: Compiler, steps: readonly Step[]): Omit<CompiledPhase, 'name'> {
   const joins: number[] = [];
   const sequence = compiler.sequences.push({ joins, failsLate: false }) - 1;
@@ -139,7 +141,10 @@ function compileSteps(
   return next;
 }
 
-/** For each step, and for what follows the last one: whether a fork with `fail_fast: false` comes before, and no join in between. */
+/**
+ * For each step, and for the end of the steps: whether a fork with `fail_fast: false` comes before, without a join that gathers its tokens
+ * in between.
+ */
 function latesOf(steps: readonly Step[], around: boolean): boolean[] {
   let late = around;
   const lates = steps.map(step => {
@@ -195,7 +200,7 @@ function limitsOf(step: WorkStep): StepLimits | undefined {
   return { ...(retry && { retry }), ...(timeoutMs !== undefined && { timeoutMs }) };
 }
 
-/** Whether the baggage or templates of a fan-out refer to the element. */
+/** Whether the step is a fan-out whose baggage or templates refer to the element. */
 function isPerElement({ foreach, with: entries, baggage }: WorkStep): boolean {
   if (foreach === null) return false;
   return (

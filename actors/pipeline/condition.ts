@@ -1,4 +1,4 @@
-// Evaluates conditions inline, without a job, in time linear in the size of the data.
+// Evaluates conditions on the ledger thread, without a job. The time is linear in the size of the data.
 import type { Condition, Operator } from '../../config/pipeline/definition.ts';
 import { equalTo } from '../../runtime/packed-steps.ts';
 import type { Json } from '../../runtime/packing.ts';
@@ -55,7 +55,7 @@ type Test = Extract<Condition, { readonly kind: 'test' }>;
 function isMetBy(found: Json | LargeValue | LargeText, { op, value }: Test, steps: Steps): boolean {
   if (found instanceof LargeText) {
     const isMet = () => test(op, found.text, value, steps);
-    // A pattern is matched again in each evaluation, so that its match steps are counted each time.
+    // A pattern is matched again in each evaluation, because its match steps must be counted each time.
     return op === 'regex' ? isMet() : found.once(`${op} ${JSON.stringify(value)}`, isMet);
   }
   return found instanceof LargeValue ? testLarge(op, found, value) : test(op, found, value, steps);
@@ -116,7 +116,7 @@ function test(op: Operator, found: Json, wanted: Json, steps: Steps): boolean {
   }
 }
 
-/** Whether the value is a number. Integers that a double cannot hold are decoded as bigint. */
+/** Whether the value is a number. Integers in the 64-bit form of MessagePack are decoded as bigint. */
 function isNumber(value: unknown): value is number {
   return typeof value === 'number' || typeof value === 'bigint';
 }
@@ -150,7 +150,7 @@ function contains(found: Json, wanted: Json): boolean {
   return typeof found === 'object' && found !== null && typeof wanted === 'string' && Object.hasOwn(found, wanted);
 }
 
-/** The maximum number of cached patterns; configurations rarely have more. */
+/** The maximum number of cached patterns. */
 const patternsMax = 256;
 const patterns = new Map<string, Pattern>();
 

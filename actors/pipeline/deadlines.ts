@@ -1,4 +1,5 @@
-// The deadlines of open runs and of their phases. Those that are due are found in the store, so that memory holds only the next time.
+// The deadlines of open runs and of their phases. Deadlines that are due are read from the store; this class keeps only the time of the
+// next one.
 import { earlier } from '../../runtime/clock.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -17,7 +18,7 @@ type DueDeadline = { readonly run: JobId; readonly deadline: RunDeadline };
 export class Deadlines {
   readonly #reader: Reader;
   readonly #setAside: SetAside;
-  /** No deadline of an open run is earlier; null: there is none. */
+  /** When the next deadline may be due: no deadline of an open run is earlier. Null: there is no deadline. */
   nextUs: number | null;
   /** The earliest deadline that this turn has added; reads do not show it before the commit. */
   #addedUs: number | null = null;
@@ -45,8 +46,8 @@ export class Deadlines {
   }
 
   /**
-   * Returns the deadlines that have passed, at most `duePerTurnMax`. The caller removes each one from its run. Those of runs whose records
-   * are unusable stay.
+   * Returns the deadlines that have passed, at most `duePerTurnMax`. The caller must remove each one from its run. Deadlines of runs that
+   * were set aside are skipped.
    */
   due(nowUs: number): DueDeadline[] {
     if (this.nextUs === null || this.nextUs > nowUs) return [];
@@ -54,7 +55,7 @@ export class Deadlines {
     for (const key of this.#reader.keys('run_deadlines', runDeadlinesUpTo(nowUs))) {
       const found = readRunDeadlineKey(key);
       if (found && !this.#setAside.has('runs', found.run)) due.push(found);
-      // The next turn continues.
+      // `nextUs` stays as it is, so that the next turn takes the others.
       if (due.length === duePerTurnMax) return due;
     }
     this.nextUs = earlier(this.#firstUs(nowUs), this.#addedUs);
@@ -69,7 +70,7 @@ export class Deadlines {
     return true;
   }
 
-  /** The first stored deadline after this time. */
+  /** The time of the first stored deadline after `afterUs`, or of the first of all. Null: there is none. */
   #firstUs(afterUs?: number): number | null {
     const from = afterUs === undefined ? {} : { from: runDeadlinesUpTo(afterUs).to };
     for (const key of this.#reader.keys('run_deadlines', { ...from, limit: 1 })) {

@@ -1,5 +1,5 @@
-// Remembers which events have started which pipelines and steps: within 24 hours, a second event with the same key does not start
-// them again.
+// Remembers which events have started which pipelines and steps. Within 24 hours, a second event with the same dedupe key does not start
+// the same pipeline or step again.
 import { createHash } from 'node:crypto';
 import type { Turn } from '../../runtime/turn.ts';
 import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';

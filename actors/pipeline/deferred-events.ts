@@ -1,10 +1,9 @@
-// Events and hooks that start runs in a later turn, because the runs would take too much of the current turn: for example, a job
-// emitted very many events, the payload is large, or the turn has no time left. While too many runs are open, or other events
-// wait, the events of every job must wait.
+// Events and hooks that start runs in a later turn, because the runs would take too much of the current turn: for example, a job emitted
+// very many events, the payload is large, or the turn has no time left. While too many runs are open, or other events wait, all new events
+// wait.
 //
-// The trees are served in rotation. Within a tree the newest events go first: the consequences of one event end before the next
-// event begins, so few events wait at a time. Until the first event of a job is taken, only the job's id (or the key of the hook)
-// is in memory.
+// The trees take turns. Within a tree, the list of events that was deferred last is taken first. Until the first event of a list is taken,
+// memory holds only the id of its job; for a hook, only its key.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -45,8 +44,8 @@ type Events = { readonly origin: Origin; readonly list: Uint8Array; readonly cou
  */
 type Next = { readonly event: Emitted | null; readonly payload: Packed; readonly end: number };
 /**
- * A list of events, some of which may have been taken. `events` null: the list must be read. `looks`: the looks into the next
- * event.
+ * A list of events, some of which may have been taken, or a hook. `events` null: the list must be read. `looks`: the looks into the next
+ * event; null: none has begun.
  */
 type Begun = Required<Cursor> & { readonly key: Uint8Array; events: Events | null; looks: Looks | null };
 
@@ -55,11 +54,11 @@ export class DeferredEvents {
   readonly #triggers: Triggers;
   readonly #bodyOf: (job: JobId) => Body;
   /**
-   * By root: the line of what waits in the tree. An element is the id of a job (as text), or a hook or a list that has begun. No
-   * line is empty, and the first line is served next.
+   * By root: the waiting lists and hooks of the tree. A list that has not begun is represented by the id of its job, as text. The first
+   * tree is served next. A tree is removed when nothing is left to wait.
    */
   readonly #lines = new Map<string, (string | Begun)[]>();
-  /** What this turn has deferred. The records can be read from the next turn on. */
+  /** The origins of events and hooks that this turn has deferred. Their records can be read from the next turn on. */
   #arriving: Origin[] = [];
   /** The lists whose events are in memory. */
   readonly #held = new Set<Begun>();
@@ -78,7 +77,7 @@ export class DeferredEvents {
       if (!origin || origin.place) continue;
       const cursorBytes = reader.get('emissions', cursorKey(key));
       const cursor = cursorBytes && setAside.read('emissions', cursorKey(key), () => unpack<Cursor>(cursorBytes));
-      // The position in the list cannot be read, so it is unknown which events have been taken. The list stays in the store.
+      // The cursor cannot be read, so it is unknown which events have been taken. The list is skipped, and stays in the store.
       if (cursorBytes && !cursor) continue;
       if (cursor) this.#push(origin, { ...unbegun(Buffer.from(key)), ...cursor });
       else this.#pushNew(origin);
@@ -92,7 +91,7 @@ export class DeferredEvents {
     this.#arriving.push(origin);
   }
 
-  /** Whether new events must be deferred: too many runs are open, or other events are waiting. */
+  /** Whether new events must be deferred: too many runs are open (`isCrowded`), or other events or hooks wait. */
   get mustWait(): boolean {
     return this.#table.isCrowded || this.#lines.size > 0 || this.#arriving.length > 0;
   }
@@ -126,12 +125,12 @@ export class DeferredEvents {
     this.#heldBytes = 0;
   }
 
-  /** Whether another turn is needed. */
+  /** Whether another turn could take waiting events or hooks. */
   get isWaiting(): boolean {
     return (this.#lines.size > 0 || this.#arriving.length > 0) && !this.#table.isCrowded;
   }
 
-  /** Takes the next events. False: nothing more can be done in this turn. */
+  /** Takes the next events of the first tree. False: nothing more can be done in this turn. */
   step(): boolean {
     const next = this.#lines.entries().next().value;
     if (!next || this.#isFull || this.#table.isCrowded) return false;
@@ -139,7 +138,7 @@ export class DeferredEvents {
     const waiting = line.pop()!;
     const begun = typeof waiting === 'string' ? unbegun(startKey(Buffer.from(waiting, 'latin1'))) : waiting;
     if (this.#take(begun)) line.push(begun);
-    // All other trees are served before this one is served again, unless the reading of its next event has begun.
+    // Moves the tree behind all others, unless a look into its next event has begun.
     if (begun.looks === null) this.#lines.delete(root);
     if (line.length > 0) this.#lines.set(root, line);
     return true;
@@ -149,13 +148,13 @@ export class DeferredEvents {
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, count } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // Must come before runs open in the tree: `held` counts this list as open.
+    // Must be called before runs open in the tree, because `held` counts this list as open.
     const tree = descendants.held(rootOf(origin));
     const came = this.#start(begun, count);
     const { index, at, fired, key } = begun;
     if (index < count) {
-      // The position is written only if a run has been created: other events are not worth a commit. After a crash, these events
-      // are taken again, with the configuration and the dedupe keys of that time.
+      // The cursor is written only if a run has been created: otherwise the commit is not worth its cost. After a crash, the events behind
+      // the stored cursor are taken again, with the configuration and the dedupe keys of that time.
       if (came) batch.put('emissions', cursorKey(key), pack(fired.length > 0 ? { index, at, fired } : { index, at }));
       return true;
     }
@@ -191,8 +190,8 @@ export class DeferredEvents {
   }
 
   /**
-   * The next event or the hook, with the pipelines of the current configuration that wait for it. Throws LookGoesOn if the
-   * reading takes another turn.
+   * The next event or the hook, with the pipelines of the current configuration that wait for it. `trigger` null: the value is not an
+   * event. Throws LookGoesOn if the reading takes another turn.
    */
   #next(begun: Begun): { readonly trigger: Trigger | null; readonly end: number } {
     const { origin } = begun.events!;

@@ -1,12 +1,11 @@
 // The definitions in force, and those with which open runs began. A run keeps its definition across reloads.
 //
-// The number of open runs of each definition is stored (`run_counts`): a start of the service need not read the runs. The commit
-// that ends the last run of a definition removes the definition's entry. The selfcheck compares the entries with the runs
+// The number of open runs of each definition is stored (`run_counts`), so that a start of the service need not read the runs. The commit
+// that ends the last open run of a definition removes the definition's entry. The selfcheck compares the entries with the runs
 // (`open_runs_are_counted`).
 //
-// A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has it, it is removed
-// once all runs that may have used it are pruned, or if there are too many such definitions (`prune`). Only definitions in use
-// are in memory.
+// A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has it, it is removed once all
+// runs that may have used it are pruned, or if there are too many such definitions (`prune`).
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';

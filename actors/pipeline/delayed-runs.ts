@@ -10,7 +10,7 @@ import type { RunTable } from './run-table.ts';
 
 type DelayedStart = RunStart & { readonly name: string; readonly createdUs: number };
 
-/** `runAtUs`: when the run was to begin. */
+/** Begins a delayed run. If its definition is missing, the run ends as failed instead. `runAtUs`: when the run was to begin. */
 export function beginDelayed(table: RunTable, id: JobId, runAtUs: number): void {
   const start = { ...startOf(table, id), runAtUs };
   const { name, rerun } = start;

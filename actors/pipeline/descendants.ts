@@ -1,10 +1,9 @@
-// Counts the descendants of each root. The limit bounds what one call or delivery can cause, however its events branch.
+// Counts the descendants of each root, for the limit `service.max_jobs_per_root`.
 //
-// A count exists while the tree has an open run or a waiting emission: events or a hook of one job that wait to start runs
-// (deferred-events.ts). A large count is stored in `descendants`, written once per turn; a smaller one is recounted from the
-// table `tree` when needed. The number of open runs and waiting emissions is stored in `open_trees` if it is above one. The
-// commit that ends the last open run or emission of a tree removes both entries, so neither table has more entries than there are
-// open runs and waiting emissions. Trees without a run in memory are read again when needed.
+// The count of a tree exists while the tree has an open run or a waiting emission: events or a hook of one job that wait to start runs
+// (deferred-events.ts). A large count is stored in `descendants`, at most once per turn; a smaller one is counted again from the table
+// `tree` when it is needed. The number of open runs and waiting emissions of a tree is stored in `open_trees` if it is above one. The
+// commit that ends the last of them removes both entries. A tree without a run in memory is dropped from memory.
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
@@ -60,7 +59,7 @@ export class Descendants {
     return this.#find(root) ?? this.#add(root, 0, 0);
   }
 
-  /** Reverses `open`. */
+  /** Counts an open run of the tree that has ended, or an emission that waits no longer. */
   close(tree: TreeCounts): void {
     tree.open--;
     if (tree.isShared || tree.isKept) this.#change(tree);
@@ -80,7 +79,7 @@ export class Descendants {
     const made = this.#reader.get('descendants', root);
     const open = this.#reader.get('open_trees', root);
     if (!made && !open) return undefined;
-    // If the number of descendants cannot be read, -1 makes `room` count them again.
+    // If the number of descendants is not stored or cannot be read, -1 makes `room` count them.
     const tree = this.#add(
       root,
       this.#number('descendants', root, made) ?? -1,
@@ -102,7 +101,7 @@ export class Descendants {
     return tree;
   }
 
-  /** How many more descendants the root may have. Negative: the one descendant beyond the limit exists already. */
+  /** How many more descendants the root may have. 0: one more may be created, as dead. Negative: none may be created. */
   room(tree: TreeCounts): number {
     if (tree.made < 0) tree.made = countDescendants(this.#reader, tree.root, keptFromMax);
     return this.#limit() - tree.made;
@@ -118,7 +117,7 @@ export class Descendants {
     return made >= Math.min(keptFromMax, this.#limit() >> 3);
   }
 
-  /** Writes what changed since the last call. */
+  /** Writes the counts that have changed since the last call. */
   flush(batch: Batch): void {
     for (const tree of this.#dirty) {
       tree.isDirty = false;

@@ -8,9 +8,9 @@ import type { RunTable } from './run-table.ts';
 import { Packed, type Token } from './token.ts';
 
 /**
- * Makes a token whose payload is the event, and moves it to the node. `place`: the position of the event among the job's events.
- * False: the event is dropped, because the step has already had an event with this dedupe key. An event of a reused job is
- * dropped if the original run dropped it.
+ * Makes a token with the event's payload, and moves it to the node. `place`: the position of the event among the job's events. False: the
+ * event is dropped, because the step has had an event with this dedupe key within 24 hours. An event of a reused job is dropped if the
+ * original run dropped it.
  */
 export function enterEvent(
   table: RunTable,
@@ -35,7 +35,9 @@ export function enterEvent(
   return true;
 }
 
-/** Whether the step has already had an event with this key. If so, records that the new event is dropped. */
+/**
+ * Whether the step has had an event with this key within 24 hours. If so, records that the new event is dropped. If not, remembers the key.
+ */
 function drops(table: RunTable, run: Run, node: number, dedupeKey: string, job: JobId, place: number): boolean {
   const { name, compiled } = run.version;
   const step = stepNode(compiled, node)?.step;

@@ -45,7 +45,7 @@ export function readEvent(packed: Uint8Array, from: number): { readonly event: E
   return { event: type === null ? null : { type, payload: payloadAt(packed, at), at, dedupeKey: dedupe }, end };
 }
 
-/** The payload that stands at this place of the packed events; an empty map if there is none. */
+/** The payload that stands at this place of the packed events, as a map (`asPayload`). Without a place, an empty map. */
 export function payloadAt(packed: Uint8Array, at: Span | null): Uint8Array {
   return asPayload(at ? packed.subarray(at.from, at.to) : undefined);
 }

@@ -1,4 +1,4 @@
-// Expands fan-outs, in limited numbers per turn, and waits while the run has many unsettled jobs. Parked tokens continue here, too.
+// Expands fan-outs, a limited number of elements in each turn, and lets parked tokens continue.
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
@@ -33,10 +33,10 @@ import { bytesPerTurnMax, lookName, looksMax, type RunTable } from './run-table.
 import type { TakeOver } from './take-over.ts';
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 
-/** The maximum numbers of children that one call of `Expansion.step`, and one turn, create. */
+/** The maximum number of children that one call of `Expansion.step` creates, and (`childrenPerTurnMax`) that one turn creates. */
 export const childrenPerMessageMax = 1024;
 export const childrenPerTurnMax = 4096;
-/** The fan-outs of a run wait while the run has about this many unsettled jobs. */
+/** The fan-outs and parked tokens of a run wait while the run has about this many unsettled jobs. */
 export const unsettledMax = 16_384;
 /** The maximum number of events of a job that are taken before the turn's limits are checked again. */
 const eventsPerStepMax = 64;
@@ -69,7 +69,7 @@ export class Expansion {
     this.#stored = stored;
   }
 
-  /** Begins a turn: the limits are reset, and what the previous turn wrote can be read. */
+  /** Begins a turn: the limits are reset, and the writes of the previous turn can be read. */
   renew(): void {
     this.#madeInTurn = 0;
     for (const name of this.#later.splice(0)) this.#table.expandable.add(name);
@@ -99,7 +99,7 @@ export class Expansion {
     return fan;
   }
 
-  /** Parks a token whose look (looks.ts) takes more than this turn. The partial result stays in memory if there is room. */
+  /** Parks a token whose look (looks.ts) needs another turn. The work done so far stays in memory if there is room. */
   lookOn(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
     const { looking } = this.#table;
     const fan = this.park(run, node, scope, token, id);
@@ -123,7 +123,7 @@ export class Expansion {
     if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
   }
 
-  /** Continues the next run that has fan-outs or parked tokens. False: nothing can be done, or nothing more in this turn. */
+  /** Continues the next run that has fan-outs or parked tokens. False: nothing more can be done in this turn. */
   step(): boolean {
     const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
@@ -172,7 +172,7 @@ export class Expansion {
       this.#expandNext(run, fan, plan as FanPlan);
     } catch (error) {
       if (!(error instanceof LookGoesOn)) throw error;
-      // The cursor is still at the element.
+      // The look continues in another turn, from the same element: the cursor has not moved.
       this.#madeInTurn++;
     }
   }
@@ -194,7 +194,7 @@ export class Expansion {
     table.moves.push({ kind: 'enter', run, scope, node, token, waitedAs: fan.id });
   }
 
-  /** Null: the payload of the token, which begins a phase, is not complete yet. */
+  /** The parked token, with its node and scope. Null: the token begins a phase, and its payload is not complete yet. */
   #waited(run: Run, fan: FanOut): { readonly node: number; readonly scope: number; readonly token: Token } | null {
     const plan = this.#planOf(run, fan) as ParkedPlan;
     const token = plan.isPhase ? this.#phases.next(run, fan, plan) : this.#tokenOf(plan);
@@ -307,7 +307,7 @@ export class Expansion {
     send();
   }
 
-  /** Creates the child of a large element. Throws LookGoesOn before it creates the child or moves the cursor. */
+  /** Creates the child of a large element. May throw LookGoesOn, but only before it creates the child or moves the cursor. */
   #makeLarge(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan): void {
     const made = makeElement(this.#table, run, fan, plan);
     if (made === null) {
@@ -373,8 +373,8 @@ function nextFan({ fans }: Run): FanOut | undefined {
 }
 
 /**
- * Whether this turn has added the fan-out, and its list belongs to a job or run, or it begins a phase. This turn may still be writing
- * the list, or what the phase is told; the next turn writes what is made from it.
+ * Whether the fan-out must wait for the commit of this turn, which has added it: the turn may be writing the list of the job or run to
+ * which the fan-out belongs, or the records from which the payload of a phase is made.
  */
 function waitsForCommit(fan: FanOut | undefined): boolean {
   return fan?.plan != null && ('isBehindJob' in fan.plan || 'isPhase' in fan.plan) && !fan.stored;

@@ -11,18 +11,18 @@ import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
 import type { Packed, StepPosition } from './token.ts';
 
-/** The list of a fan-out, and what the jobs of all its elements have in common. A plan is stored in the table `lists`. */
+/** The list of a fan-out, and the data that the jobs of all its elements have in common. A plan is stored in the table `lists`. */
 export type FanPlan = Omit<StepPosition, 'first'> & {
   /** The packed list of the elements. */
   readonly list: Uint8Array;
   /** The list as a value in parts, if it is stored as one. */
   readonly parted?: Uint8Array;
-  /** What `with` adds to every payload: entries of a packed map, and their number. */
+  /** The entries that `with` adds to every payload, as part of a packed map, and their number. */
   readonly added: Uint8Array;
   readonly addedCount: number;
-  /** The keys `item` and `index`, without a key that `with` sets. */
+  /** The keys `item` and `index`, except those that `added` contains. */
   readonly own: readonly ('item' | 'index')[];
-  /** What is rendered for each element. Null: `with` and the baggage are the same for all elements. */
+  /** The templates and baggage that are rendered for each element. Null: `with` and the baggage are the same for all elements. */
   readonly each: { readonly with: Entries; readonly baggage: readonly (readonly [string, Path])[] } | null;
   /** A path that `with` refers to and that does not exist: the jobs cannot run. Null: there is none. */
   readonly missing: string | null;
@@ -35,11 +35,11 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** The token's result. Null: the same as the payload. */
   readonly result: Uint8Array | null;
-  /** Whether the stored plan lacks `list` and `result`. They are read from the job or run that produced them. */
+  /** The stored plan lacks `list` and `result`. They are read from the job or run that produced them. */
   readonly isBehindJob?: true;
   /** Where `list` stands in the events of the token's cause. Absent: `list` is not the payload of an event. */
   readonly storedAs?: Span;
-  /** Whether `list` has the events of the token's cause: the token then divides into one token per event. */
+  /** `list` has the events of the token's cause: the token divides into one token per event. */
   readonly hasEvents?: true;
   /** The token begins a phase, and its payload is made when it continues (phase-token.ts). */
   readonly isPhase?: true;
@@ -54,12 +54,12 @@ export type FanOut = StoredFan & {
 };
 
 /**
- * A large element that becomes a job over several turns. `own`: the map with `item` and `index`, and the offset behind the
- * element.
+ * A large element that becomes a job over several turns. `own`: the element's payload without the entries that are rendered for each
+ * element, and the offset behind the element; null: the element has not been read.
  */
 export type ElementInWork = {
   readonly looks: Looks;
-  /** The number under which parts of the payload are written; null: no part has been written. */
+  /** The number under which parts of the payload are written. Null: no part has been written. */
   readonly held: { id: number | null };
   own: { readonly payload: Packed; readonly end: number } | null;
   context: Packed | null;
@@ -139,7 +139,7 @@ export function takePayloads(
   return payloads;
 }
 
-/** An element with a payload and context of its own. */
+/** The payload and context of one element. `missing`: the missing path to which `with` refers; null: there is none. */
 export type FanOutElement = {
   readonly payload: Uint8Array;
   readonly context: Uint8Array;

@@ -7,7 +7,7 @@ import { pipelinePlugin, readTally, type TerminalStatus } from '../job/records/j
 import type { Origin } from './records/deferred-event.ts';
 import { withResult } from './token.ts';
 
-/** The end of a job or run that fires hooks. */
+/** The origin of a hook: the job or run that has ended. */
 export type HookOrigin = Origin & { readonly hook: NonNullable<Origin['hook']> };
 
 export function isHook(origin: Origin): origin is HookOrigin {

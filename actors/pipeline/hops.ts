@@ -1,4 +1,4 @@
-// The hop limit stops endless chains of events. The error names the loop.
+// Limits the number of jobs in a chain of events, so that no loop goes on for ever. The error names the jobs and runs of the loop or chain.
 import type { JobId } from '../../runtime/ids.ts';
 
 /** The maximum number of jobs in a chain of events. */

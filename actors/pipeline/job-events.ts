@@ -1,4 +1,4 @@
-// Reads what an ended job has left for its run: its inflated body, and its events.
+// Inflates the body of an ended job, and reads its events.
 import { checkBody } from '../../runtime/host/wire/body-check.ts';
 import { bodyPart, encodeBody, inflateBody } from '../../runtime/host/wire/outcome.ts';
 import { listCount } from '../../runtime/splice.ts';
@@ -9,7 +9,7 @@ import { bytesPerTurnMax } from './run-table.ts';
 /** A response with more events than this is processed over several turns. */
 const eventsAtOnceMax = 256;
 
-/** Inflates the body of a job. A job whose body cannot be inflated counts as failed in its run. */
+/** Inflates the body of a job. A job whose body cannot be decoded counts as failed in its run. */
 export function inflated(settled: SettledJob): SettledJob {
   try {
     const body = inflateBody(settled.body);
@@ -22,7 +22,10 @@ export function inflated(settled: SettledJob): SettledJob {
   }
 }
 
-/** The events of a job. Null: a flood (many events or bytes, or many copies of large baggage), which is processed over several turns. */
+/**
+ * The events of a job. Null: a flood, which is processed over several turns: many events, many bytes, or large baggage that each event
+ * would copy.
+ */
 export type JobEvents = readonly Emitted[] | null;
 const noEvents: JobEvents = [];
 

@@ -2,7 +2,7 @@
 import { type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, entryAt, mapCount, mapHead, skipValue } from '../../runtime/splice.ts';
 
-/** Results above this size are referred to instead of copied: copying and writing would take the ledger about 2 ms per MiB. */
+/** Above this size, a value refers to stored bytes instead of copying them. */
 export const partedBytesMin = 4 * 2 ** 20;
 const resultsKey = Buffer.from('\xa7results', 'latin1');
 const joinedHead = Buffer.concat([mapHead(3), resultsKey]);

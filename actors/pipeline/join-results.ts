@@ -8,8 +8,8 @@ import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
 /**
- * The maximum number of stretches (records/arrivals.ts) of a value in parts. With more stretches, the references to them would
- * themselves be large. Only the results of very many jobs that ended in random order have so many.
+ * The maximum number of stretches (records/arrivals.ts) of a value in parts. Results in more stretches are copied, because the references
+ * to them would themselves be large.
  */
 const stretchesMax = 2 ** 16;
 

@@ -1,4 +1,5 @@
-// Joins, and the ends of runs, where tokens meet. When the last token has arrived or ended, the next step starts or the run ends.
+// Tokens meet at joins, and at the end of the main part and of each phase. When the last token has arrived or ended, one token continues
+// behind the join; at an end, the next phase begins or the run ends.
 
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
@@ -14,7 +15,7 @@ import { joinBytesMax } from './run-result.ts';
 import type { RunTable } from './run-table.ts';
 import { movedTo, Packed, type Token } from './token.ts';
 
-/** A token that arrives at a join, or at the end of its run. */
+/** A token that arrives at a join, or at the end of the main part or of a phase. */
 export type Arrival = {
   readonly path: readonly number[];
   readonly result: Uint8Array;
@@ -65,7 +66,7 @@ function addResult(
   }
 }
 
-/** Records the context of a token, unless it is equal to the context at the fork. Most contexts are equal. */
+/** Records the context of a token, unless it is equal to the context of the scope's origin. */
 function noteContext(scope: Scope, context: Uint8Array, path: readonly number[]): void {
   if (Buffer.compare(context, scope.origin.context) === 0) {
     scope.lastEqualContext = context;
@@ -93,13 +94,16 @@ export function endTokens(table: RunTable, run: Run, scope: Scope, count: number
   if (scope.live === 0 && run.failure === null) completeJoin(table, run, scope);
 }
 
-/** A token behind a fork with `fail_fast: false` ends with this failure. The others of its scope continue. */
+/** Ends a token behind a fork with `fail_fast: false`, and records its failure. The other tokens of its scope continue. */
 export function failLate(table: RunTable, run: Run, scope: Scope, failure: string): void {
   scope.failure ??= failure;
   endTokens(table, run, scope, 1, false);
 }
 
-/** All tokens of the scope have ended, and one of them has failed: the token around the scope fails, or the run. */
+/**
+ * Called when all tokens of the scope have ended and one of them has failed. If the token around the scope is behind a fork with
+ * `fail_fast: false`, that token fails, otherwise the run.
+ */
 function failAtJoin(table: RunTable, run: Run, scope: Scope, failure: string): void {
   if (run.version.compiled.sequences[scope.sequence]!.failsLate) {
     table.dropScope(run, scope);

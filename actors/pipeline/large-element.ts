@@ -13,8 +13,8 @@ import { hasPacked } from './template.ts';
 import { dataOf, Packed } from './token.ts';
 
 /**
- * The size above which the job of an element is made over several turns. It is 0 if `with` contains a large value, and
- * `partedBytesMin` if neither `with` nor baggage refers to the elements: these are only copied.
+ * The size above which an element counts as large. It is 0 if `with` contains a large value, and `partedBytesMin` if neither `with` nor
+ * baggage refers to the elements, which are then only copied.
  */
 export function elementBytesMax({ each }: FanPlan, { sight, partedBytesMin }: RunTable): number {
   if (each === null) return partedBytesMin;
@@ -25,7 +25,7 @@ export function isLargeNext({ list }: FanPlan, { at }: FanOut, bytesMax: number)
   return endWithin(list, at, at + bytesMax) < 0;
 }
 
-/** What a job is made of. `problem`: why `with` failed. `end`: the offset behind the element. */
+/** The payload and context of a new job. `problem`: why `with` failed; null: it succeeded. `end`: the offset behind the element. */
 type Made = {
   readonly payload: Uint8Array;
   readonly context: Uint8Array;
@@ -33,8 +33,8 @@ type Made = {
   readonly end: number;
 };
 /**
- * Makes the payload and the context of the next element's job. Null: there would be too much baggage. Throws LookGoesOn if the
- * work needs another turn. What has been found is kept in memory for the next call, if there is room.
+ * Makes the payload and the context of the next element's job. Null: there would be too much baggage. Throws LookGoesOn if the work needs
+ * another turn, or if too many other elements are in memory. The work done so far stays in memory for the next call.
  */
 export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPlan): Made | null {
   const { making, sight } = table;

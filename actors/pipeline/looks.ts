@@ -1,4 +1,4 @@
-// A look is an incremental read of large packed data. It may take several turns, and its result is kept with the data.
+// A look is an incremental read of large packed data. It may take several turns. Its result is kept for later calls.
 import type { PartReader } from '../../runtime/parted.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 
@@ -16,7 +16,7 @@ export type Sight = {
 };
 
 export const wholeBytesMax = 4096;
-/** The size of a step. It takes a few milliseconds if the data consists of one-byte numbers, which is the worst case. */
+/** The maximum size of a step. */
 export const stepBytesMax = 64 * 2 ** 10;
 
 const nothing: PartReader = { get: () => undefined, has: () => false };
@@ -31,7 +31,10 @@ export class Looks {
     this.#isSpent = isSpent;
   }
 
-  /** The result of the work with this name. Each call advances unfinished work by at least one step. Throws LookGoesOn. */
+  /**
+   * The result of the work with this name. Each call advances unfinished work by at least one step. Throws LookGoesOn if the turn is spent
+   * before the work is done.
+   */
   find<T>(name: string, begin: () => Sliced<T>): T {
     let look = this.#looks.get(name);
     if (!look) {

@@ -16,7 +16,7 @@ export type Data = {
 export class LargeValue {
   readonly bytes: Uint8Array;
   /**
-   * Whether the test holds for any element of the list, or key of the map. The test receives the offset of the element or key;
+   * Whether the test holds for any element of the list, or for any key of the map. The test receives the offset of the element or key;
    * `name` identifies the test.
    */
   readonly some: (name: string, test: (at: number) => boolean) => boolean;

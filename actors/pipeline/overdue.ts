@@ -1,4 +1,4 @@
-// The cancel of a run whose time, or that of its phase, is over.
+// The cancel of a run that has passed a deadline: its own, the one of its current phase, or the timeout of the step that called it.
 import { formatDuration } from '../../config/quantity.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Cancel } from '../job/records/cancel.ts';

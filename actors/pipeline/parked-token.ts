@@ -1,5 +1,4 @@
-// Parked tokens continue in a later turn, for instance because the current one has no time left. They are stored in the form of
-// fan-outs.
+// Parked tokens continue in a later turn, for instance because the current turn has no time left. They are stored in the form of fan-outs.
 import { unpinned } from '../../runtime/bytes.ts';
 import type { FanOut, ParkedPlan } from './fanout.ts';
 import type { Run, Scope } from './run.ts';

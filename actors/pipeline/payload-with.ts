@@ -1,4 +1,4 @@
-// Makes payloads with `with`. Large payloads are made over several turns, and written in parts.
+// Makes the payloads of steps that have `with`. Large payloads are made over several turns, and written in parts.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
 import { pack } from '../../runtime/packing.ts';
@@ -27,7 +27,7 @@ export function problemWith(wrong: { readonly missing: string | null } | null): 
   return wrong === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${wrong.missing} is missing`;
 }
 
-/** The sections as one value. A large value is written in parts, over several turns if necessary. Throws LookGoesOn. */
+/** The sections as one value. A large value is written in parts, one part per step; throws LookGoesOn if that needs another turn. */
 export function kept(
   table: RunTable,
   run: Run,
@@ -44,8 +44,8 @@ export function kept(
 }
 
 /**
- * Writes those parts of a value that are not stored yet, one part per step, and returns the value in parts. A repetition for the
- * same token writes the same parts.
+ * Writes the literal bytes of the sections to the store in parts, one part per step, and returns the value in parts. If the work is
+ * repeated for the same token, it writes the same parts under the same keys.
  */
 export function* writtenInParts(
   table: RunTable,
@@ -87,7 +87,7 @@ export function asPieces(bytes: Uint8Array | null | undefined): Uint8Array[] | n
   return bytes ? [bytes] : null;
 }
 
-/** Combines sections into one value, in parts if it is large. Throws LookGoesOn. */
+/** Combines sections into one value (`kept`). May throw LookGoesOn. */
 export type Keep = (sections: readonly Section[]) => Uint8Array;
 
 /** The payload with the entries of `with` added; null: the payload would exceed `withBytesMax`. */

@@ -1,4 +1,4 @@
-// The token with which a phase begins. Its payload says how the run has gone so far.
+// The token with which a phase begins. Its payload describes the run and how its main part ended.
 import { formatId, indexOf } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { asSections, type Section } from '../../runtime/parted.ts';
@@ -25,7 +25,7 @@ export class PhaseTokens {
     this.#table = table;
   }
 
-  /** Goes on making the parked token. Null: it takes more time. */
+  /** Continues to make the parked token. Null: the token is not complete yet. */
   next(run: Run, fan: FanOut, plan: ParkedPlan): Token | null {
     const making = this.#making.get(fan) ?? tokenOf(this.#table, run, fan.id + 1, plan);
     this.#making.set(fan, making);
@@ -34,7 +34,7 @@ export class PhaseTokens {
   }
 }
 
-/** The token has the baggage and the depth of the run itself. `id`: the number of the parts of its payload. */
+/** Makes the token, with the baggage and the depth of the run itself. `id`: the number under which parts of its payload are written. */
 function* tokenOf(table: RunTable, run: Run, id: number, { event }: ParkedPlan): Sliced<Token> {
   const block = findBlock(table.reader, run.id);
   if (!block) throw new Error(`an open run has no block: ${formatId(run.id)}`);

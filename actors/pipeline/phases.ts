@@ -1,5 +1,5 @@
-// The phases of a run. `on_failure` and `finally` follow the main part, each at most once. One commit ends a part and begins the next: the
-// run's record then names the phase, and a token is parked at its first node (phase-token.ts).
+// The phases of a run. `on_failure` and `finally` follow the main part, each at most once. The commit that ends a part begins the next one:
+// the run's record then names the phase, and a token is parked at the phase's first node (phase-token.ts).
 import { packedEmpty, packedNull } from '../../runtime/packing.ts';
 import type { SettledJob } from '../job/protocol.ts';
 import { type TerminalStatus, tallyOf } from '../job/records/job.ts';
@@ -13,13 +13,16 @@ import { failedWith, finishRun } from './run-end.ts';
 import { resultOf } from './run-result.ts';
 import type { RunTable } from './run-table.ts';
 
-/** The maximum number of failed jobs that a phase is told of. */
+/** The maximum number of failed jobs that the payload of a phase lists. */
 export const failuresMax = 100;
 
-/** How the current part of a run ended. `isInside`: it was stopped together with a run around it. `error` is empty if it succeeded. */
+/**
+ * How the current part of a run (its main part or a phase) ended. `error`: empty if the part succeeded. `isInside`: whether the cancel or
+ * the deadline of a run that contains this run has stopped the part.
+ */
 export type PartEnd = { readonly status: TerminalStatus; readonly error: string; readonly isInside: boolean };
 
-/** The current part of the run has ended: the next phase begins, or the run ends. */
+/** Must be called when the current part of the run has ended. Begins the next phase, or ends the run. */
 export function endPart(table: RunTable, run: Run, part: PartEnd): void {
   const soFar = endedSoFar(run, part);
   const next = nextPhase(run, soFar.status, part.isInside);
@@ -34,7 +37,7 @@ function endedSoFar(run: Run, { status, error }: PartEnd): EndedSoFar {
   if (phase === null)
     return { status, error, phaseError: null, counts: tallyOf(run.settled, run.unsuccessful, run.reuse?.jobs) };
   if (status === 'succeeded') return phase;
-  // A cancel of a phase cancels the run.
+  // If a phase is cancelled, the run ends as cancelled.
   if (status === 'cancelled' && phase.status !== 'cancelled') {
     return { ...phase, status, error: phase.error === '' ? error : `${error}; before that: ${phase.error}` };
   }
@@ -42,7 +45,7 @@ function endedSoFar(run: Run, { status, error }: PartEnd): EndedSoFar {
   return { ...phase, phaseError: phase.phaseError === null ? wrong : `${phase.phaseError}; ${wrong}` };
 }
 
-/** Phases follow only if a job of the main part has started. */
+/** The phase that follows; undefined: none. Phases follow only if a job of the main part has started. */
 function nextPhase(run: Run, status: TerminalStatus, isInside: boolean): CompiledPhase | undefined {
   const { phases } = run.version.compiled;
   if (phases.length === 0 || run.settled === run.unstarted) return undefined;
@@ -63,7 +66,7 @@ function beginPhase(table: RunTable, run: Run, { name, sequence, first }: Compil
   const event = { type: phaseEventType(name), source: run.version.name, dedupeKey: null };
   const place = { node: first, scope: scope.id, path: [], cause: null, depth: 0, event, context: packedEmpty };
   addFan(table, run, park(run.fansMade++, { ...place, list: packedNull, result: null, isPhase: true }));
-  // The next number is for the parts of its payload (phase-token.ts).
+  // The next number is for the parts of the token's payload (phase-token.ts).
   run.fansMade++;
   table.touch(run, scope);
 }
@@ -78,7 +81,7 @@ export function unstartedOf(jobs: readonly SettledJob[]): number {
   return jobs.reduce((sum, job) => sum + (job.neverStarted ? 1 : 0), 0);
 }
 
-/** Notes those of the jobs that did not succeed, for the phases. */
+/** Records which jobs of the main part did not succeed, up to `failuresMax`, if the pipeline has phases. */
 export function noteFailures(run: Run, node: number, jobs: readonly Pick<SettledJob, 'id' | 'status'>[]): void {
   if (run.phase !== null || run.version.compiled.phases.length === 0) return;
   const room = failuresMax - run.failures.length;

@@ -8,7 +8,7 @@ import type { PhaseName } from '../job/records/job.ts';
 
 /** The type of the entry event if an API call starts a pipeline without `on`. */
 export const callEventType = 'api.trigger';
-/** The entry event of a run that an API call starts. */
+/** The entry event of a run that an API call starts. If the pipeline has `on`, the first steps receive that type instead. */
 export const callEvent = { type: callEventType, source: 'api' } as const satisfies EntryEvent;
 /** The type of the event that a join passes on. */
 export const joinEventType = 'pipeline.join';
@@ -22,7 +22,7 @@ export function phaseEventType(phase: PhaseName): string {
 export type StartRun = NewRun & {
   readonly kind: 'start_run';
   readonly replyTo: ReplyTo;
-  /** Whether the caller waits: then a JobSettled follows. */
+  /** Whether the caller waits: a JobSettled then follows when the run has ended. */
   readonly watch: boolean;
 };
 

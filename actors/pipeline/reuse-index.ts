@@ -51,7 +51,9 @@ function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, i
   return isNext && Buffer.compare(fork, row.fork) === 0 && Buffer.compare(key, row.key) === 0;
 }
 
-/** The jobs inside a run, including reused jobs and the jobs of called runs. At a row without a fork the walk can pause. */
+/**
+ * The jobs inside a run, including reused jobs and the jobs of called runs. A row without a fork marks a place where the walk can pause.
+ */
 function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork'> & { readonly fork: null })> {
   const addresses = new Addresses(reader, of);
   const root = rootOf(reader, of);

@@ -1,5 +1,4 @@
-// Protects the jobs that a rerun `from: failed` needs of its original run: retention does not remove them while the rerun is
-// open.
+// Protects the jobs that a rerun `from: failed` needs of its original run: retention does not remove them until the rerun has ended.
 import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';

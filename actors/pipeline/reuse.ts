@@ -25,7 +25,7 @@ export type EarlierJob = { readonly id: JobId; readonly attempt: StoredAttempt }
 /** Neighbouring elements of a fan-out: jobs to reuse, or, if `jobs` is empty, `count` elements that need new jobs. */
 export type Stretch = { readonly count: number; readonly jobs: readonly EarlierJob[] };
 
-/** What a called run needs to reuse jobs of the run that was called at the same place of the original run. */
+/** The data with which a called run can reuse jobs of the run that was called at the same place of the original run. */
 export type Entered = {
   readonly version: Version | undefined;
   readonly reuse: StoredReuse;
@@ -72,7 +72,7 @@ export class Reuse {
     return { version: this.#table.versions.find(hash, this.#table.reader), reuse, rerun };
   }
 
-  /** Looks up the elements of a fan-out from `ordinal` on, at most `countMax`. */
+  /** Looks up the jobs of a fan-out's elements in the original run, from `ordinal` on, at most `countMax`. */
   stretch(run: Run, at: At, ordinal: number, countMax: number): Stretch {
     const { reader } = this.#table;
     const fork = forkOf(run, at);
@@ -131,8 +131,8 @@ export class Reuse {
 }
 
 /**
- * Whether the job can be reused: it has succeeded. A called run is reused only if, besides, its stored counts name no
- * unsuccessful job inside it; otherwise the called run is rerun, too.
+ * Whether the job can be reused: it has succeeded. A called run can be reused only if, besides, its stored counts name no unsuccessful job
+ * inside it.
  */
 function canReuse(run: Run, { node: number }: At, attempt: StoredAttempt): boolean {
   if (!attempt.final || attempt.status !== 'succeeded') return false;

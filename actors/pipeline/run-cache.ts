@@ -9,7 +9,7 @@ import type { Descendants } from './descendants.ts';
 import { decodeRun, decodeScope, scopeKey } from './records/run.ts';
 import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 
-/** The estimated memory of the open runs above which runs are dropped from memory. */
+/** Above this estimated total size of the runs in memory, runs are dropped from memory. */
 const loadedBytesMax = 64 * 2 ** 20;
 /** The maximum number of runs that one turn examines: each is dropped from memory, or kept because it was used recently. */
 const trimmedPerTurnMax = 4096;
@@ -24,7 +24,7 @@ export type RunsOptions = {
   readonly setAside: SetAside;
   /** Called when a run that stays open is dropped from memory. */
   readonly onReleased: (run: Run) => void;
-  /** The estimated memory of the open runs above which runs are dropped from memory. Default: 64 MiB. */
+  /** Above this estimated total size of the runs in memory, runs are dropped from memory. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
 };
 
@@ -89,7 +89,7 @@ export class Runs {
     for (const [name, run] of this.#loaded) {
       if (this.#bytes <= bytesMax || left-- === 0) return;
       if (run.usedIn >= turn - 1) {
-        // All other runs come before this run comes again.
+        // Moves the run behind all others.
         this.#loaded.delete(name);
         this.#loaded.set(name, run);
       } else {

@@ -1,4 +1,4 @@
-// The end of a run: its job settles, and what waits for it goes on: callers, hooks, and the run that called it.
+// The end of a run: its job settles, hooks for its end fire, and the run that called it continues.
 
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { packedNull } from '../../runtime/packing.ts';

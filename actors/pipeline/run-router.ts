@@ -1,4 +1,4 @@
-// Decides where tokens go when jobs settle, node by node.
+// Moves tokens from node to node: when a run begins, when jobs settle, and when parked tokens continue.
 
 import type { Condition } from '../../config/pipeline/definition.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
@@ -70,7 +70,7 @@ export class RunRouter {
     if (run) this.#count(run, group.run!.node, jobs);
     for (const settled of jobs) {
       if (!settled.isSilent) this.#signals.jobEnded(settled, message);
-      // Without a run, and without a pipeline that events start, nobody needs the body.
+      // From here on, the body is needed only for the job's run and for pipelines that events start.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
       const events = eventsOf(job, group.context, this.#table.partedBytesMin);
@@ -88,26 +88,26 @@ export class RunRouter {
     if (!isClean) noteFailures(run, node, jobs);
   }
 
-  /** Performs all moves that are left in this turn, and ends the failed runs whose jobs have settled. */
+  /** Performs all moves that are left in this turn. If the current part of a run has failed and its jobs have settled, ends the part. */
   drain(): void {
     const { moves, ending } = this.#table;
     while (moves.length > 0 || ending.length > 0) {
       for (let i = 0; i < moves.length; i++) this.#perform(moves[i]!);
       moves.length = 0;
-      // A phase may have begun since.
+      // A phase may have begun since the run was added.
       for (const run of ending.splice(0))
         if (!run.ended && run.failure !== null)
           blaming({ kind: 'run', id: run.id }, () => endPart(this.#table, run, this.#partEnd(run)));
     }
   }
 
-  /** The end of a run, or of its phase, that failed or was stopped. */
+  /** The end of the current part of a failed or stopped run. */
   #partEnd(run: Run): PartEnd {
     const { cancels } = this.#table.jobs;
     const failure = run.failure!;
     const marked = cancels.haveRuns ? cancels.around(run.id) : null;
     const cancel = marked && cancels.of(marked);
-    // A part that failed before its time was over counts as failed.
+    // A part that had failed before its deadline passed counts as failed.
     if (!marked || !cancel || (cancel.timeout && failure !== cancelText(cancel)))
       return { status: 'failed', error: failure, isInside: false };
     const status = cancel.timeout ? 'timed_out' : 'cancelled';
@@ -151,8 +151,8 @@ export class RunRouter {
   }
 
   /**
-   * Whether the token's payload is large and this turn may be writing it. If so, the values made from the payload are written in
-   * the next turn.
+   * Whether the token's payload is large and this turn may be writing it. If so, the values that are made from the payload must be written
+   * in the next turn, so that one turn does not write both.
    */
   #isWritten({ storedAs, payload: { stored } }: Token): boolean {
     return storedAs !== null && !isParted(stored) && stored.length > this.#table.partedBytesMin;

@@ -1,4 +1,4 @@
-// The start of a run: by a call, an event, a hook, a schedule, or a step of another run.
+// The start of a run: by a call, a delivery, an event, a hook, a schedule, a rerun, or a step of another run.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
@@ -44,7 +44,7 @@ export type RunStart = {
     readonly within?: RunPosition['within'];
     readonly pipeline: string;
     readonly stepId: string;
-    /** Undefined: the main part. */
+    /** The phase of the calling run to which the step belongs. Undefined: its main part. */
     readonly phase: PhaseName | undefined;
     /** How long the run may take before it is cancelled; undefined: without limit. */
     readonly timeoutMs: number | undefined;
@@ -61,7 +61,7 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
   return id;
 }
 
-/** Creates the job of a delayed run. The run begins at the time that `start.options` names. */
+/** Creates the job of a delayed run, which begins when its time comes (delayed-runs.ts). */
 export function delayRun(table: RunTable, name: string, start: RunStart): JobId {
   return unpinned(createRun(table, name, start));
 }
@@ -118,10 +118,13 @@ export function enterRun(
   table.moves.push({ kind: 'enter', run, scope, node: start.isWanted ? compiled.first : compiled.start, token });
 }
 
-/** When the run is stopped: its pipeline has a deadline, or the step that called it a timeout. */
+/**
+ * The deadlines with which the run begins: the shorter of its pipeline's and its call's deadline, and the timeout of the step that called
+ * it.
+ */
 function deadlinesOf({ compiled }: Version, start: RunStart & { readonly createdUs: number }) {
   const { called, options, runAtUs = 0 } = start;
-  // A delayed run has its time from the moment at which it was to begin.
+  // The deadline of a delayed run counts from its time to run.
   const createdUs = Math.max(start.createdUs, runAtUs);
   const deadlineMs = shorter(compiled.definition.deadlineMs, options?.deadlineMs);
   const timeoutMs = called?.timeoutMs;

@@ -44,7 +44,7 @@ export const looksMax = 4;
 /** When the arrivals in the record of a scope exceed this size, they move to a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
-/** Above this total size of the records of open runs, no run is accepted (except delayed runs), and events wait. */
+/** At this total size of the records of open runs, no run is accepted (except delayed runs), and events wait. */
 export const openRunsBytesMax = 8 * 2 ** 30;
 
 /** Work that is left in this turn. */
@@ -55,7 +55,10 @@ export type Move =
       readonly scope: Scope;
       readonly node: number;
       readonly token: Token;
-      /** The number of the token, if it was parked. Then the first condition is evaluated even if the turn has no time left. */
+      /**
+       * The number of the token, if it was parked. A parked token evaluates its first condition with a pattern even if the turn has no time
+       * left.
+       */
       readonly waitedAs?: number;
     }
   /** A run has ended, and hooks may wait for it. */
@@ -71,11 +74,11 @@ export type RunTableOptions = {
   readonly setAside?: SetAside;
   /** The number of open runs at which events start no further runs. Default: 16,384. */
   readonly openRunsMax?: number;
-  /** The size of the records of open runs above which no run is accepted (except delayed runs). Default: 8 GiB. */
+  /** The size of the records of open runs at which no run is accepted (except delayed runs). Default: 8 GiB. */
   readonly openRunsBytesMax?: number;
-  /** The estimated memory of the open runs above which runs are dropped from memory. Default: 64 MiB. */
+  /** Above this estimated total size of the runs in memory, runs are dropped from memory. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
-  /** The size above which results are referred to instead of copied. Default: 4 MiB. */
+  /** The size above which a value refers to stored bytes instead of copying them. Default: 4 MiB. */
   readonly partedBytesMin?: number;
 };
 
@@ -100,7 +103,7 @@ export class RunTable {
   /** Large elements of fan-outs whose jobs are being made, by `lookName`. */
   readonly making = new Map<string, ElementInWork>();
   readonly moves: Move[] = [];
-  /** Failed runs without unsettled jobs: they end in this turn. */
+  /** Runs whose current part has failed and has no unsettled jobs: the part ends in this turn. */
   readonly ending: Run[] = [];
   /** The names of runs with fan-outs or parked tokens that may be able to continue. */
   readonly expandable = new Set<string>();
@@ -110,7 +113,7 @@ export class RunTable {
   hasRunHooks = false;
   /** Counts turns. Writes of earlier turns are committed. */
   turnNumber = 0;
-  /** The size of what this turn has created so far: payloads, baggage, results of reused jobs, and parts of values. */
+  /** The size of the payloads, baggage, results of reused jobs, and parts of values that this turn has created so far. */
   bytesInTurn = 0;
   /** The size of the fan-outs' lists in memory. */
   listBytes = 0;
@@ -163,7 +166,7 @@ export class RunTable {
     return this.versions.open.runs >= runsMax || this.isFullOfRuns;
   }
 
-  /** Whether the records of open runs exceed their limit: then no run is accepted, except delayed runs. */
+  /** Whether the records of open runs have reached their maximum size: then no run is accepted, except delayed runs. */
   get isFullOfRuns(): boolean {
     return this.versions.open.bytes >= this.#openRunsBytesMax;
   }
@@ -178,7 +181,7 @@ export class RunTable {
     this.deadlines.renew();
   }
 
-  /** Whether the run's pipeline is paused: its tokens stop at the next step. */
+  /** Whether a pause holds the run: its tokens stop at the next step. */
   isPaused(run: Run): boolean {
     const pause = this.jobs.pauseOf(run.version.name);
     if (pause?.kind !== 'system') return pause !== null;
@@ -190,7 +193,7 @@ export class RunTable {
     if (scope) scope.dirty = true;
   }
 
-  /** Fails the run: nothing new starts in it. The first reason is kept. */
+  /** Fails the current part of the run: nothing new starts in it. The first reason is kept. */
   fail(run: Run, reason: string): void {
     if (run.failure !== null || run.ended) return;
     run.failure = reason;
@@ -199,7 +202,7 @@ export class RunTable {
     if (run.jobs === 0) this.ending.push(run);
   }
 
-  /** The open run with this name. A run that is cancelled, or is inside a cancelled run, fails here. */
+  /** The open run with this name. If the run, or a run around it, is cancelled, the run fails here. */
   find(name: string): Run | undefined {
     const run = this.runs.find(name);
     const { cancels } = this.jobs;
@@ -277,7 +280,7 @@ export class RunTable {
     this.jobs.createJobs({ plugin: instance, command, group, payloads, failedAtCreation }, this.turn);
   }
 
-  /** Writes what changed since the last call. */
+  /** Writes the runs and counts that have changed since the last call. */
   flush(): void {
     for (const run of this.#dirty) if (!run.ended) blaming({ kind: 'run', id: run.id }, () => this.#write(run));
     this.#dirty.clear();
@@ -330,7 +333,7 @@ export class RunTable {
     this.#countRecord(run, -1, -scope.recordBytes);
   }
 
-  /** Drops what unfinished looks of the run have found. */
+  /** Drops the unfinished looks of the run from memory. */
   dropLooks(run: Run): void {
     for (const { id } of run.fans.values()) this.#dropLook(run, id);
   }
@@ -347,7 +350,7 @@ export class RunTable {
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }
 
-  /** Removes everything that a run has besides its own record and, if wanted, its result. */
+  /** Removes the run's fan-outs and inner scopes, and its result unless `keepsResult`. */
   dropParts(run: Run, keepsResult: boolean): void {
     for (const fan of run.fans.values()) this.dropFan(run, fan);
     for (const scope of run.scopes.values()) {

@@ -12,11 +12,11 @@ import type { SegmentOrigin, StoredRun, StoredScope } from './records/run.ts';
 /** A scope in memory. Only the fields of `StoredScope` survive a crash. */
 export type Scope = StoredScope & {
   readonly id: number;
-  /** The last origin that was copied, so that it keeps no other memory in use; null: no origin was copied. */
+  /** The last origin that `keepOrigin` has copied. Null: it has copied none. */
   kept: SegmentOrigin | null;
   /** The values of arrivals that the turn with the number `turn` has written: reads do not show them before its commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
-  /** The size of the scope's own record; 0 for the top scope, which is part of the run's record. */
+  /** The size of the scope's own record; 0 for the top scope of the main part, which is part of the run's record. */
   recordBytes: number;
   persisted: boolean;
   dirty: boolean;
@@ -47,7 +47,7 @@ export type Run = StoredRun & {
   readonly name: string;
   readonly version: Version;
   readonly tree: TreeCounts;
-  /** The job that caused the run. Null: the run is a root, or it was read from the store. */
+  /** The job or run that caused the run. Null: the run is a root, or it was read from the store. */
   readonly parent: JobId | null;
   readonly scopes: Map<number, Scope>;
   readonly fans: Map<number, FanOut>;
@@ -135,7 +135,7 @@ export function scopeOf(stored: StoredScope, id: number, isPersisted: boolean, b
   };
 }
 
-/** The fields that ending a run needs, even if it never began. */
+/** The data of an ended run, which may have ended without having begun. */
 export type FinishedRun = Pick<
   Run,
   'id' | 'submittedBy' | 'createdUs' | 'outer' | 'root' | 'hooked' | 'unsuccessful' | 'tags'
@@ -153,15 +153,15 @@ export type FinishedRun = Pick<
 };
 
 /**
- * How a run ended. `result` is a packed null unless the run succeeded; `error` is empty if it succeeded. `dead`: the run never
- * began.
+ * How a run ended. `result` is a packed null unless the run succeeded; `error` is empty if it succeeded. The status `dead` means that the
+ * run never began.
  */
 export type RunEnd = {
   readonly status: TerminalStatus;
   readonly result: Uint8Array;
   readonly error: string;
   readonly logs: Uint8Array | null;
-  /** What went wrong in the phases of a run that succeeded; null: nothing. */
+  /** The errors of the phases of a run that succeeded. Null: there are none. */
   readonly phaseError: string | null;
 };
 

@@ -66,7 +66,7 @@ export class Signals {
   }
 }
 
-/** The tags that the started runs take from the job. */
+/** The tags that the runs started by an event or a hook take from the job. */
 function tagsIn({ options }: JobGroup): { readonly tags?: Tags } {
   return tagsOf(options?.tags);
 }

@@ -1,8 +1,9 @@
-// Runs that a pause of the service does not hold: they are in a phase and were cancelled, or such a phase has called them.
+// Runs that a pause of the whole service does not hold: cancelled runs that are in a phase, and the runs that such a phase has called,
+// directly or not.
 import type { JobId } from '../../runtime/ids.ts';
 import type { Run } from './run.ts';
 
-/** When that phase began, in µs, or an earlier time. Null: a pause of the service holds the run. */
+/** When the phase of the cancelled run began, in µs, or an earlier time. Null: a pause of the service holds the run. */
 export function sparedSince(run: Run | undefined, find: (id: JobId) => Run | undefined): number | null {
   for (let at = run; at; at = at.outer ? find(at.outer.run) : undefined) {
     if (at.phase?.status !== 'cancelled') continue;

@@ -155,7 +155,7 @@ function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: n
   };
 }
 
-/** The value that a reference stands for. A large value is not decoded. Undefined: the value is missing. */
+/** The value at the path of a reference. A large value is not decoded. Undefined: the value is missing. */
 function boundAt(token: Token, path: Path, bytesMax: number): Bound | undefined {
   const bytes = under(token, path)?.bytesAt(path.keys);
   if (!bytes) return undefined;

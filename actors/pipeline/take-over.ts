@@ -29,9 +29,7 @@ export class TakeOver {
     this.#goOn = goOn;
   }
 
-  /**
-   * Lets a token pass the step if the original run has a job there that can be reused. False: the original run has no such job.
-   */
+  /** If the original run has a job for this step and token that can be reused, lets the token pass the step. False: it has no such job. */
   single(run: Run, scope: Scope, node: number, { path, context, depth }: Token): boolean {
     const job = this.reuse.findSucceeded(run, { scope: scope.id, node, path });
     if (job) this.#take(run, scope, job, { node, path, context: context.bytes, depth: depth + 1 });
@@ -65,6 +63,6 @@ function nextContext(fan: FanOut, plan: FanPlan): Uint8Array {
   fan.index++;
   if (!plan.each || plan.each.baggage.length === 0) return plan.context;
   const element = new Packed(elementOf(plan, [plan.list.subarray(at, fan.at)], index));
-  // Not null: the job of the original run had the same baggage, and it was within the limit.
+  // Not null: the job of the original run had the same baggage, within the limit.
   return contextOf(plan, element)!.stored;
 }

@@ -7,7 +7,7 @@ import { type Data, formatPath } from './lookup.ts';
 
 /** A large value that took the place of a reference, and stays packed. */
 type PackedValue = { readonly kind: 'packed'; readonly bytes: Uint8Array };
-/** What takes the place of a reference. */
+/** A value that takes the place of a reference. */
 export type Bound = Extract<Template, { readonly kind: 'literal' }> | PackedValue;
 export type EntryTemplate =
   | Exclude<Template, { readonly kind: 'list' | 'map' }>
@@ -69,8 +69,7 @@ export function renderEntries(entries: Entries, data: Data): { [key: string]: Js
 }
 
 /**
- * Finds the value under a path, in pieces. `value` finds it in packed form, and `text` the bytes of its text. Null: the value is
- * missing.
+ * Finds the value under a path, in pieces. `value` returns its packed form, and `text` the bytes of its text. Null: the value is missing.
  */
 export type FindPieces = {
   value(path: Path): readonly Section[] | null;
@@ -152,10 +151,10 @@ export function isOfElement({ root, keys }: Path): boolean {
   return root === 'payload' && (keys[0] === 'item' || keys[0] === 'index');
 }
 
-/** Whether the value of a path is not known yet. */
+/** Whether the value of a path is known only when an element of the fan-out is rendered. */
 export type IsLate = (path: Path) => boolean;
 
-/** Whether a template contains a path whose value is not known yet. */
+/** Whether a template contains a path whose value is known only when an element is rendered. */
 export function isLateTemplate(template: EntryTemplate, isLate: IsLate): boolean {
   switch (template.kind) {
     case 'literal':
@@ -185,10 +184,10 @@ export function hasPacked(template: EntryTemplate): boolean {
   }
 }
 
-/** Finds the value at a path whose value is known. Undefined: the value is missing. */
+/** Finds the value at a path that is the same for all elements. Undefined: the value is missing. */
 type BoundAt = (path: Path) => Bound | undefined;
 
-/** Replaces all references whose values are known. */
+/** Replaces all references whose values are the same for all elements. */
 export function bindTemplate(
   template: EntryTemplate,
   data: Data,

@@ -39,8 +39,8 @@ export type Token = {
 };
 
 /**
- * How the store has a token's payload. `'result'`: as the result of the token's cause or, without a cause, as the payload of the
- * run. A span: as the payload of an event, at this place in the events of the cause. Null: not at all.
+ * How the store contains a token's payload. `'result'`: as the result of the token's cause or, without a cause, as the payload of the run.
+ * A span: as the payload of an event, at this place in the events of the cause. Null: the store does not contain it.
  */
 export type StoredAs = 'result' | Span | null;
 

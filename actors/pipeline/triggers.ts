@@ -23,15 +23,15 @@ type Emitter = Omit<Origin, 'place' | 'hook'>;
 export type Trigger = {
   readonly type: string;
   readonly dedupeKey: string | null;
-  /** The payload of the event or hook. It keeps what the looks of conditions have found. */
+  /** The payload of the event or hook. It keeps the results of looks for conditions. */
   readonly payload: Packed;
   readonly emitter: Emitter;
   readonly waiting: readonly Version[];
 };
 
 /**
- * The costs of starting a run, besides its payload, and of a condition with a pattern. Each is a number of bytes that could be
- * written in the same time.
+ * `startBytes`: the cost of starting a run, besides its payload. `patternBytes`: the cost of testing a condition with a pattern. A cost is
+ * the number of bytes that could be written in the same time.
  */
 const startBytes = 16 * 2 ** 10;
 const patternBytes = 256 * 2 ** 10;
@@ -120,8 +120,8 @@ export class Triggers {
   }
 
   /**
-   * Starts the pipeline if it accepts the trigger. False: no run was created. May throw LookGoesOn, but only before it changes
-   * anything.
+   * Starts the pipeline if its condition accepts the trigger and the dedupe key is new. False: no run was created. May throw LookGoesOn,
+   * but only before it changes anything.
    */
   start({ type, dedupeKey, payload, emitter }: Trigger, version: Version): boolean {
     const table = this.#table;

@@ -1,10 +1,10 @@
-// The records of events that will start runs in a later turn: their origin, and how many of them have been taken.
+// The records of events and hooks that will start runs in a later turn: their origin, and how many of the events have been taken.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { TerminalStatus } from '../../job/records/job.ts';
 import type { Tags } from '../../job/records/tags.ts';
 
-/** The origin of events, in its stored form. */
+/** The origin of events or of a hook, in its stored form. */
 export type Origin = {
   readonly job: JobId;
   readonly plugin: string;

@@ -2,7 +2,7 @@
 // has reused, the pruned jobs without which a run cannot be rerun in this way, and the events that a run dropped.
 //
 // A job is found by its address: a hash of its place in its run, of that run's place in the run that called it, and so on up to the
-// original run. Two runs of one definition with the same results have their jobs at the same addresses.
+// original run. If the forks of two runs of one definition have the same elements, branches and events, their jobs have the same addresses.
 import { createHash } from 'node:crypto';
 import { type BlockKey, blockKeyBytes, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -27,7 +27,10 @@ export function splitPath(path: readonly number[]): readonly [before: readonly n
   return [path.slice(0, -1), path.at(-1) ?? 0];
 }
 
-/** The common part of the addresses of all jobs of a fork. `path`: without the last ordinal. `run`: the address of their run. */
+/**
+ * The common part of the addresses of all jobs of a fork. `run`: the address of their run. `path`: the path of the jobs without its last
+ * ordinal.
+ */
 export function forkAddress(run: Uint8Array, { node, path, within = [] }: Place): Uint8Array {
   const text = JSON.stringify([node, within, path]);
   return createHash('sha256').update(run).update(text).digest().subarray(0, addressBytes);
@@ -97,7 +100,7 @@ export function removeNeed(batch: Batch, neededRoot: JobId, root: JobId): void {
   batch.remove('reuse_needs', Buffer.concat([neededRoot, root]));
 }
 
-/** Whether an open run needs one of the trees with roots from `from` up to, not including, `to`. */
+/** Whether an unfinished rerun needs one of the trees with roots from `from` up to, not including, `to`. */
 export function isNeeded(reader: Reader, from: JobId, to: JobId): boolean {
   for (const _ of reader.keys('reuse_needs', { from, to, limit: 1 })) return true;
   return false;

@@ -1,5 +1,5 @@
-// The table of deadlines: when open runs, or their phases, are stopped. An entry is removed when the part of the run that it limits has
-// ended. Each entry belongs to an open run, whose record names it.
+// The table of deadlines: when open runs, or their phases, are stopped. Each entry belongs to an open run, whose record contains the same
+// deadline. An entry is removed when it is due, or when the main part or phase that it limits has ended.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 
 /**
@@ -11,7 +11,7 @@ export type RunDeadline = readonly [us: number, kind: DeadlineKind];
 
 const keyBytes = 8 + jobIdBytes + 1;
 
-/** time in µs (8), run id (16), kind (1). */
+/** The key: time in µs (8), run id (16), kind (1). */
 export function runDeadlineKey(run: JobId, [us, kind]: RunDeadline): Uint8Array {
   const key = Buffer.allocUnsafe(keyBytes);
   key.writeBigUInt64BE(BigInt(us));
@@ -28,7 +28,7 @@ export function readRunDeadlineKey(key: Uint8Array): { readonly run: JobId; read
   return { run: bytes.subarray(8, 8 + jobIdBytes), deadline: [Number(bytes.readBigUInt64BE()), kind] };
 }
 
-/** All entries up to this time, inclusive. */
+/** The range of all entries up to this time, inclusive. */
 export function runDeadlinesUpTo(us: number): { readonly to: Uint8Array } {
   const to = Buffer.allocUnsafe(8);
   to.writeBigUInt64BE(BigInt(us + 1));

@@ -37,7 +37,10 @@ export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Ui
 /** A scope: one pass through a sequence with joins. A segment is its part between two joins. */
 export type StoredScope = {
   readonly sequence: number;
-  /** The scope in which this scope's last join continues, and the token's path there; -1 for the top scope. */
+  /**
+   * `parent`: the surrounding scope, in which a token continues behind this scope's last join; -1 for a top scope, which has none. `path`:
+   * the path of that token.
+   */
   readonly parent: number;
   readonly path: readonly number[];
   /** How many of the sequence's joins have fired. */
@@ -52,9 +55,12 @@ export type StoredScope = {
   overflown: boolean;
   /** The length of the longest chain of jobs that led to one of its tokens. */
   depth: number;
-  /** Whether all tokens that have arrived or ended so far had passed only reused jobs. */
+  /** Whether all tokens that have arrived or ended in the scope so far have passed only reused jobs. */
   isReused: boolean;
-  /** Why the run, or the token around the scope, fails at the next join: a job behind a fork with `fail_fast: false` failed. */
+  /**
+   * Why the run, or the token around the scope, fails at the next join: a job behind a fork with `fail_fast: false` failed. Null: it does
+   * not fail.
+   */
   failure: string | null;
   /**
    * The origin of the token behind the next join: set at the start of the segment, at its first fork, or when its only token
@@ -70,7 +76,7 @@ export type StoredScope = {
   inlineArrivals: ArrivalLog;
 };
 
-/** A fan-out that is being expanded. */
+/** A fan-out that is being expanded, or a parked token. */
 export type StoredFan = {
   readonly id: number;
   readonly count: number;
@@ -79,13 +85,13 @@ export type StoredFan = {
   at: number;
 };
 
-/** What a run stores if it is a rerun `from: failed`, or if such a rerun has called it, directly or not. */
+/** The stored data of a run that is a rerun `from: failed`, or that such a rerun has called, directly or not. */
 export type StoredReuse = {
   /** The original run. */
   readonly of: JobId;
   /**
-   * The id of the rerun that was requested: of this run, or of the run that called it, directly or not. Under this id, the index
-   * of the original run's jobs is stored (records/reuse.ts).
+   * The id of the rerun that was requested: this run, or the run that called it, directly or not. Under this id, the index of the original
+   * run's jobs is stored (records/reuse.ts).
    */
   readonly root: JobId;
   /** The address of this run below `root`. */
@@ -98,9 +104,9 @@ export type StoredReuse = {
 
 /** The phase of a run, as it is stored. */
 export type StoredPhase = RunPhase & {
-  /** Empty if the main part succeeded. */
+  /** The error that belongs to `status`. Empty if the status is `succeeded`. */
   readonly error: string;
-  /** What went wrong in phases that have ended. Null: nothing. */
+  /** The errors of phases that have ended. Null: there are none. */
   readonly phaseError: string | null;
   /** The counts at the end of the main part. */
   readonly counts: Tally;
@@ -117,8 +123,7 @@ export type StoredRun = {
   readonly hooked: boolean;
   readonly outer: CallSite | null;
   /**
-   * Why the run fails; null: it does not fail. If there is a reason, nothing new starts, and the run ends when its jobs have
-   * settled.
+   * Why the current part of the run fails; null: it does not fail. A failing part starts nothing new, and ends when its jobs have settled.
    */
   failure: string | null;
   /** The number of unsettled jobs. */

@@ -13,7 +13,7 @@ export function rootOf(reader: Reader, id: JobId): JobId {
   return groupIn(reader, id)?.root ?? id;
 }
 
-/** The run, the run from which it reused jobs, and so on. */
+/** The run and, if it is a rerun `from: failed`, its original run, and so on. */
 export function takenOverBy(reader: Reader, run: JobId): JobId[] {
   const runs = [run];
   for (let at = groupIn(reader, run)?.rerun; at?.from === 'failed'; at = groupIn(reader, at.of)?.rerun)

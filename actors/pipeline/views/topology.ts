@@ -4,7 +4,7 @@ import type { PipelineDefinition, Step } from '../../../config/pipeline/definiti
 import { pipelinePlugin } from '../../job/records/job.ts';
 import { callEventType, joinEventType, phaseEventType } from '../protocol.ts';
 
-/** A signal at one of its ends: a command emits it, or is started by it. */
+/** A signal, and a command that emits it or that it starts. */
 export type Wire = { readonly signal: string; readonly command: string };
 export type End = { readonly plugin: string; readonly command: string };
 
@@ -29,7 +29,8 @@ type Edges = Map<string, Map<string, End>>;
 
 /**
  * The topology, sorted by name. `outputs` are declared by manifests. `inputs` come from webhooks and from pipelines: a step receives the
- * pipeline's trigger, or what the step before it passes on. A step whose command declares no events passes on `<plugin>.<command>.result`.
+ * pipeline's trigger, or the signals of the step before it. A step whose command declares no events has the signal
+ * `<plugin>.<command>.result`.
  */
 export function topologyOf(config: Config): Topology {
   const walk = new Walk(config);
@@ -98,7 +99,7 @@ class Walk {
   #step(step: Step, entering: readonly string[]): readonly string[] {
     const signals = step.join ? [joinEventType] : entering;
     const leaving = this.#leaving(step, signals);
-    // If the condition is false, the incoming signals pass by the step.
+    // If the condition is false, the step is skipped, and its incoming signals reach the next step.
     return step.if === null ? leaving : [...new Set([...leaving, ...signals])];
   }
 
