@@ -24,8 +24,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Counts a crash. If it is at least the `crashesMax`th within `windowMs`, the breaker is open for `openMs` from now, even if it was open
-   * already. Returns true if the crash opened the breaker, and false if the breaker stays closed or was open already.
+   * Counts a crash. After `crashesMax` crashes within `windowMs`, the breaker is open until `openMs` after the latest crash. True: this
+   * crash has opened the breaker. False: the breaker stays closed, or was open already.
    */
   crashed(nowMs: number): boolean {
     const { crashesMax, windowMs, openMs } = this.#limits;

@@ -19,7 +19,7 @@ export type SchemaMismatch = {
   readonly key: string | null;
 };
 
-/** Returns what is wrong with a value; an empty list if the value is valid. */
+/** Returns the mismatches of a value; an empty list if the value is valid. */
 export type SchemaCheck = (value: unknown) => SchemaMismatch[];
 export type CompiledSchema =
   | {
@@ -57,12 +57,12 @@ export function makeSchemaCompiler(): SchemaCompiler {
 
 const metaEngines = new Map<boolean, Ajv>();
 
-/** What is wrong with the schema itself; null if it is valid. */
+/** The first problem of the schema itself; null if it is valid. */
 export function schemaProblem(schema: JsonObject): string | null {
   return isPlainSchema(schema) ? null : metaschemaProblem(schema);
 }
 
-/** What is wrong with the schema according to the metaschema of its draft; null if it is valid. */
+/** The first problem of the schema according to the metaschema of its draft; null if it is valid. */
 export function metaschemaProblem(schema: JsonObject): string | null {
   const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
   const engine = metaEngines.get(isOld(schema)) ?? (isOld(schema) ? new Ajv(options) : new Ajv2020(options));
@@ -106,7 +106,7 @@ function makeEngine(old: boolean, allErrors: boolean): Ajv {
     .addKeyword({ keyword: 'multipleOf', type: 'number', schemaType: 'number', validate: isMultipleOf });
 }
 
-/** Replaces ajv's own check, which compares every pair of objects and could block a thread for minutes on a body of 1 MB. */
+/** Replaces ajv's own check, which compares every pair of objects and could block the thread for long. */
 function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
   const equal = isWanted ? equalItems(items) : null;
   if (equal === null) return true;

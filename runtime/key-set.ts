@@ -1,4 +1,5 @@
-// The set of the keys of a packed map (MessagePack). It can have very many keys, because they are compared without decoding them.
+// The set of the keys of a packed map (MessagePack). It compares keys without decoding them, and finds a key in a hash table, so a map may
+// have very many keys.
 import { randomInt } from 'node:crypto';
 import { contentsOf, mapCount, skipValue, textFrom } from './splice.ts';
 

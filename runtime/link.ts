@@ -27,7 +27,10 @@ export type PendingAsk = {
   readonly isGone: boolean;
 };
 
-/** For an ask that can be withdrawn: if `asker` leaves before the message is sent, it is not sent, and `answer` is the answer. */
+/**
+ * Makes an ask withdrawable: if `asker` has left when the message is about to be sent, the message is dropped, and the ask resolves with
+ * `answer`.
+ */
 export type WithdrawnAsk<Answer> = { readonly asker: PendingAsk; readonly answer: Answer };
 
 export type LinkOptions = {

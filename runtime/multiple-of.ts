@@ -10,7 +10,10 @@ export function isMultiple(value: number, of: number): boolean {
   return (first.digits * powerOfTen(shift)) % (second.digits * powerOfTen(-shift)) === 0n;
 }
 
-/** The number digits × 10^exponent. `digits` has at most 21 digits: a larger number is written with an exponent, and 17 digits at most. */
+/**
+ * The number digits × 10^exponent. `digits` has at most 21 digits: `String` writes a larger number with an exponent, and with at most 17
+ * digits.
+ */
 type Decimal = { readonly digits: bigint; readonly exponent: number };
 
 /** The shortest decimal that represents the number, as in JSON. */

@@ -47,10 +47,10 @@ function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes
   return -1;
 }
 
-/** What is left of a packed map without some of its entries: the spans of the remaining bytes, and the number of remaining entries. */
+/** The rest of a packed map without some of its entries: the spans of the remaining bytes, and the number of remaining entries. */
 export type Kept = { readonly stretches: readonly Span[]; readonly count: number };
 
-/** Finds what is left of the packed map in `bytes` without the entries that have these (packed) keys. */
+/** Finds the rest of the packed map in `bytes` without the entries that have these (packed) keys. */
 export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], stepBytes: number): Sliced<Kept> {
   const stretches: Span[] = [];
   let here = contentsOf(bytes);
@@ -177,7 +177,7 @@ export function equalTo(wanted: unknown): EndOfEqual {
 
 function endOfScalar(bytes: Uint8Array, at: number, wanted: unknown): number {
   const head = bytes[at]!;
-  // Integers from 0 to 127 are most frequent, and need no decoding.
+  // Integers from 0 to 127 need no decoding.
   if (head < 0x80) return head === wanted ? at + 1 : -1;
   if (listCount(bytes, at) >= 0 || mapCount(bytes, at) >= 0 || textFrom(bytes, at) >= 0) return -1;
   const end = skipValue(bytes, at);

@@ -19,7 +19,7 @@ export type Pattern = {
   test(text: string): boolean;
 };
 
-/** Throws an Error that says what is wrong if the pattern is invalid or too large. */
+/** Throws an Error with the reason if the pattern is invalid or too large. */
 export function compilePattern(source: string): Pattern {
   if (source.length > patternCharsMax) throw new Error(`longer than ${patternCharsMax} characters`);
   const compiled = RE2JS.compile(source);
@@ -28,7 +28,7 @@ export function compilePattern(source: string): Pattern {
   return { steps: text => text.length * size, test: text => compiled.test(text) };
 }
 
-/** What is wrong with a pattern; undefined if it is usable. */
+/** The problem of a pattern; undefined if it is usable. */
 export function patternProblem(source: string): string | undefined {
   try {
     compilePattern(source);

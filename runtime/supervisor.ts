@@ -1,5 +1,5 @@
-// Starts the parts of the service in the order of a table (`tree`) and stops them in reverse order. If a part dies, it is restarted, or
-// the service ends: the table says which.
+// Starts the parts of the service in the order of a table (`tree`), and stops them in reverse order. For each part, the table says whether
+// its death restarts the part or ends the service.
 
 /** The pause before a part that has died is restarted. */
 export const patienceMs = 250;

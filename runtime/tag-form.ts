@@ -1,8 +1,6 @@
 // The form of tags: keys with texts, given by callers and by schedules.
 
-/** The maximum number of tags of a job. */
 export const tagsMax = 8;
 /** The maximum number of characters of a tag's text. */
 export const tagCharactersMax = 128;
-/** The form of a tag's key. */
 export const tagKeyPattern = '^[a-z0-9_]{1,32}$';

@@ -4,11 +4,11 @@ import type { Batch } from './store/store.ts';
 /** Identifies an ask (link.ts). The answer reaches its asker by this number, which actors only pass on. */
 export type ReplyTo = { readonly ask: number };
 
-/** What a handler can do in a turn. Nothing leaves the turn before its commit is on disk (law 1 in ARCHITECTURE.md). */
+/** The operations that a handler can use in a turn. Nothing leaves the turn before its commit is on disk (law 1 in ARCHITECTURE.md). */
 export interface Turn {
   /** The time of this turn, in µs since the epoch; it never goes back. */
   readonly nowUs: number;
-  /** Whether the turn has used up its time. Then work that can wait should wait for the next turn. */
+  /** Whether the turn has used up its time. Work that can wait must then be left to the next turn. */
   readonly isSpent: boolean;
   /** The writes of this turn; they commit as one. */
   readonly batch: Batch;

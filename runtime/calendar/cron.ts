@@ -13,7 +13,7 @@ export type CronPattern = {
 };
 
 export const cronCharsMax = 200;
-/** The maximum number of parsed expressions that are kept for reuse. Each takes up to 100 KB. */
+/** The maximum number of parsed expressions that are kept for reuse. */
 const parsedMax = 64;
 const parsed = new Map<string, CronPattern>();
 
@@ -35,7 +35,7 @@ const nicknames: { readonly [name: string]: string } = {
   '@hourly': '0 * * * *',
 };
 
-/** Returns the pattern, or a predicate that says what is wrong with the text, such as `has 3 fields; …`. */
+/** Returns the pattern, or the problem of the text as a predicate, such as `has 3 fields; …`. */
 export function parseCron(text: string): CronPattern | string {
   const known = parsed.get(text);
   if (known) {
@@ -68,7 +68,7 @@ function parse(text: string): CronPattern | string {
   if (wrong) return wrong;
   let cron: Cron;
   try {
-    // With an offset instead of a zone, croner finds the next match several times faster.
+    // croner finds the next match faster with an offset than with a zone.
     cron = new Cron(all.join(' '), { utcOffset: 0, paused: true, mode: '6-part' });
   } catch (error) {
     return `is not a cron expression: ${(error as Error).message.replace(/^[A-Za-z]+: /, '')}`;

@@ -79,7 +79,8 @@ export class PidFiles {
       left += killed;
       if (killed === 0) gone.push(path);
     }
-    // A process that has left its group is found by the id of its host, which the pid files name. So these are removed last.
+    // A process that has left its group is found by the id of its host, which the names of the pid files contain. So the pid files are
+    // removed last.
     if (origins.size > 0) left += killByOrigin(origin => origins.has(origin.split('.')[0]!));
     if (left === 0) for (const path of gone) removeFile(path);
     return left;

@@ -22,7 +22,7 @@ export class ProcessGroup {
     if (!this.#isOver) killGroup(pid, signal);
   }
 
-  /** Must be called when the leader has ended. Kills what is left of the group; from then on `signal` does nothing. */
+  /** Must be called when the leader has ended. Kills the remaining processes of the group; from then on `signal` does nothing. */
   end(): void {
     this.signal('SIGKILL');
     this.#isOver = true;

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Each kind includes the one before it. */
+/** Each kind includes the protection of the kind before it. */
 export const sandboxKinds = ['none', 'limits', 'bwrap'] as const;
 export type SandboxKind = (typeof sandboxKinds)[number];
 
@@ -43,8 +43,8 @@ export const limitsDefault: Limits = {
 };
 
 /**
- * The home directory of a program under bwrap. What the program writes there is kept. Everything else that it sees is read-only, or is in
- * memory and disappears with the sandbox.
+ * The home directory of a program under bwrap. Files that the program writes there are kept. All other files that it sees are read-only, or
+ * are in memory and disappear with the sandbox.
  */
 const workPlace = '/work';
 /** The system directories that a program under bwrap sees. On most systems some of them are symbolic links. */
@@ -108,7 +108,7 @@ function bwrap(): string[] {
   ];
 }
 
-/** The mounts for a plugin. If the home were mounted last, it would hide a plugin directory that lies below it. */
+/** The mounts for a plugin. If the work directory were mounted last, it would hide a plugin directory below `workPlace`. */
 function bwrapPlaces(directory: string, work: string): string[] {
   return [
     ...['--bind', work, workPlace, '--ro-bind', directory, directory],

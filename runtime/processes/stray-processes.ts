@@ -32,7 +32,7 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
   return found;
 }
 
-/** The origin of a process. Null also for a process that has cleared its environment, is a zombie, or runs as another user. */
+/** The origin of a process. Null: the process has none, has cleared its environment, is a zombie, or runs as another user. */
 function originOf(pid: number): string | null {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
@@ -73,7 +73,7 @@ export class StrayProcesses {
     this.#look.set(Math.max(performance.now() + idleLookMs, this.#restUntilMs));
   }
 
-  /** Resolves when no process is left that an ended program has started, or when the search has given up. */
+  /** Resolves when all processes that ended programs have started are gone, or when the search for them has given up. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);

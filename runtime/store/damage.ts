@@ -57,10 +57,10 @@ const looksMax = 3;
 
 type Tree = { readonly depth: number; readonly root: number };
 
-/** Thrown where the file is found to be unusable. */
+/** Thrown when the check finds damage; the message describes the damage. */
 class Damage extends Error {}
 
-/** A short description of what is wrong with the file; null if nothing is found, or if the file is missing or empty. */
+/** A short description of the damage; null if none is found, or if the file is missing or empty. */
 export function damageOf(path: string): string | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const descriptor = openSync(path, 'r');
@@ -171,7 +171,7 @@ class DataFile {
     else if ((flags & bigFlag) !== 0) this.#checkBig(pageNumber(page, valueAt), pageNumber(page, valueAt + 16));
   }
 
-  /** Checks the pages of a value that has pages of its own. */
+  /** Checks that a value with pages of its own begins with a page of the right kind and lies in the file. */
   #checkBig(number: number, count: number): void {
     this.#page(number, overflowFlag);
     if (number + count > this.#pages) throw new Damage(`it was cut off: page ${number + count - 1} is missing`);

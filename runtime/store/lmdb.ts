@@ -164,7 +164,7 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
       of[table].getBinaryFast(noKey);
       return (of[table] as never as { db: { stat(): { entryCount: number } } }).db.stat().entryCount;
     },
-    // This is enough, because all databases of the environment share its read transaction.
+    // One call is enough: all databases of the environment share its read transaction.
     refresh: () => env.resetReadTxn(),
     close() {
       void env.close();

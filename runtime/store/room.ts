@@ -1,4 +1,4 @@
-// The free space on the disk of a state directory: how much new work and each commit leave free.
+// The free space on the disk of a state directory: how much of it new work and commits must leave free.
 import { statfsSync } from 'node:fs';
 import { StoreFull } from './store.ts';
 
@@ -8,7 +8,10 @@ export const diskReserveBytes = 64 * 2 ** 20;
 const diskReservePart = 0.05;
 /** The fraction of the reserve that commits leave free. */
 const commitReservePart = 1 / 8;
-/** LMDB writes whole pages, and for each changed value the pages of the path to it: at most this many bytes for a byte of a large batch. */
+/**
+ * The estimated number of bytes that a commit writes for each byte of its batch: LMDB writes whole pages, including those on the path to
+ * each changed value.
+ */
 const writtenPerByte = 2;
 /** With so much free space, the space is not read again for `ampleMs`: reading it for each commit would slow down single jobs. */
 const ampleBytes = 8 * diskReserveBytes;

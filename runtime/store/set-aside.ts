@@ -1,5 +1,5 @@
-// The unusable records, by table and key. The actors skip these records, which stay unchanged in the store; everything else
-// continues. The list is kept only in memory, because each start finds the records again.
+// The unusable records, by table and key. The actors skip these records, which stay unchanged in the store. The list is kept only in
+// memory, because each start finds the records again.
 import type { Table } from './store.ts';
 
 /** `key` is in hex, because keys are bytes. */
@@ -8,7 +8,9 @@ export type SetAsideRecord = { readonly table: Table; readonly key: string; read
 /** The maximum number of listed records. Further unusable records are skipped, too, but not listed. */
 export const setAsideListedMax = 100;
 
-/** Decodes a record for display. Returns undefined if the record is unusable; only the ledger thread sets records aside. */
+/**
+ * Decodes a record for display. Returns undefined if the record is unusable, and does not set it aside: only the ledger thread does that.
+ */
 export function readable<T>(decode: () => T): T | undefined {
   try {
     return decode();

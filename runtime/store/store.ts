@@ -21,7 +21,8 @@ export const tables = [
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter; other tables store the number
   'by_command', // number of plugin and command (4) + key of a block of the command (12) -> nothing
   'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> nothing
-  // Empty: the second job is a rerun of the first. 1: it is one that reuses jobs. 2: its payload refers to results of the first.
+  // Empty: the second job is a rerun of the first. 1: it is a rerun that reuses jobs. 2: it is a rerun whose payload refers to results of
+  // the first.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
@@ -118,8 +119,8 @@ export class StoreFull extends Error {
 }
 
 /**
- * Thrown if the disk has failed, or if the store is damaged or has an unreadable format. If a commit throws it, nobody knows
- * whether the commit was written, and the store refuses all further commits.
+ * Thrown if the disk has failed, or if the store is damaged or has an unreadable format. If a commit throws it, it is unknown whether the
+ * commit was written, and the store refuses all further commits.
  */
 export class StoreFault extends Error {
   readonly code = 'store_fault';

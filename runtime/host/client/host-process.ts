@@ -25,7 +25,7 @@ export const pingMs = 10_000;
 const unansweredMax = 3;
 const ping = encodeMessage('ping', new Uint8Array(0));
 
-/** When a host has died, the messages that it wrote before are read for at most this long. */
+/** When a host has died, the messages that it had written are read for at most this long. */
 const lastWordsMs = 500;
 
 /**
@@ -75,7 +75,8 @@ export class HostProcess {
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
-      // Makes the host the leader of a process group. Killing the group also kills what plugin threads have started in the group.
+      // Makes the host the leader of a process group. Killing the group also kills the processes that plugin threads have started in the
+      // group.
       detached: true,
     });
     // `spawn` throws some errors and emits others as `error`.

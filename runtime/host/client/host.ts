@@ -14,7 +14,10 @@ import { HostProcess } from './host-process.ts';
 
 const backoffMsMin = 100;
 const backoffMsMax = 5_000;
-/** If a process ran for longer than this, or came up and got frames, the next process is started without delay. */
+/**
+ * A process that ran for longer than this, or that came up and got frames, counts as sound. After the second unsound process in a row, the
+ * start of the next one is delayed.
+ */
 const steadyMs = 10_000;
 /** A host that does not confirm a cancel within this time is killed, so that no code of the task can start. */
 export const confirmMsMax = 5_000;
@@ -170,7 +173,7 @@ export class Host implements PluginHost {
     this.#options.log(level, message, { host: this.#options.name });
   }
 
-  /** Starts a process. Returns null if the system cannot do so; submitted frames then wait until it can. */
+  /** Starts a process. Returns null if the system cannot start it; submitted frames then wait for a later process. */
   async #start(): Promise<HostProcess | null> {
     this.#isUp = false;
     this.#hadFrames = false;
@@ -192,7 +195,8 @@ export class Host implements PluginHost {
   }
 
   /**
-   * Kills what the previous process left running, and resolves only when all of it has ended: a job must never run twice at once.
+   * Kills the processes that the previous process has left behind. Resolves only when all of them have ended: a job must never run twice at
+   * once.
    */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;

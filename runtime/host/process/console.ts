@@ -1,4 +1,4 @@
-// Forwards what plugin threads print as log lines, at most `linesPerSecondMax` per second.
+// Forwards the printed output of plugin threads as log lines, at most `linesPerSecondMax` per second.
 
 import { StringDecoder } from 'node:string_decoder';
 import type { LearnedMask } from '../wire/mask.ts';

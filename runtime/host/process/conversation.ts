@@ -22,7 +22,7 @@ export class Conversation implements Asker<number> {
   #window: number;
   /** The steady time, in µs, at which the process began the task that it will answer next. */
   #sinceUs = steadyUs();
-  /** The task to which the current deadline belongs. */
+  /** The task whose time limit the timer `#deadline` measures. */
   #first: number | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
@@ -102,7 +102,7 @@ export class Conversation implements Asker<number> {
     await this.#endAttempt(failed, hasFailed(oldest) ? undefined : oldest);
   }
 
-  /** How the process has ended for the task. A cancelled task fails with the reason of its own cancel. */
+  /** The end of the process as the task reports it. A cancelled task fails with the reason of its own cancel. */
   #endOf(task: number, end: ProcessEnd): ProcessEnd {
     const reason = this.#cancelled.get(task);
     return reason === undefined ? end : { ...end, reason, verdict: 'cancelled' };

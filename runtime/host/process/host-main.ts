@@ -51,7 +51,9 @@ async function framesOfThreads() {
     : (await import('./worker-frames.ts')).WorkerFrames;
 }
 
-/** Kills all plugin processes, and then the process group of this host, with what plugin threads have started in the group. */
+/**
+ * Kills all plugin processes, and then the process group of this host, with the processes that plugin threads have started in the group.
+ */
 function die(): void {
   processes.kill();
   killGroup(process.pid);
@@ -72,7 +74,7 @@ function configure({ generation, plugins }: Configure): void {
   retire();
 }
 
-/** Ends the threads of each older configuration that has no unfinished frame, and looks again later if one still has. */
+/** Ends the threads of older configurations that have no unfinished frame. While others still have some, repeats this every 100 ms. */
 function retire(): void {
   let waits = false;
   for (const [number, { workers }] of generations) {

@@ -93,7 +93,7 @@ export class PluginProcess<Asked> {
     this.#asker = asker;
   }
 
-  /** Adds the packed secrets of a frame. From now on these secrets are masked in the output of the process. */
+  /** Adds the packed secrets of a frame to those that are masked in the output of the process. */
   learn(secrets: Uint8Array | null): void {
     if (secrets === null) return;
     this.#secrets.learn(secrets);
@@ -114,7 +114,7 @@ export class PluginProcess<Asked> {
   }
 
   /**
-   * Makes the result of an answered task. The result includes what the process has written to stderr since its previous answer.
+   * Makes the result of an answered task. The result includes the text that the process has written to stderr since its previous answer.
    */
   settle({ said, texted, permanent }: ProcessAnswer<Asked>): TaskResult {
     const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(said) : said;

@@ -73,7 +73,7 @@ export class Programs {
     return this.#living.size;
   }
 
-  /** Resolves when no process is left that an ended program has started, or when the search for such processes has given up. */
+  /** Resolves when all processes that ended programs have started are gone, or when the search for them has given up. */
   gone(): Promise<void> {
     return this.#escapees.gone();
   }

@@ -25,7 +25,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   readonly #plugin: HostedPlugin;
   readonly #process: PluginProcess<RunningRequest>;
   readonly #sender: HostSender;
-  /** Resolves when no process is left that an ended program has started (Programs.gone). */
+  /** Resolves when the processes that ended programs have started are gone (Programs.gone). */
   readonly #leftovers: () => Promise<void>;
   /** Called when the process takes no more frames. */
   readonly #onSpent: () => void;
@@ -119,7 +119,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     const running = asked.filter(({ isLate }) => !isLate);
     const cancelled = running.find(request => request === this.#cancelled);
     const [only, ...others] = cancelled ? [cancelled] : running;
-    // The tasks may run again as soon as they are reported, so nothing that they started may be left.
+    // A task may run again as soon as it is reported, so none of the processes that it started may be left.
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
     // Any of the other tasks may have ended the process, so each must run alone.

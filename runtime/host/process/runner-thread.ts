@@ -35,7 +35,7 @@ type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 export class RunnerThread {
   /** The time of `performance.now` at which the thread last became busy or idle, or began to load code. */
   sinceMs = performance.now();
-  /** Its `reason` says why the thread has ended or is being stopped. Null: the thread lives, or was retired or closed. */
+  /** The thread. Its `reason` says why it has ended or is being stopped; null: it lives, or was retired or closed. */
   readonly #thread: WatchedThread;
   readonly #sender: HostSender;
   readonly #learned: LearnedMask;
@@ -110,9 +110,9 @@ export class RunnerThread {
   }
 
   /**
-   * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running task it sends an outcome at
-   * once, but the task's place stays taken until the handler settles. A thread that does not react within `cancelMsMax` is
-   * blocked, and is stopped.
+   * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running task, the thread sends an outcome at
+   * once, but the task's place stays taken until the handler settles. A thread that does not react within `cancelMsMax` is blocked, and is
+   * stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);
@@ -181,8 +181,8 @@ export class RunnerThread {
   }
 
   /**
-   * Charges the task that is known to have ended the thread, or all tasks (`isForAll`). All other unfinished tasks are returned;
-   * those of frames that the thread had taken run alone the next time.
+   * Charges the task that ended the thread (`#culprit`), or all tasks (`isForAll`). All other unfinished tasks are returned; those of
+   * frames that the thread had taken run alone the next time.
    */
   #gone(code: number): void {
     if (!this.#isEnding) this.#thread.reason ??= exitReason(code);

@@ -26,7 +26,7 @@ const heldMsMax = 5_000;
 export const graceMs = 100;
 /** The interval at which running frames are checked and their outcomes sent. */
 const tickMs = 3;
-/** The same interval while all frames have been taken back: only slow tasks run. */
+/** The interval in place of `tickMs` while only slow tasks run, because all frames have been taken back. */
 const lazyTickMs = 20;
 
 type ThreadFrame = {
@@ -41,7 +41,7 @@ type ThreadFrame = {
   seen: number;
   /** When the progress `seen` was first seen, as a time of `performance.now`. */
   seenAtMs: number;
-  /** The result of the running task, if its thread is being stopped because of it. */
+  /** Set if the thread is being stopped because of the running task: the result of that task. */
   doom: TaskResult | null;
 };
 

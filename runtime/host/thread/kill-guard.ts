@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { statOf } from '../../processes/identity.ts';
 
 /**
- * Makes `process.kill` fail for every process except the host and its descendants, as if the process belonged to another user.
+ * Makes `process.kill` fail for every process except the host and, on Linux, its descendants, as if the process belonged to another user.
  */
 export function guardKill(): void {
   const kill = process.kill.bind(process);

@@ -6,13 +6,12 @@ import { endWithin, listCount, mapCount } from '../../splice.ts';
 import { type Body, parts } from './outcome.ts';
 
 /**
- * Packed values up to this size are checked completely, at about 10 ns per byte. Of a larger value only the length and the first
- * bytes are checked, and of a deflated value only the length. If such a value is invalid, it cannot be read, which affects only
- * the job or run of the value.
+ * Packed values up to this size are checked completely. Of a larger value only the length and the first bytes are checked, and of a
+ * deflated value only the length. If such a value is invalid, it cannot be read, which affects only the job or run of the value.
  */
 export const checkedBytesMax = 2 ** 20;
 
-/** What a part must be like: whether it may be deflated, and its type. */
+/** The required form of a part: whether it may be deflated, and its type. */
 type Shape = { readonly mayDeflate: boolean; readonly is: 'text' | 'value' | 'list' | 'map' };
 /** The shape of each part, in the order of `parts`. */
 const shapes: readonly Shape[] = parts.map(part => {

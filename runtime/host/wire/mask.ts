@@ -1,4 +1,4 @@
-// A mask replaces secrets by their names in the output of a plugin.
+// A mask replaces each secret in the output of a plugin by `[SECRET:name]`.
 import { unpack } from '../../packing.ts';
 import { spellingsOf } from './spellings.ts';
 
@@ -48,7 +48,7 @@ export class Mask {
 
   /** Masks a text from left to right, at each position with the longest spelling. Overlapping spellings are masked, too. */
   text(text: string): string {
-    // Most texts, such as keys and words of the contract, are shorter than every spelling.
+    // A text that is shorter than every spelling contains none.
     if (text.length < this.#charsMin) return text;
     const hits: Hit[] = [];
     for (const form of this.#forms) if (form.text.length <= text.length) addHits(form, text, hits);
@@ -68,8 +68,8 @@ export class Mask {
   }
 
   /**
-   * A position at which an unfinished stream can be cut: no secret crosses this position. If the bytes end with what may be the
-   * beginning of a secret, the position is there or earlier.
+   * A position at which an unfinished stream can be cut: no secret crosses this position. If the bytes end with the possible beginning of a
+   * secret, the position is at this beginning or earlier.
    */
   cutOf(bytes: Buffer): number {
     this.#streamed ??= this.#forms.map(({ text }) => Buffer.from(text));
@@ -85,7 +85,7 @@ export class Mask {
     return cut;
   }
 
-  /** Masks all texts and keys in a plain value. A number whose digits are a secret is replaced by the secret's name. */
+  /** Masks all texts and keys in a plain value. A number whose digits are a secret is replaced by `[SECRET:name]`. */
   value(plain: unknown): unknown {
     switch (typeof plain) {
       case 'string':
@@ -108,7 +108,7 @@ export class Mask {
 
 export type UnknownFields = { readonly [name: string]: unknown };
 
-/** Maps the items of a list. Returns the same list if no item changes, which is usual: most output contains no secret. */
+/** Maps the items of a list. Returns the same list if no item changes. */
 export function mapList(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
   let mapped: unknown[] | null = null;
   for (let place = 0; place < list.length; place++) {
@@ -176,11 +176,11 @@ export class LearnedMask {
       this.#values.delete(value);
       this.#values.set(value, name);
     }
-    // A forgotten value may belong to secrets in `#seen`, which must then be learned again when they come again.
+    // A forgotten value may belong to secrets in `#seen`. These must be learned again if they come again.
     if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
     this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);
-    // If no other secrets are known, as in a process for one attempt, the cached mask of the frame is used.
+    // If the process knows no other secrets, the cached mask of the frame is used.
     this.#mask = this.#seen.size === 1 && this.#values.size === secrets.length ? Mask.of(packed) : null;
   }
 

@@ -44,7 +44,7 @@ function bitOf(part: Part): number {
   }
 }
 
-/** The parts that are deflated if they are large. The other parts are usually small, or are read by the ledger. */
+/** The parts that are deflated if they are large. */
 const deflatedParts: readonly Part[] = ['result', 'events', 'logs'];
 /** In the last byte of a length, this bit says that the part is deflated. */
 const deflatedFlag = 0x80;

@@ -29,7 +29,7 @@ export class OutputTail {
   }
 
   /**
-   * Takes the text since the last call. If the stream has not ended and the text ends with what may be the beginning of a secret, that
+   * Takes the text since the last call. If the stream has not ended and the text ends with the possible beginning of a secret, that
    * beginning is kept for the next call.
    */
   take(hasEnded = false): string {

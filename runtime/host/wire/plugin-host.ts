@@ -57,7 +57,7 @@ export type EventEnvelope = {
   readonly type: string;
   readonly source: string;
   readonly dedupeKey: string | null;
-  /** Only from a webhook whose endpoint lists headers. */
+  /** Only for a delivery to a webhook endpoint that lists headers. */
   readonly headers?: EventHeaders;
 };
 
@@ -116,10 +116,11 @@ export type Outcome = {
 
 /**
  * Why a host returns a task:
- * - `crowded`: a task before it is slow, or nothing was free to run its frame. It has not begun.
- * - `interrupted`: a task before it was cancelled or ended its thread or process, or the host is stopping or was dead when the frame
- *   arrived. It has not begun.
- * - `begun`: it may have begun, and its thread or process was ended because of another task. It must run alone the next time.
+ * - `crowded`: a task before it, or the loading of its plugin's code, is slow; or no thread or process was free to run its frame. The task
+ *   has not begun.
+ * - `interrupted`: the task, or another task of its frame, was cancelled; its thread or process has ended or takes no more tasks; or the
+ *   host is stopping or was dead when the frame arrived. The task has not begun.
+ * - `begun`: the task may have begun, and its thread or process was ended because of another task. It must run alone the next time.
  */
 export const returnReasons = ['crowded', 'interrupted', 'begun'] as const;
 export type ReturnReason = (typeof returnReasons)[number];
@@ -141,7 +142,7 @@ export type HostListener = {
 export type HostOptions = {
   /** The name of the host in logs and in the process title. */
   readonly name: string;
-  /** The maximum number of worker frames, and also of program frames, that run at once in a host without runners. */
+  /** In a host without runners: the maximum number of worker frames that run at once, and likewise of program frames. */
   readonly threads: number;
   /** The runtimes of the host's plugins. A host without `worker` has no plugin threads, and needs a third of the memory. */
   readonly runtimes: readonly Runtime[];

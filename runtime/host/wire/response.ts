@@ -76,8 +76,8 @@ export function resultOfAnswer(
 const lists = ['events', 'logs', 'spans'];
 
 /**
- * Masks an answer or other output; only the words of the contract stay as they are. Must be called before anything is cut,
- * because a part of a secret would not be recognized.
+ * Masks an answer or other output. The field names that the contract defines, a valid `status`, and `dur_ns` stay as they are. Must be
+ * called before anything is cut, because a part of a secret would not be recognized.
  */
 function masked<T>(said: T, mask: Mask | null): T {
   if (mask === null || said === noOutput) return said;
@@ -205,7 +205,7 @@ function settleParts(
 function addOutput(found: ResponseParts, { events, logs, spans, stderr, texted = 0 }: HelperOutput): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
   if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
-  // Counted when all other parts that may contain a BigInt have been packed.
+  // BigInts are counted after all other parts that may contain one have been packed.
   const integers = texted + takeTextCount();
   const lines = integers === 0 ? logs : [textedWarning(integers), ...(logs ?? [])];
   if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));
@@ -266,9 +266,7 @@ function readList<T>(name: string, value: unknown, read: (item: unknown, at: str
   return Array.from(value, (item, i) => read(item, `${name}[${i}]`));
 }
 
-/**
- * Converts a value to a plain one; null if it is absent. Throws if the value, or what its `toJSON` returns, has the wrong type.
- */
+/** Converts a value to a plain one; null if it is absent. Throws if the value, or the result of its `toJSON`, has the wrong type. */
 function readPlain<T>(
   name: string,
   value: unknown,

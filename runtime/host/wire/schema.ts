@@ -3,10 +3,10 @@ import type { SchemaCheck, SchemaCompiler } from '../../json-schema.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import { describe } from './response.ts';
 
-/** Returns what is wrong with a payload and where, or null if it fits. */
+/** Describes a mismatch of the payload, with its place; null if the payload fits the schema. */
 export type PayloadCheck = (payload: Json) => string | null;
 
-/** The checks for the input schemas of one configuration. Each is compiled when it is first needed. */
+/** Makes the checks of input schemas, and keeps them. Each is compiled when it is first needed. */
 export class PayloadChecks {
   readonly #compiled = new Map<JsonObject, PayloadCheck>();
   #compile: SchemaCompiler | null = null;
