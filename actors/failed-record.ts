@@ -1,5 +1,6 @@
-// FailedRecordError names the record that made a turn fail. The ledger fails a run, and sets its record aside only if that does
-// not help; it sets any other record aside at once. All other work continues (service/ledger/actor-lifecycle.ts).
+// FailedRecordError names the stored record that made a turn fail. If it is the record of a run, the ledger first ends the run as
+// failed, and sets the record aside only if the record makes further turns fail. Any other record is set aside at once. All other work
+// continues (service/ledger/actor-lifecycle.ts).
 import { formatId, type JobId } from '../runtime/ids.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import { StoreFull } from '../runtime/store/store.ts';
@@ -9,7 +10,7 @@ export type FailedRecord =
   | { readonly kind: 'run'; readonly id: JobId }
   /** A block of jobs, or its open record. */
   | { readonly kind: 'block'; readonly key: Uint8Array }
-  /** Events of a job, or a hook of the end of a job or run, that wait to start runs (pipeline/deferred-events.ts). */
+  /** Events of a job, or the end of a job or run that a hook reports: they wait to start runs (pipeline/deferred-events.ts). */
   | { readonly kind: 'emission'; readonly key: Uint8Array };
 
 export class FailedRecordError extends Error {
@@ -27,7 +28,7 @@ export function blame(record: FailedRecord, error: unknown): unknown {
   return new FailedRecordError(record, error);
 }
 
-/** Does the work. Errors that the work throws pass through `blame`. */
+/** Calls `work`. If `work` throws an error, `blame` adds the name of the record to it. */
 export function blaming<T>(record: FailedRecord, work: () => T): T {
   try {
     return work();

@@ -1,7 +1,7 @@
-// Keys of requests and of events. Each key is remembered for 24 hours; a repetition within this time is recognized.
+// Idempotency keys of requests, and dedupe keys of events. Each key is remembered for 24 hours, so that a repetition is recognized.
 //
 //   key: hash (16)
-//   value: until when it is remembered (8, µs) | the data of the key
+//   value: the time until which the key is remembered (8, µs) | the value that was given to `remember`
 import type { Reader } from '../runtime/store/store.ts';
 import type { Turn } from '../runtime/turn.ts';
 import { readUs, usKey } from './job/records/journal.ts';
@@ -16,7 +16,7 @@ const sweptPerTurn = 64;
 export class RememberedKeys {
   readonly #reader: Reader;
   readonly #table: 'idempotency' | 'dedupe';
-  /** The records that this turn has written: no read shows them before the commit. */
+  /** The records that this turn has written. Reads of the store show them only after the commit. */
   readonly #fresh = new Map<string, Uint8Array>();
   #turn: Turn | null = null;
   #isSweepDue = false;
@@ -34,7 +34,7 @@ export class RememberedKeys {
     return value && readUs(value) > turn.nowUs ? value.subarray(untilBytes) : null;
   }
 
-  /** Remembers the key and its value from now on, as part of the turn's commit. */
+  /** Stores the key and its value for 24 hours, in the commit of the turn. */
   remember(key: Uint8Array, value: Uint8Array, turn: Turn): void {
     const record = Buffer.concat([usKey(turn.nowUs + rememberedUs), value]);
     this.#freshIn(turn).set(keyText(key), record);
@@ -48,8 +48,8 @@ export class RememberedKeys {
   }
 
   /**
-   * Must be called at the end of a turn: removes the expired keys among the next records. The table is sorted by hash, not by
-   * time, so expired keys must be searched for. True: some keys were removed, so the sweep must continue in the next turn.
+   * Removes the expired keys among the next `sweptPerTurn` records. Must be called at the end of each turn. The table is sorted by
+   * hash, so expired keys must be searched for. True: keys were removed, and another turn must continue the sweep.
    */
   sweep(turn: Turn): boolean {
     if (!this.#isSweepDue) return false;

@@ -11,14 +11,14 @@ export type Filter = {
   /** The id of a root: observations about it and about its descendants are selected. Null: every tree. */
   readonly root: string | null;
   /**
-   * The id of a run: observations about it, about the jobs inside it, and about everything inside the runs that it calls are
-   * selected. Null: every run.
+   * The id of a run: observations about the run and about everything inside it, including the runs that it calls, are selected. Null:
+   * every run.
    */
   readonly run: string | null;
 };
 export const everything: Filter = { types: null, jobId: null, root: null, run: null };
 
-/** The types that match the pattern: a type, or a prefix followed by a star. */
+/** The types that match the pattern, which is a type, or a prefix followed by a star. */
 export function typesOf(pattern: string): readonly ObservationType[] {
   if (!pattern.endsWith('*')) return observationTypes.filter(type => type === pattern);
   return observationTypes.filter(type => type.startsWith(pattern.slice(0, -1)));
@@ -40,8 +40,8 @@ export function wantsAll({ jobId, root, run }: Filter): boolean {
 }
 
 /**
- * The index of the first observation from `place` on that is about the selected job; `place` if no job is selected. -1: no such
- * observation exists.
+ * The index, in the group, of the first observation about the selected job at or after the index `place`; `place` itself if no job is
+ * selected. -1: there is no such observation.
  */
 export function nextOfJob({ jobId }: Filter, group: Observations, place: number): number {
   if (jobId === null) return place;
@@ -64,7 +64,7 @@ export function isInTree({ root, run }: Filter, { group, origins }: Watched, pla
 
 type Watched = { readonly group: Observations; readonly origins: GroupOrigins | null };
 
-/** Null: the observation is about no job. */
+/** The id of the job that the observation is about. Null: it is about no job. */
 function idAt(group: Observations, place: number): string | null {
   if (group.kind === 'jobs') return formatId(group.ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
   const named = group.fields['job_id'];

@@ -6,12 +6,12 @@ import type { Observations, Origins } from './protocol.ts';
 import { Ring, type RingEntry } from './ring.ts';
 
 /**
- * Why observations are missing: the ring has dropped them, the service has restarted, or the hub has never given out the id that
- * the subscriber named.
+ * Why a subscriber misses observations. `too_slow`: the ring has dropped them. `restarted`: the service was restarted after the id that
+ * the subscriber named. `unknown_id`: the hub has never given out this id.
  */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
 /**
- * The read skips the observations up to the id `id`. `lost`: the number of observations that the subscriber misses; null:
+ * The subscriber misses observations, and the read continues after the id `id`. `lost`: how many observations are missing; null:
  * unknown.
  */
 export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
@@ -40,7 +40,7 @@ export class Hub {
   readonly #origins: Origins;
   readonly #listeners = new Set<() => void>();
 
-  /** `firstId`: the id of the first observation. `firstIdAt` returns an id that is above all ids of earlier starts. */
+  /** `firstId`: the id of the first observation (`firstIdAt`). */
   constructor(firstId = 1, origins: Origins = noOrigins) {
     this.#ring = new Ring(firstId);
     this.#origins = origins;
@@ -62,12 +62,12 @@ export class Hub {
     return this.#ring.oldest;
   }
 
-  /** The number of lookups of origins so far, as `Origins` counts them. */
+  /** The number of lookups of origins so far (`Origins.work`). */
   get work(): number {
     return this.#origins.work;
   }
 
-  /** Whether at least `readingWorkMax` lookups were made since `work` had this value. Then the read must stop. */
+  /** Whether the read must stop: at least `readingWorkMax` lookups were made since the hub's `work` had the value `work`. */
   isSpent(work: number): boolean {
     return this.work - work >= readingWorkMax;
   }
@@ -79,10 +79,7 @@ export class Hub {
     return () => this.#listeners.delete(own);
   }
 
-  /**
-   * At most `max` selected observations with ids above `after`. The read ends early after `readingWorkMax` lookups; `upTo` says
-   * how far it came.
-   */
+  /** The next selected observations with ids above `after`, at most `max`. After `readingWorkMax` lookups the read stops early. */
   read(filter: Filter, after: number, max: number): ObservationRead {
     const gap = gapAfter(this.#ring, after);
     const slices: ObservationSlice[] = [];
@@ -98,7 +95,10 @@ export class Hub {
   }
 }
 
-/** The time in µs: it is above the ids of earlier starts, because no service sustains a million observations a second. */
+/**
+ * The first id of a service that starts now: the time in µs. It is above all ids that earlier starts gave out, because no service
+ * sustains a million observations a second.
+ */
 export function firstIdAt(nowUs: number): number {
   return nowUs;
 }
@@ -107,7 +107,10 @@ function lastOf({ first, count }: RingEntry): number {
   return first + count - 1;
 }
 
-/** What is missing directly after the id `wanted`. Null: nothing. `wanted` 0: everything since the start of the service is wanted. */
+/**
+ * The gap between the id `wanted` and the oldest observation in the ring. Null: there is none. `wanted` 0: the subscriber wants
+ * everything since the start of the service.
+ */
 function gapAfter(ring: Ring, wanted: number): Gap | null {
   const after = wanted === 0 ? ring.first - 1 : wanted;
   const id = ring.oldest - 1;
@@ -130,7 +133,7 @@ type PendingRead = {
   readonly isSpent: () => boolean;
 };
 
-/** Adds the selected observations of one group to `taken`. */
+/** Adds the selected observations of one group to `taken`, up to the limits of the read. */
 function take(filter: Filter, held: RingEntry, taken: PendingRead): void {
   const { first, count, group, origins } = held;
   let place = Math.max(0, taken.upTo + 1 - first);

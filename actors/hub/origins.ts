@@ -1,11 +1,11 @@
-// The origin of a job: the tree and the runs that it belongs to. The origin of each job in a group is looked up at most once,
-// when a subscriber first needs it.
+// The origins of jobs: their trees, runs and tags. The origin of each job in a group is looked up at most once, when a subscriber first
+// needs it.
 
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
 import type { JobObservations, JobOrigin, ObservationType, Origins, RunEnding } from './protocol.ts';
 
-/** When a read has made this many lookups, which take about a millisecond, it stops. The next read continues. */
+/** A read stops after this many lookups, which take about a millisecond. The next read continues. */
 export const readingWorkMax = 256;
 
 const ends = new Set<ObservationType>([
@@ -42,7 +42,10 @@ export class GroupOrigins {
     return found;
   }
 
-  /** How the jobs inside the run at this index ended. Null: the group does not report ends of runs, or the run is no longer stored. */
+  /**
+   * If the observation at this index reports the end of a run: how the jobs inside the run ended. Null: the group does not report ends
+   * of runs, or the run is no longer stored.
+   */
   endedAt(place: number): RunEnding | null {
     const { type, plugin } = this.#group;
     if (plugin !== pipelinePlugin || !ends.has(type)) return null;

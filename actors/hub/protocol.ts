@@ -1,5 +1,5 @@
-// Observations: the messages of the event stream. A group has either observations of one type about jobs of one command, or one
-// single observation with its own fields.
+// Observations are the messages of the event stream. A group has either observations of one type about jobs of one command
+// (`JobObservations`), or a single observation with its own fields (`PlainObservation`).
 import type { JobId } from '../../runtime/ids.ts';
 import type { NotStarted } from '../job/records/cancel.ts';
 import type { Tally } from '../job/records/job.ts';
@@ -57,7 +57,6 @@ export type JobObservations = {
   readonly errors?: readonly (string | null)[];
 };
 
-/** A single observation; `fields` has its data. */
 export type PlainObservation = {
   readonly kind: 'plain';
   readonly type: ObservationType;
@@ -77,8 +76,9 @@ export type Observed = { readonly kind: 'observed'; readonly groups: readonly Ob
 export type JobOrigin = { readonly root: string; readonly runs: readonly string[]; readonly tags?: Tags | undefined };
 
 /**
- * How the jobs inside an ended run ended. `counts` is null if an earlier version of headgate, which stored no counts, ended the run.
- * `notStarted` is null if the run itself was not cancelled.
+ * How the jobs inside an ended run ended. `counts` is null if the run ended under an earlier version of headgate, which stored no
+ * counts. `notStarted`: how many jobs, and elements of fan-outs, never started because the run was cancelled or its deadline passed;
+ * null: neither happened to the run itself.
  */
 export type RunEnding = { readonly counts: Tally | null; readonly notStarted: NotStarted | null };
 

@@ -1,15 +1,16 @@
-// A ring of the newest observations, which are numbered. Groups are stored as they came, and divided only when they are read.
+// The ring holds the newest observations. Each observation has a number, its id. Groups are stored whole, and divided only when they
+// are read.
 import type { GroupOrigins } from './origins.ts';
 import type { Observations } from './protocol.ts';
 
-/** The maximum number of observations that can be read: the newest ones. Groups that have only older ones are dropped. */
+/** Only this many of the newest observations can be read. A group that has only older ones is dropped. */
 export const ringSize = 4096;
 /**
- * The approximate maximum size of the ring. When the ring is larger, the oldest groups are dropped. A full ring of the longest
- * error messages would take about twice as much.
+ * When the ring takes up more than about this many bytes, the oldest groups are dropped. `ringSize` observations with the longest error
+ * messages would take up twice as much.
  */
 export const ringBytesMax = 8 * 2 ** 20;
-/** The approximate size of a group, not counting ids and messages. */
+/** The approximate size of a group in bytes, without its ids and texts. */
 const groupBytes = 256;
 
 export type RingEntry = {
@@ -24,7 +25,7 @@ export type RingEntry = {
 export class Ring {
   readonly #held: RingEntry[] = [];
   #bytes = 0;
-  /** `first`: the number of the first observation since the start of the service. `next`: the number that the next observation gets. */
+  /** `first`: the number of the first observation since the start of the service. `next`: the number of the next observation. */
   readonly first: number;
   next: number;
 
