@@ -4,19 +4,17 @@ import type { JournalEntry } from '../job/records/journal.ts';
 
 export interface JournalConsumer {
   /**
-   * The name under which the consumer's position is stored. Under a new name, the consumer would process the whole journal again.
+   * The name under which the consumer's position in the journal is stored. A consumer with a new name begins at the start of the
+   * journal.
    */
   readonly name: string;
   /**
-   * Processes entries, oldest first, and adds the derived data to the batch, which is committed together with the position.
-   * Returns how many entries it has processed, at least one; the others are passed again. The consumer must not keep the entries:
-   * they refer to memory of the store.
+   * Processes entries, oldest first, and adds the derived data to the batch, which is committed together with the position. Returns how
+   * many entries it has processed, at least one; the next call passes the others again. The consumer must not keep the entries: they
+   * refer to memory of the store.
    */
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number;
-  /**
-   * Removes some derived data of pruned attempts, none of which ended later than `upToUs`.
-   * True: there is more to remove.
-   */
+  /** Removes some derived data of pruned attempts, none of which ended later than `upToUs`. True: there may be more to remove. */
   prune?(upToUs: number, batch: Batch<IndexTable>): boolean;
 }
 

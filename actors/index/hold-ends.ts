@@ -1,4 +1,4 @@
-// The times at which pauses and holds ended. They tell the stopwatch from when on a held job could run.
+// The times at which pauses and other holds ended. From them the stopwatch knows when a held job could first run.
 import type { Reader } from '../../runtime/store/store.ts';
 import { countsKey } from '../job/records/counts.ts';
 import { readHoldEnds } from '../job/records/hold-ends.ts';
@@ -7,7 +7,7 @@ export class HoldEnds {
   readonly #reader: Reader;
   /** The times in µs at which holds ended, oldest first, by plugin and command. */
   readonly #times = new Map<string, number[]>();
-  /** Identifies the records that were read: the newest key, and the number of records. */
+  /** The newest key and the number of the records that were read. If neither has changed, `refresh` does not read the records again. */
   #read = '';
 
   constructor(reader: Reader) {
@@ -31,7 +31,10 @@ export class HoldEnds {
     }
   }
 
-  /** When a hold that applied to this command last ended, after `fromUs` and not after `toUs`. Null: none ended in that time. */
+  /**
+   * When a hold of this command last ended after `fromUs` and up to `toUs`. A hold of its plugin or of the whole service counts, too.
+   * Null: no such hold ended in that time.
+   */
   last(plugin: string, command: string, fromUs: number, toUs: number): number | null {
     if (this.#times.size === 0) return null;
     const keys = [countsKey(plugin, command), countsKey(plugin, ''), countsKey('', '')];

@@ -10,7 +10,7 @@ import {
 import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { positionOf, positionRecord } from './records/position.ts';
 
-/** When a slice has at least this many entries, no further commit is added to it. */
+/** A read of the journal ends with the commit that brings it to at least this many entries. */
 const entriesPerStep = 8192;
 
 type JournalSlice = {
@@ -29,7 +29,7 @@ export class JournalFollower {
     this.#positions = new Map(consumers.map(consumer => [consumer, positionOf(stores.index, consumer.name)]));
   }
 
-  /** How many µs the slowest consumer is behind this time. */
+  /** How many µs lie between the position of the slowest consumer and this time. */
   behindUs(upToUs: number): number {
     return upToUs - Math.min(...[...this.#positions.values()].map(({ atUs }) => atUs));
   }
@@ -49,7 +49,8 @@ export class JournalFollower {
       const { entries }: JournalSlice = slice;
       const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
       const next = entries[taken];
-      // The next consumers stop at the same entry: equal positions stay equal, so the entries are read only once.
+      // The next consumers get only the entries that this one has taken. So consumers with equal positions stay together, and their
+      // entries are read only once.
       if (next) slice = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
       moved.set(consumer, slice.end);
       batch.put('positions', Buffer.from(consumer.name), positionRecord(slice.end));
@@ -59,7 +60,7 @@ export class JournalFollower {
     return true;
   }
 
-  /** Removes some derived data of attempts that retention has pruned. True: there is more to remove. */
+  /** Removes some derived data of attempts that retention has pruned. True: there may be more to remove. */
   prune(): boolean {
     const { ledger, index } = this.#stores;
     ledger.refresh();

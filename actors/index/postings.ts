@@ -7,8 +7,8 @@ export class Postings {
   readonly #index: Reader<IndexTable>;
   #known: KnownKeys;
   /**
-   * By word: the number, within the chunk, of the log that contains the word, or a list of such numbers. Most words are in one
-   * log.
+   * By word: the numbers, within the chunk, of the logs that contain the word. Most words are in one log, whose number is stored
+   * without a list.
    */
   #gathered = new Map<string, number | number[]>();
   /** The number of pairs of a word and a log that were collected and not yet written. */

@@ -34,7 +34,7 @@ export class SearchIndex implements JournalConsumer {
   #next: number;
   /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** `prune` continues with this chunk, or with the first stored chunk if that is a later one. */
+  /** `prune` continues with this chunk or, if this chunk has been removed, with the first stored one. */
   #swept = 0;
 
   constructor(stores: IndexStores) {
@@ -63,7 +63,7 @@ export class SearchIndex implements JournalConsumer {
 
   #takeOne(entry: JournalEntry, batch: Batch<IndexTable>): void {
     const body = this.#attempts.findBody(entry);
-    // The attempt is no longer stored.
+    // Without a body, the attempt has been pruned.
     if (!body) return;
     const number = this.#next % chunkLogs;
     for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);
@@ -89,9 +89,9 @@ export class SearchIndex implements JournalConsumer {
   }
 
   /**
-   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, some or all postings of the chunk are removed.
-   * The records of its logs are removed only when the chunk is the oldest one and has no postings left: the numbers of the stored
-   * logs must have no gap.
+   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, `prune` removes postings of the chunk, at most
+   * `removedMax`. The records of the logs are removed only when the chunk is the oldest one and has no postings left: the numbers of
+   * the stored logs must have no gap.
    */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     this.#records.refresh();
@@ -133,7 +133,7 @@ export class SearchIndex implements JournalConsumer {
     return gone;
   }
 
-  /** Removes some postings of the chunk. True: none are left. */
+  /** Removes at most `removedMax` postings of the chunk. True: none are left. */
   #removePostings(chunk: number, batch: Batch<IndexTable>): boolean {
     let removed = 0;
     for (const { key } of this.#stores.index.scan('postings', { ...postingRange(chunk, ''), limit: removedMax })) {

@@ -35,10 +35,7 @@ export class Stopwatch implements JournalConsumer {
   readonly #attempts: AttemptReader;
   readonly #names: NameTable;
   readonly #holdEnds: HoldEnds;
-  /**
-   * Finds the name that the histogram of a job's pipeline step has in a page. Null: the job belongs to no step, or is no longer
-   * stored.
-   */
+  /** Finds the name of the histogram of a job's pipeline step. Null: the job belongs to no step, or is no longer stored. */
   readonly #steps: GroupReader<string | null>;
   /** Finds the time to run with which a job was accepted. Null: the job had none, or is no longer stored. */
   readonly #runAt: GroupReader<number | null>;
@@ -66,7 +63,7 @@ export class Stopwatch implements JournalConsumer {
     this.#holdEnds.refresh();
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
-      // Runs are measured through their jobs, and an attempt that never ran has no times.
+      // Runs are measured through their jobs. Attempts that did not run have no times.
       if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
     }
     for (const open of this.#pages.values()) writePage(open, batch);
@@ -97,7 +94,7 @@ export class Stopwatch implements JournalConsumer {
     }
   }
 
-  /** When a job that was delayed or held could first run. Null: the job could run as soon as it was accepted. */
+  /** When a job that was delayed or held could first run, in µs. Null: the job could run as soon as it was accepted. */
   #freeUs(entry: JournalEntry, { plugin, command }: CommandName, startedUs: number): number | null {
     const acceptedUs = startedUs - entry.queuedUs;
     const heldUs = this.#holdEnds.last(plugin, command, acceptedUs, startedUs);
@@ -143,8 +140,8 @@ export class Stopwatch implements JournalConsumer {
   }
 
   /**
-   * Begins a minute: drops from memory the pages of earlier minutes, all of which have been written, and removes some stored
-   * pages that are too old.
+   * Begins a minute: drops the pages of earlier minutes from memory, because they have been written, and removes some stored pages that
+   * are older than `minutesKept`.
    */
   #turnTo(minute: number, batch: Batch<IndexTable>): void {
     if (minute <= this.#newest) return;
@@ -162,7 +159,10 @@ function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
   open.isDirty = false;
 }
 
-/** False for a job that ended without an attempt (number 0), and for an attempt that was cancelled before it started. */
+/**
+ * Whether the attempt counts as one that ran. A job that ended without an attempt (number 0) does not, nor does an attempt that was
+ * cancelled before it started.
+ */
 function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
   return attempt > 0 && (ranUs > 0 || status !== 'cancelled');
 }

@@ -1,5 +1,5 @@
-// Maintains the index of tags. It follows the table of tagged jobs instead of the journal, so that unsettled jobs are found, too,
-// and removes pruned blocks.
+// Maintains the index of tags. The index follows the ledger's table of tagged jobs instead of the journal, so it also has unsettled
+// jobs.
 import type { BlockKey } from '../../runtime/ids.ts';
 import { readable } from '../../runtime/store/set-aside.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
@@ -10,32 +10,32 @@ import { encodeRanges } from '../job/records/tree.ts';
 import type { IndexStores } from './consumer.ts';
 import { behindBlock, hashesIn, taggedUpTo, tagHash, tagKey, tagsName } from './records/tags.ts';
 
-/** The maximum number of blocks that one step takes. */
+/** The maximum number of blocks that one call of `take` handles. */
 const blocksPerStep = 64;
-/** The maximum number of blocks that one step of a sweep compares with the ledger. */
+/** The maximum number of blocks that one call of `prune` compares with the ledger. */
 export const sweptPerStep = 4_096;
 
 export class TagIndex {
   readonly #stores: IndexStores;
   /** The newest block that was taken. Null: no block was taken. */
   #upTo: BlockKey | null;
-  /** Where the sweep for pruned blocks continues. Undefined: at the oldest indexed block. */
+  /** The key at which `prune` continues. Undefined: it begins at the oldest indexed block. */
   #swept: Buffer | undefined;
   /**
-   * The number of the prune mark (job/records/journal.ts) when `prune` last returned false; -1: `prune` has not returned false
-   * yet.
+   * The number of the prune mark (job/records/journal.ts) when `prune` last returned false; -1: `prune` has not returned false yet.
+   * While the number stays the same, `prune` returns false at once.
    */
   #pruned = -1;
 
   constructor(stores: IndexStores) {
     this.#stores = stores;
     this.#upTo = taggedUpTo(stores.index);
-    // A restored ledger may be older than the index.
+    // If an older ledger was restored, the index has blocks that the ledger lacks. It continues after the ledger's newest block.
     const newest = newestBlock(stores.ledger);
     if (this.#upTo && newest && Buffer.compare(newest, this.#upTo) < 0) this.#upTo = newest;
   }
 
-  /** Takes some of the blocks that were accepted since the last step. Returns whether there may be more. */
+  /** Indexes some of the blocks that were accepted since the last call. True: there may be more. */
   take(): boolean {
     const { ledger, index } = this.#stores;
     ledger.refresh();
@@ -55,7 +55,7 @@ export class TagIndex {
   #takeOne(key: BlockKey, batch: Batch<IndexTable>): void {
     const bytes = this.#stores.ledger.get('blocks', key);
     const block = bytes && readable(() => decodeBlock(bytes));
-    // The block is no longer stored, or is unusable.
+    // The block has been pruned, or cannot be decoded.
     if (!block) return;
     const rangesByTag = new Map<string, number[]>();
     for (const [place, start] of block.starts.entries()) {
@@ -79,9 +79,9 @@ export class TagIndex {
   }
 
   /**
-   * Compares the next `sweptPerStep` indexed blocks with the ledger, and removes those that the ledger has pruned. True: some
-   * were removed, and more blocks follow. The next call continues where this one stopped; behind the last block, the sweep begins
-   * again.
+   * Compares the next `sweptPerStep` indexed blocks with the ledger, and removes those that the ledger has pruned. True: blocks were
+   * removed, and others follow. The next call continues with the blocks that follow; after the last block, it begins again with the
+   * oldest.
    */
   prune(): boolean {
     const { ledger, index } = this.#stores;

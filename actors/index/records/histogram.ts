@@ -6,7 +6,7 @@ const bucketsPerOctave = 2 ** bitsPerOctave;
 const exactMax = 2 * bucketsPerOctave;
 const shiftMax = 2 ** 31;
 const lastBits = 2 ** 20;
-/** The longest time that is distinguished, 12.7 days. Longer times count as this time. */
+/** The longest time that a histogram can hold, 12.7 days. Longer times count as this time. */
 const usMax = 2 ** 40 - 1;
 /** The maximum relative error of a percentile of times up to `usMax`. */
 export const percentileErrorMax = 1 / exactMax;

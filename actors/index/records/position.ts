@@ -2,7 +2,7 @@
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { asBuffer, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
 
-/** The position from which the consumer continues: its next entry is the first one at this position or behind it. */
+/** The position from which the consumer continues. The consumer has processed all entries before this position, and no others. */
 export function positionOf(index: Pick<Reader<IndexTable>, 'get'>, consumer: string): JournalPosition {
   const value = index.get('positions', Buffer.from(consumer));
   if (!value) return { atUs: 0, place: 0 };

@@ -64,7 +64,7 @@ export class Records {
     this.#reader = reader;
   }
 
-  /** Drops the cached page, which may have grown. */
+  /** Drops the cached page, because the indexer may have added logs to it. */
   refresh(): void {
     this.#number = -1;
   }
@@ -86,7 +86,7 @@ export class Records {
     return readPlace(this.page(Math.floor(log / pageLogs)), (log % pageLogs) * recordBytes);
   }
 
-  /** `first`: the number of the first stored log. `end`: the number after that of the last stored log. */
+  /** The numbers of the stored logs go from `first` up to, not including, `end`. */
   get bounds(): { readonly first: number; readonly end: number } {
     for (const { key } of this.#reader.scan('logs', { limit: 1 })) {
       for (const last of this.#reader.scan('logs', { reverse: true, limit: 1 })) {
@@ -97,7 +97,7 @@ export class Records {
     return { first: 0, end: 0 };
   }
 
-  /** The number of the first log that is not before this position of the journal. */
+  /** The number of the first log at this position of the journal or after it; the end of `bounds` if there is none. */
   rank(place: JournalPosition): number {
     let { first: low, end: high } = this.bounds;
     while (low < high) {

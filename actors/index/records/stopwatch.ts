@@ -8,12 +8,12 @@ export const stopwatchName = 'stopwatch';
 export const minuteUs = 60_000_000;
 /** The number of minutes that are stored: seven days. */
 export const minutesKept = 7 * 24 * 60;
-/** The maximum number of span names in one step and minute. Spans with further names are counted together, under `otherSpans`. */
+/** The maximum number of span names in one step and minute. Spans with other names are counted together, under `otherSpans`. */
 export const spanNamesMax = 64;
 export const otherSpans = '(other)';
 const spanNameCharsMax = 128;
 
-/** The key has the minute, then the plugin: so pages are sorted by age. */
+/** The key is the minute (4), then the plugin, so pages are sorted by age. */
 export function pageKey(minute: number, plugin: string): Buffer {
   const key = Buffer.alloc(4 + Buffer.byteLength(plugin));
   key.writeUInt32BE(minute, 0);

@@ -1,12 +1,12 @@
-// The tags of jobs in the index. One table has, under the hash of each tag, the blocks with jobs that have the tag. Another has,
-// under each block, the hashes of all tags of its jobs.
+// The tags of jobs in the index. The table `tags` lists, under the hash of each tag, the blocks with jobs that have the tag. The table
+// `tagged_blocks` lists, under each block, the hashes of all tags of its jobs.
 import { createHash } from 'node:crypto';
 import { type BlockKey, blockKeyBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 
 /**
- * The name under which the position of the tag index is stored: the key of the newest block that the tag index has taken from the
- * table of tagged jobs.
+ * The name under which the tag index stores its position: the key of the newest block that it has taken from the ledger's table of
+ * tagged jobs.
  */
 export const tagsName = Buffer.from('tags');
 const hashBytes = 16;
@@ -25,14 +25,14 @@ export function blockOfTagKey(key: Uint8Array): BlockKey {
   return Buffer.from(key.subarray(hashBytes, hashBytes + blockKeyBytes));
 }
 
-/** The hashes in the record of a block. */
+/** The hashes in a record of `tagged_blocks`. */
 export function hashesIn(value: Uint8Array): Uint8Array[] {
   const hashes: Uint8Array[] = [];
   for (let at = 0; at < value.length; at += hashBytes) hashes.push(Buffer.from(value.subarray(at, at + hashBytes)));
   return hashes;
 }
 
-/** The newest block whose tags are indexed. Null: none. */
+/** The newest block that the tag index has taken. Null: it has taken none. */
 export function taggedUpTo(index: Pick<Reader<IndexTable>, 'get'>): BlockKey | null {
   const value = index.get('positions', tagsName);
   return value ? Buffer.from(value) : null;

@@ -4,7 +4,7 @@ import { unpack } from '../../../runtime/packing.ts';
 import { contentsOf, listCount, mapCount, skipValue, textSpan, wholeAt } from '../../../runtime/splice.ts';
 import { asBuffer } from '../../job/records/journal.ts';
 
-/** The maximum size of the searchable texts of a log: only their first MiB is searched. Indexing one MiB takes about 60 ms. */
+/** The maximum size of the texts of a log that are searched, in bytes. Indexing this much takes about 60 ms. */
 export const searchedBytesMax = 2 ** 20;
 /** Each text counts as at least this many bytes, because many short texts take time, too. */
 const textBytesMin = 4;
@@ -12,8 +12,8 @@ const textBytesMin = 4;
 type CollectedTexts = { readonly texts: string[]; bytesLeft: number };
 
 /**
- * The error, the stderr, and the texts, numbers, booleans and keys in the result, the events, the state updates and the logs of
- * an attempt.
+ * The searchable texts of an attempt, up to `searchedBytesMax`: its error, its stderr, and the texts, numbers, booleans and keys in its
+ * result, events, state updates and logs.
  */
 export function textsOf(body: Body): string[] {
   const gathered: CollectedTexts = { texts: [], bytesLeft: searchedBytesMax };
@@ -35,7 +35,10 @@ function take(gathered: CollectedTexts, bytes: Buffer, from: number, to: number)
   gathered.bytesLeft -= Math.max(textBytesMin, to - from);
 }
 
-/** Collects the texts of the packed value at the offset `at`. Returns the end of the value or, if the limit was reached, any offset. */
+/**
+ * Collects the texts of the packed value at the offset `at`. Returns the end of the value; once `searchedBytesMax` is reached, the
+ * returned offset has no meaning.
+ */
 function gatherPacked(bytes: Buffer, at: number, gathered: CollectedTexts): number {
   const span = textSpan(bytes, at);
   if (span !== null) {

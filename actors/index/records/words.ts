@@ -5,7 +5,7 @@ export const wordCharactersMax = 64;
 
 const ascii = /^[\0-\x7f]*$/;
 const asciiWord = /[a-z0-9]+/g;
-// Each Chinese or Japanese character is a word, and adjacent characters are found as a phrase.
+// Each Chinese or Japanese character is a word. A query of several adjacent characters is a phrase.
 const anyWord = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}]|(?:(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])[\p{L}\p{N}])+/gu;
 const wordAndStar = new RegExp(`(${anyWord.source})(\\*?)`, 'gu');
 
@@ -31,7 +31,7 @@ function wordsIn(folded: string): string[] {
   return words;
 }
 
-/** Whether the text is one short ASCII word that is already folded, as many numbers and field names are. */
+/** Whether the text is one short ASCII word that is already folded. Many numbers and field names are. */
 function isWord(text: string): boolean {
   if (text.length === 0 || text.length > wordCharactersMax) return false;
   for (let i = 0; i < text.length; i++) if (!isWordAt(text, i)) return false;
@@ -69,8 +69,8 @@ export function matchesTexts(phrases: readonly Phrase[], texts: readonly string[
 }
 
 /**
- * Whether the text contains every word of the phrase, even as a part of another word. This test decides most texts, about fifty
- * times as fast as splitting the text into words.
+ * Whether the text contains every word of the phrase, even as a part of another word. Most texts fail this test, which is about fifty
+ * times as fast as splitting a text into words.
  */
 function hasLetters(folded: string, phrase: Phrase): boolean {
   return phrase.every(({ word }) => folded.includes(word));

@@ -15,7 +15,7 @@ import { searchUnindexed } from './unindexed-logs.ts';
 
 const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').map(status => statuses.indexOf(status));
 
-/** The jobs that may match. `searchedUs`: all attempts that ended up to this time were searched; null: no attempt is in the journal. */
+/** `ids`: the jobs that may match. `searchedUs`: all attempts that ended up to this time were searched; null: the journal is empty. */
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
 /**

@@ -4,11 +4,14 @@ import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { newestCommitUs } from '../../job/records/journal.ts';
 import { positionOf } from '../records/position.ts';
 
-/** The maximum time that a caller waits, which is several polls of the indexer. The indexer may be far behind, or stopped. */
+/** The maximum time that a caller waits. Usually the indexer catches up sooner, but it may be far behind, or stopped. */
 export const lagMsMax = 2_000;
 const lookMs = 10;
 
-/** Resolves when the consumer has processed all attempts that had ended by the time of the call, or when `mayWait` returns false. */
+/**
+ * Resolves when the consumer of the journal has processed all attempts that had ended at the time of the call, or when `mayWait`
+ * returns false.
+ */
 export async function untilTaken(
   ledger: Reader,
   index: Reader<IndexTable>,

@@ -18,7 +18,10 @@ import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase, parseQuery, type SearchTerm } from '../records/words.ts';
 import { searchUnindexed } from './unindexed-logs.ts';
 
-/** The query and the filters of a search, and its page: at most `limit` logs before the position `before`. */
+/**
+ * The query, the filters and the page of a search. The page has at most `limit` logs before the position `before`; null: the newest
+ * ones.
+ */
 export type Search = {
   readonly query: string;
   readonly entries: EntryFilter;
@@ -26,7 +29,7 @@ export type Search = {
   readonly before: JournalPosition | null;
 };
 
-/** The number of postings of a prefix that are read between two yields. */
+/** The maximum number of postings that one scan for a prefix reads. */
 const postingsPerStep = 2_000;
 
 /** Whether the query has no words. Such a query matches every log, including logs without text. */
@@ -35,7 +38,7 @@ export function isBlank(query: string): boolean {
 }
 
 /**
- * `places`: the positions of matching logs, newest first, at most `limit`. `total`: the number of matches in all searched logs.
+ * `places`: the positions of the matching logs of the page, newest first. `total`: the number of matches in all searched logs.
  * `unsearched`: the number of logs that could not be searched (see `UnindexedMatches`).
  */
 export type SearchResult = {
@@ -80,8 +83,8 @@ export function* search(
 }
 
 /**
- * The logs of a chunk that have all words and at least one facet of each list, from the number `from` up to, not including, `to`.
- * Null: no log of the chunk has them.
+ * The logs of a chunk that have all words and at least one facet of each list, among the logs with numbers from `from` up to, not
+ * including, `to`. Null: no log of the chunk has these words and facets.
  */
 export function* logsOfChunk(
   index: Reader<IndexTable>,
@@ -101,8 +104,8 @@ export function* logsOfChunk(
 }
 
 /**
- * The logs of a chunk that contain every word of the phrases. There must be at least one phrase. Null: one of the words occurs in
- * no log.
+ * The logs of a chunk that contain every word of the phrases. There must be at least one phrase. Null: one of the words occurs in no
+ * log of the chunk.
  */
 function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly Phrase[]): Sliced<LogSet | null> {
   let found: LogSet | null = null;

@@ -1,4 +1,4 @@
-// Reads the stopwatch: merges the minutes of a window, a few at a time.
+// Reads the stopwatch: merges the pages of all minutes in a window.
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { Histogram, type Histogram as Times } from '../records/histogram.ts';
 import { histogramIn, minutesKept, minuteUs, pageKey, readPage } from '../records/stopwatch.ts';
@@ -41,7 +41,7 @@ export class StopwatchReading {
     this.#minute = window.from;
   }
 
-  /** Reads for about `msMax`. True: the whole window has been read. */
+  /** Reads the next minutes of the window, for about `msMax`. True: the whole window has been read. */
   read(msMax: number): boolean {
     const endMs = performance.now() + msMax;
     this.#reader.refresh();

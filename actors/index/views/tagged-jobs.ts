@@ -10,12 +10,12 @@ const keysPerScan = 64;
 /** `countListed` stops when it has counted the jobs of at least this many blocks. */
 const countedMax = 100_000;
 
-/** The order of a walk. `up`: the oldest first. `down`: the newest first. */
+/** The order in which blocks are listed. `up`: the oldest first. `down`: the newest first. */
 export type Direction = 'up' | 'down';
 
 /**
- * `ranges`: the jobs of the block that have the tags, as pairs of indexes `from, to` (`to` not included). Null: unknown, so each
- * job must be examined.
+ * `ranges`: the jobs of the block that have the wanted tags, as pairs of indexes `from, to` (`to` not included). Null: unknown, so the
+ * reader must examine each job.
  */
 export type TaggedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] | null };
 
@@ -23,10 +23,7 @@ export type TaggedBlock = { readonly key: BlockKey; readonly ranges: readonly nu
 export const startOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes);
 export const endOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes, 0xff);
 
-/**
- * The indexed blocks from `from` up to, not including, `to` that have jobs with all of the tags. Each null is a point at which
- * the walk can pause.
- */
+/** The indexed blocks from `from` up to, not including, `to` that have jobs with all of the tags. The caller can pause at each null. */
 export function* indexedBlocks(
   index: Reader<IndexTable>,
   tags: readonly string[],
@@ -50,8 +47,8 @@ export function* indexedBlocks(
 }
 
 /**
- * The blocks from `from` up to, not including, `to` that have jobs with tags, read from the ledger. Each null is a point at which
- * the walk can pause.
+ * The blocks from `from` up to, not including, `to` that have jobs with any tags, read from the ledger. The caller can pause at each
+ * null.
  */
 export function* listedBlocks(
   ledger: Reader,
@@ -113,9 +110,7 @@ class TagBlocks {
     this.#to = to;
   }
 
-  /**
-   * The next block: upwards the first block from `bound` on, downwards the last block below `bound`. Undefined: there is none.
-   */
+  /** The next block. Upwards: the first block from `bound` on. Downwards: the last block below `bound`. Undefined: there is none. */
   next(bound: BlockKey): IndexedBlock | undefined {
     while (this.#at < this.#page.length && !this.#isNext(this.#page[this.#at]!.key, bound)) this.#at++;
     if (this.#at === this.#page.length) this.#read(bound);
@@ -139,7 +134,7 @@ class TagBlocks {
   }
 }
 
-/** Whether a walk in this direction reaches `a` before `b`. */
+/** Whether `a` comes before `b` in this order. */
 function isBefore(a: BlockKey, b: BlockKey, direction: Direction): boolean {
   const order = Buffer.compare(a, b);
   return direction === 'up' ? order < 0 : order > 0;

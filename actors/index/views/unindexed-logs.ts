@@ -1,4 +1,4 @@
-// Searches the logs that are not yet in the index, by reading the journal: a search must not miss a log that a list shows.
+// Searches the logs that are not yet in the index, by reading the journal. So a search also finds the newest logs.
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import {
@@ -12,14 +12,11 @@ import {
 import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase } from '../records/words.ts';
 
-/**
- * The maximum number of unindexed logs that a search reads. Reading so many takes some tenths of a second. The index is rarely
- * this far behind.
- */
+/** The maximum number of unindexed logs that a search reads, which takes some tenths of a second. The index is rarely this far behind. */
 export const unindexedLogsMax = 20_000;
 /** When a search has read about this much text from unindexed logs, it reads no further logs. */
 export const tailBytesMax = 64 * 2 ** 20;
-/** The number of commits that one scan reads. */
+/** The maximum number of commits that one scan reads. */
 const commitsPerStep = 256;
 
 /**
