@@ -1,5 +1,5 @@
-// The schedule actor, the only writer of schedules. At the end of each turn, the actor fires what is due. One commit has the new
-// job and the note that the occurrence is past. Without schedules, the actor does nothing.
+// The schedule actor, the only writer of schedules. At the end of each turn, it fires the occurrences that are due. The new job of an
+// occurrence and the record that the occurrence has fired are one commit.
 import type { Config } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -18,20 +18,20 @@ import { removeFired } from './records/fired.ts';
 import { type PassReason, putSchedule, scheduleKey } from './records/schedule.ts';
 import { loadSchedules, reconcile, removedFor } from './reload.ts';
 
-/** A refused occurrence is tried again after this time. */
+/** A refused occurrence is tried again at this interval, until the next occurrence is due. */
 export const retryMs = 1_000;
-/** A turn fires at least this many schedules, even if its time is up. */
+/** A turn whose time is up still fires due schedules until it has fired this many. */
 const firedPerTurnMin = 16;
-/** How long the history of a removed schedule is kept. */
+/** How long the records of a schedule are kept after the configuration has dropped the schedule. */
 export const removedKeptMs = 30 * 86_400_000;
 
 export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
   readonly config: Config;
   readonly jobs: FiringPorts['jobs'] & { readonly idempotency: IdempotencyStore };
   readonly setAside?: SetAside;
-  /** When the service started, in ms: earlier occurrences were missed. */
+  /** When the service started, in ms. Occurrences before this time that have not fired count as missed. */
   readonly startedMs: number;
-  /** Requests the message `alarm` at this time; null: no message. A later request replaces an earlier one. */
+  /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the one before. */
   readonly alarm: (atMs: number | null) => void;
   /** Sends a message to the actor itself, for a later turn. */
   readonly self: (message: ScheduleMessage) => void;
@@ -39,9 +39,9 @@ export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
 
 export type ScheduleActor = Actor & {
   reconfigure(config: Config, turn: Turn): void;
-  /** Fires what is due. Must be called before the jobs of the turn are dispatched. */
+  /** Fires the schedules that are due. Must be called before the jobs of the turn are dispatched. */
   fire(turn: Turn): void;
-  /** Writes the changes of the turn. Must be called when all jobs that end in the turn have ended. */
+  /** Handles the ends of followed jobs, and writes the changes of the turn. Must be called after the last job of the turn has ended. */
   close(turn: Turn): void;
 };
 
@@ -50,7 +50,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   const schedules: Map<string, OpenSchedule> = loadSchedules(reader, setAside);
   const due = new DueHeap<OpenSchedule>();
   const touched = new Set<OpenSchedule>();
-  /** By job: the schedule that started it. */
+  /** By the id of a followed job: the schedule that started the job. */
   const jobsOf = new Map<string, OpenSchedule>();
   let observations: PlainObservation[] = [];
   let endedAtOnce: JobId[] = [];
@@ -66,14 +66,15 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   function follow(schedule: OpenSchedule, job: JobId): void {
     jobsOf.set(formatId(job), schedule);
     jobs.followed.add(job);
-    // A run whose condition is false ends in the turn in which it begins.
+    // A run may end in the turn in which it begins, for example because its condition is false. The actor handles such an end in the
+    // next turn (`ended_at_once`).
     const isRun = schedule.definition !== null && 'pipeline' in schedule.definition.target;
     if (isRun && !pipeline.isOpen(job)) endedAtOnce.push(job);
   }
 
   /**
-   * Called in the first turn: follows the unfinished jobs of all schedules, and handles the jobs that ended while nobody followed
-   * them.
+   * Called in the first turn, for all jobs whose end the schedules have not recorded: handles the end of a job that has ended, and
+   * follows any other job.
    */
   function followAll(turn: Turn): void {
     for (const schedule of schedules.values()) {
@@ -115,7 +116,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     observe('schedule.missed', turn, fields);
   }
 
-  /** Fires the due occurrences of one schedule. */
+  /** Fires the due occurrences of one schedule: first one from its queue, then refused ones, then new ones. */
   function advance(turn: Turn, schedule: OpenSchedule): void {
     const nowMs = msOf(turn);
     touched.add(schedule);
@@ -133,7 +134,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     if (!plan || fireAll(turn, schedule, plan.runs, plan.passed?.count ?? 0)) setNext(schedule);
   }
 
-  /** False: an occurrence was refused, and is tried again later. */
+  /** Fires these occurrences. False: one was refused; it and those after it are tried again later. */
   function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[], missed: number): boolean {
     for (const [place, dueMs] of runs.entries()) {
       const left = place === 0 ? missed : 0;
@@ -149,7 +150,10 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     return true;
   }
 
-  /** False: an occurrence was refused again. Once the next occurrence is due, the refused occurrences are passed over. */
+  /**
+   * Fires the occurrences that were refused before or, if the next occurrence is due by now, passes them over. False: one was refused
+   * again.
+   */
   function fireRefused(turn: Turn, schedule: OpenSchedule): boolean {
     const { refused } = schedule;
     schedule.refused = null;
@@ -160,7 +164,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     return true;
   }
 
-  /** Fires the first occurrence of the queue if the last job has ended. False: the occurrence was refused. */
+  /** Fires the first occurrence of the queue if the schedule's last job has ended. False: the occurrence was refused. */
   function fireQueued(turn: Turn, schedule: OpenSchedule): boolean {
     const { queue, isRunning } = schedule.record;
     const [first, ...others] = queue;
@@ -199,7 +203,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     setNext(schedule);
   }
 
-  /** The schedule if the configuration has it. */
+  /** The schedule with this id. Undefined: the configuration has no such schedule. */
   function known(id: string): OpenSchedule | undefined {
     const schedule = schedules.get(id);
     return schedule?.definition ? schedule : undefined;
@@ -228,7 +232,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     schedule.change({ pause: null, failures: 0 });
     schedule.liveMs = msOf(turn);
     touched.add(schedule);
-    // This turn also handles the occurrences that were missed during the pause.
+    // At the end of this turn, `fire` handles the occurrences that were missed during the pause.
     due.set(schedule, msOf(turn));
     return { kind: 'schedule', pause: paused };
   }

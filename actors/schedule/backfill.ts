@@ -1,5 +1,5 @@
-// A step of a backfill, which is an action: fires those occurrences of a stretch of the past that have not fired. The schedule's last
-// occurrence and its last job stay as they are.
+// One step of a backfill. A backfill is an action that fires the occurrences of a past period that have not fired. It leaves the
+// schedule's `lastDueMs` and last job unchanged.
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -27,7 +27,7 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
   if (!schedule) return { cursor, done: 0, fired: 0, isOver: true, waits: null };
   const { id, record } = schedule;
   const { recurrence, originMs } = record;
-  // The schedule itself decides about later occurrences.
+  // Occurrences after `lastDueMs` are left to the schedule itself.
   const untilMs = Math.min(plan.toMs, record.lastDueMs);
   const ranges = [...firedRanges(reader, id, untilMs + 1)];
   let lastMs = cursor === null ? plan.fromMs - 1 : dueOf(cursor);
@@ -61,7 +61,7 @@ function isEnough(handled: number, turn: Turn): boolean {
   return handled >= backfilledPerTurnMax || (handled > 0 && turn.isSpent);
 }
 
-/** Whether the occurrence has fired, will fire from the queue, or counts as fired because nothing is known of it any more. */
+/** Whether the occurrence has fired, waits in the queue, or counts as fired because its record was dropped (`knownMs`). */
 function isKnown({ record }: OpenSchedule, ranges: readonly FiredRange[], dueMs: number): boolean {
   if (record.createdMs < dueMs && dueMs <= record.knownMs) return true;
   return record.queue.includes(dueMs) || hasFired(ranges, dueMs);

@@ -1,7 +1,7 @@
-// The times at which schedules are due, soonest first: a binary heap. A schedule that gets another time leaves its old entry behind, which
-// is dropped when it comes first.
+// A binary heap of the times at which schedules are due, soonest first. If a schedule gets another time, its old entry stays in the
+// heap, and is dropped when it comes first.
 
-/** What can be due. `nextMs` is the time of the valid entry; Infinity: there is none. */
+/** An element of the heap. `nextMs`: when the element is due; Infinity: never. */
 export type Due = { nextMs: number };
 
 type Entry<T> = { readonly atMs: number; readonly due: T };
@@ -9,7 +9,7 @@ type Entry<T> = { readonly atMs: number; readonly due: T };
 export class DueHeap<T extends Due> {
   readonly #heap: Entry<T>[] = [];
 
-  /** The earliest time. Infinity: there is none. */
+  /** When the first element is due. Infinity: none is. */
   get nextMs(): number {
     this.#dropStale();
     return this.#heap[0]?.atMs ?? Number.POSITIVE_INFINITY;
@@ -32,7 +32,7 @@ export class DueHeap<T extends Due> {
     heap[at] = entry;
   }
 
-  /** Removes and returns the element with the earliest time, if this time has come. Undefined: nothing is due. */
+  /** Removes and returns the element with the earliest time, if this time has come. Undefined: no element is due. */
   pop(nowMs: number): T | undefined {
     if (this.nextMs > nowMs) return undefined;
     const { due } = this.#removeFirst();

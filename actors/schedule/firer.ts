@@ -1,4 +1,5 @@
-// Fires one occurrence: decides by `if_running` whether a job starts, waits or is left out, and notes in the same turn what was decided.
+// Fires an occurrence: starts its job, queues the occurrence or skips it, as `if_running` says. With `skip_when_paused`, it is skipped
+// while its target is paused. The decision is recorded in the same turn.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -17,7 +18,7 @@ export type FiringPorts = {
   readonly reader: Reader;
   readonly jobs: ScheduledJobs & Pick<JobCalls, 'pauseOf'>;
   readonly pipeline: Pick<PipelineCalls, 'startRun' | 'isOpen'>;
-  /** Called when the schedule has created a job: the schedule must learn of the end of this job. */
+  /** Called when the schedule has created a job, so that the schedule actor follows the job to its end. */
   readonly follow: (schedule: OpenSchedule, job: JobId, turn: Turn) => void;
   readonly observe: (
     type: 'schedule.fired' | 'schedule.skipped',
@@ -28,14 +29,14 @@ export type FiringPorts = {
 
 export class Firer {
   readonly #ports: FiringPorts;
-  /** Ranges that this turn has written. Reads of the store do not show them yet. */
+  /** By schedule: the range of fired occurrences that this turn has written. Reads of the store show it only after the commit. */
   readonly #ranges = new Map<OpenSchedule, FiredRange>();
 
   constructor(ports: FiringPorts) {
     this.#ports = ports;
   }
 
-  /** Not null: the occurrence was refused, and nothing has changed. */
+  /** Starts the job of an occurrence, queues the occurrence or skips it. Not null: the job was refused, and nothing has changed. */
   fire(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number): RefusedWork | null {
     const { record } = schedule;
     const definition = schedule.definition!;
@@ -68,7 +69,7 @@ export class Firer {
     }
   }
 
-  /** Starts the job of an occurrence. Not null: the occurrence was refused. */
+  /** Starts the job of an occurrence. Not null: the job was refused. */
   start(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number): RefusedWork | null {
     const reply = this.submit(turn, schedule, dueMs, missed, true);
     if (reply.kind === 'refused') return reply;
@@ -82,7 +83,7 @@ export class Firer {
     return null;
   }
 
-  /** Starts a job that a caller asks for. The job does not count as an occurrence. */
+  /** Starts a job that a caller has asked for. The job does not count as an occurrence. */
   startByHand(turn: Turn, schedule: OpenSchedule, idempotency: IdempotencyKey | undefined): SubmitReply {
     const reply = this.submit(turn, schedule, null, 0, false, idempotency);
     if (reply.kind === 'refused') return reply;
@@ -139,7 +140,10 @@ export class Firer {
     this.#ports.jobs.cancel(last, cancel, turn);
   }
 
-  /** Extends the range of occurrences that fired one after another, or begins a new range. */
+  /**
+   * Records that the occurrence has fired: extends the schedule's current range if the occurrence is the next one after it, otherwise
+   * begins a new range.
+   */
   #note(turn: Turn, schedule: OpenSchedule, dueMs: number): void {
     const { reader } = this.#ports;
     const { id, record } = schedule;
@@ -155,7 +159,7 @@ export class Firer {
     schedule.change({ rangeMs: range.firstMs });
   }
 
-  /** Writes a new range, and drops the oldest range if the schedule has too many. */
+  /** Writes a new range, and drops the oldest one if the schedule has more than `rangesMax`. */
   addRange(turn: Turn, schedule: OpenSchedule, range: FiredRange): void {
     const { id } = schedule;
     schedule.ranges++;

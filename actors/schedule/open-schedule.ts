@@ -1,4 +1,4 @@
-// One schedule in memory: its definition, its record, and when it fires next.
+// A schedule in memory: its definition, its record, and when it fires next.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { pack } from '../../runtime/packing.ts';
 import type { Refusal } from '../job/protocol.ts';
@@ -6,7 +6,7 @@ import type { Due } from './due-heap.ts';
 import type { Passed } from './plan.ts';
 import { type Firing, historyMax, type PassReason, type ScheduleRecord } from './records/schedule.ts';
 
-/** Occurrences that were to fire and were refused. They are tried again until the next occurrence is due. */
+/** Occurrences that were due and whose jobs were refused. They are tried again until `untilMs`, when the next occurrence is due. */
 export type RefusedRuns = {
   readonly runs: readonly number[];
   readonly missed: number;
@@ -17,11 +17,11 @@ export type RefusedRuns = {
 export class OpenSchedule implements Due {
   readonly id: string;
   record: ScheduleRecord;
-  /** Null: the configuration does not have the schedule. */
+  /** Null: the configuration has no such schedule. */
   definition: ScheduleDefinition | null = null;
   /** When the schedule fires or retries next; Infinity: never. */
   nextMs = Number.POSITIVE_INFINITY;
-  /** The time since which the service has been up and the schedule has been able to fire. */
+  /** Since when the service has been up and the schedule has been able to fire, in ms. */
   liveMs = 0;
   refused: RefusedRuns | null = null;
   /** The number of the schedule's records in the table `fired`. */
@@ -56,7 +56,7 @@ export class OpenSchedule implements Due {
     this.change({ history: [...this.record.history, firing].slice(-historyMax) });
   }
 
-  /** Adds occurrences that do not fire to the history. The schedule continues after the last of them. */
+  /** Adds occurrences that do not fire to the history. The schedule continues with the occurrence after them. */
   pass({ firstMs, lastMs, count }: Passed, reason: PassReason, atMs: number): void {
     const { history, lastDueMs } = this.record;
     const last = history.at(-1);

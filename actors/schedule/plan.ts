@@ -1,4 +1,5 @@
-// Which occurrences of a schedule fire now, and which are passed over. Pure: a function of the schedule, its record and the time.
+// Decides which due occurrences of a schedule fire and which are passed over. The decision depends only on the schedule, its record and
+// the time.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf, newestDue, nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { ScheduleRecord } from './records/schedule.ts';
@@ -18,7 +19,7 @@ export type FiringPlan = { readonly runs: readonly number[]; readonly passed: Pa
 export type PlanInput = {
   readonly definition: Pick<ScheduleDefinition, 'id' | 'jitterMs' | 'catchUp' | 'catchUpWithinMs'>;
   readonly record: Pick<ScheduleRecord, 'recurrence' | 'originMs' | 'lastDueMs'>;
-  /** The time since which the service has been up and the schedule has been able to fire. */
+  /** Since when the service has been up and the schedule has been able to fire, in ms. */
   readonly liveMs: number;
   readonly nowMs: number;
 };
@@ -37,7 +38,7 @@ export function planOf(input: PlanInput): FiringPlan | null {
   return { runs, passed: passed > 0 ? { firstMs, lastMs, count: passed } : null };
 }
 
-/** When the first occurrence that is not past fires. Null: there is none. */
+/** When the first occurrence after `lastDueMs` fires, including its jitter. Null: there is none. */
 export function nextFireTime(input: Omit<PlanInput, 'liveMs' | 'nowMs'>): number | null {
   const { recurrence, originMs, lastDueMs } = input.record;
   const due = nextDue(recurrence, lastDueMs, originMs);
@@ -48,7 +49,7 @@ export function fireTime({ definition }: Pick<PlanInput, 'definition'>, dueMs: n
   return dueMs + delayOf(definition.id, dueMs, definition.jitterMs);
 }
 
-/** The missed occurrences that fire after all. */
+/** The missed occurrences that still fire, by `catch_up`. */
 function madeUp(
   { catchUp, catchUpWithinMs }: PlanInput['definition'],
   missed: readonly number[],
@@ -67,13 +68,13 @@ function madeUp(
 }
 
 type Pending = {
-  /** The newest pending occurrences, in order, at most `missedMax`. */
+  /** The newest pending occurrences, oldest first, at most `missedMax`. */
   readonly dues: readonly number[];
   readonly firstMs: number;
   readonly count: number;
 };
 
-/** The occurrences that are not past, and whose time to fire has come. */
+/** The occurrences after `lastDueMs` whose time to fire has come. */
 function pendingOf(input: PlanInput): Pending {
   const { definition, record, nowMs } = input;
   const { recurrence, originMs, lastDueMs } = record;
@@ -91,8 +92,8 @@ function pendingOf(input: PlanInput): Pending {
 }
 
 /**
- * The newest occurrences after `afterMs` and up to `newestMs`, at most `missedMax`. They are searched for in a window that ends
- * at `newestMs`: it has the length `spanMs` at first, and is halved until it contains few enough.
+ * The newest occurrences after `afterMs` and up to `newestMs`, at most `missedMax`: all those in a window that ends at `newestMs`. The
+ * window has the length `spanMs` at first, and is halved until it contains no more than `missedMax` occurrences.
  */
 function latest({ record }: PlanInput, afterMs: number, newestMs: number, spanMs: number): readonly number[] {
   const { recurrence, originMs } = record;

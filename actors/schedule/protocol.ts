@@ -20,7 +20,7 @@ export type RunSchedule = {
   readonly id: string;
   readonly idempotency?: IdempotencyKey;
 };
-/** From the main thread: the schedule fires no more until it is resumed. Answered with a ScheduleReply. */
+/** From the main thread: pause the schedule, which then does not fire until it is resumed. Answered with a ScheduleReply. */
 export type PauseSchedule = {
   readonly kind: 'pause_schedule';
   readonly replyTo: ReplyTo;
@@ -28,7 +28,7 @@ export type PauseSchedule = {
   readonly by: string;
   readonly reason: string | null;
 };
-/** From the main thread: the schedule fires again. Answered with a ScheduleReply. */
+/** From the main thread: end the pause of the schedule. Answered with a ScheduleReply. */
 export type ResumeSchedule = { readonly kind: 'resume_schedule'; readonly replyTo: ReplyTo; readonly id: string };
 /** The pause that has begun or ended. Null: there was no pause, or there is no such schedule. */
 export type ScheduleReply = { readonly kind: 'schedule'; readonly pause: SchedulePause | null };
@@ -37,18 +37,18 @@ export type ScheduleMessage =
   | RunSchedule
   | PauseSchedule
   | ResumeSchedule
-  /** The time has come for which the actor asked. */
+  /** From a timer, which the actor set with `alarm` (actor.ts): the actor checks what is due. */
   | { readonly kind: 'alarm' }
-  /** At intervals: forget schedules that were removed long ago. */
+  /** From a timer: remove the records of schedules that the configuration has lacked for `removedKeptMs` (actor.ts). */
   | { readonly kind: 'prune' }
-  /** Runs that ended in the turn in which they began. */
+  /** From the actor to itself: these runs ended in the turn in which they began. */
   | { readonly kind: 'ended_at_once'; readonly ids: readonly Uint8Array[] };
 
-/** What a step of a backfill has done. The cursor is the last occurrence that was handled. */
+/** The result of a step of a backfill. `cursor`: the last occurrence that the backfill has handled; null: none. */
 export type BackfillReport = {
   readonly cursor: Uint8Array | null;
   readonly done: number;
-  /** How many occurrences were left out, because they had fired before or are to fire from the queue. */
+  /** How many occurrences were left out, because they have fired, count as fired or wait in the queue. */
   readonly fired: number;
   readonly isOver: boolean;
   readonly waits: Refusal | null;
@@ -67,7 +67,7 @@ export interface ScheduledJobs {
   cancel(id: JobId, cancel: Cancel, turn: Turn): void;
   /** How the job ended, as of the last commit. Null: it has not ended. Undefined: it is no longer stored. */
   endOf(id: JobId): TerminalStatus | null | undefined;
-  /** Jobs whose end the schedule actor handles in the same commit. */
+  /** Jobs whose end the schedule actor handles in the commit in which they end. */
   readonly followed: FollowedJobs;
   /** Sets the function that fires the occurrences of a backfill. */
   onBackfill(backfill: FireBackfill): void;
@@ -80,5 +80,5 @@ export interface FollowedJobs {
   /** The followed jobs that have ended since the last call. */
   takeEnded(): readonly EndedJob[];
 }
-/** `id`: as text. */
+/** `id`: the id of the job as text. */
 export type EndedJob = { readonly id: string; readonly status: TerminalStatus };

@@ -1,4 +1,4 @@
-// Loads schedules from the store, and applies a configuration to them, at a start and at a reload.
+// Loads schedules from the store at a start, and applies a configuration to them at a start and at each reload.
 import type { Config } from '../../config/config.ts';
 import { recurrenceText } from '../../runtime/calendar/recurrence.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -7,7 +7,7 @@ import { OpenSchedule } from './open-schedule.ts';
 import { readFiredKey } from './records/fired.ts';
 import { decodeSchedule, type ScheduleRecord, scheduleIdOf } from './records/schedule.ts';
 
-/** The schedules of which the store knows, by id. */
+/** The schedules that have a record in the store, by id. */
 export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, OpenSchedule> {
   const schedules = new Map<string, OpenSchedule>();
   for (const { key, value } of reader.scan('schedules', {})) {
@@ -25,12 +25,12 @@ export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, O
   return schedules;
 }
 
-/** A schedule whose record has changed, and the occurrences that no longer wait in its queue. */
+/** A schedule whose record has changed, and the occurrences that were dropped from its queue. */
 export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: readonly number[] };
 
 /**
- * Applies a configuration. Occurrences up to `nowMs` are past for schedules that are new, that were off, or that have other times
- * now. `liveMs`: since when all other schedules have been able to fire, if they have just been loaded from the store.
+ * Applies a configuration. A schedule that is new, was off, or has another recurrence now starts afresh: its occurrences up to `nowMs`
+ * count as past (`lastDueMs`). `liveMs`: since when any other schedule that has just been loaded from the store could fire.
  */
 export function reconcile(
   schedules: Map<string, OpenSchedule>,

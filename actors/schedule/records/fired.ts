@@ -1,18 +1,18 @@
-// The table of occurrences that have fired, which a backfill leaves out. Occurrences that fired one after another share a record.
-// A schedule has at most `rangesMax` records; beyond this number the oldest record is removed, and all occurrences up to its end
-// count as fired.
+// The table of occurrences that have fired; a backfill leaves them out. Consecutive occurrences that have all fired share a record. A
+// schedule has at most `rangesMax` records. When it gets more, the oldest record is removed, and all occurrences up to the last one of
+// that record count as fired.
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 
 export const rangesMax = 1_000;
 
-/** All occurrences from `firstMs` to `lastMs` have fired. */
+/** All occurrences of the recurrence from `firstMs` to `lastMs` have fired. */
 export type FiredRange = {
   readonly firstMs: number;
   readonly lastMs: number;
   readonly count: number;
-  /** The recurrence to which the occurrences belong, even if the schedule has another recurrence by now. */
+  /** The recurrence that the schedule had when the occurrences fired. */
   readonly recurrence: Recurrence;
   readonly originMs: number;
 };
@@ -42,14 +42,14 @@ export function decodeFired(firstMs: number, value: Uint8Array): FiredRange {
   return { firstMs, lastMs, count, recurrence, originMs };
 }
 
-/** The range of keys of a schedule, from the beginning up to a time. */
+/** The keys of those ranges of a schedule that begin before `untilMs`. */
 function keysOf(id: string, untilMs: number) {
   return { from: firedKey(id, 0), to: firedKey(id, untilMs) };
 }
 
 const endOfTime = 2 ** 52;
 
-/** The ranges that begin before a time, oldest first. */
+/** The ranges of a schedule that begin before `untilMs`, oldest first. */
 export function* firedRanges(reader: Reader, id: string, untilMs = endOfTime): Iterable<FiredRange> {
   for (const { key, value } of reader.scan('fired', keysOf(id, untilMs)))
     yield decodeFired(readFiredKey(key).firstMs, Buffer.from(value));

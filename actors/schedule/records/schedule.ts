@@ -1,5 +1,5 @@
-// The table of schedules: what is known of each, apart from its configuration. The commit that fires an occurrence also writes
-// the record. The record is removed when the configuration has lacked the schedule for 30 days.
+// The table of schedules: the state of each schedule, without its configuration. The commit that fires an occurrence also writes the
+// record. The record is removed when the configuration has lacked the schedule for 30 days.
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -8,7 +8,7 @@ import type { TerminalStatus } from '../../job/records/job.ts';
 
 /** The maximum number of entries in the history of a schedule. */
 export const historyMax = 20;
-/** The maximum number of occurrences of a schedule that wait, with `if_running: queue`, for the end of the job before. */
+/** With `if_running: queue`, the maximum number of occurrences of a schedule that wait for the end of its last job. */
 export const queueMax = 100;
 
 /** Why an occurrence did not fire. */
@@ -18,8 +18,8 @@ export type PassReason = (typeof passReasons)[number];
 /** An entry of the history. */
 export type Firing =
   /**
-   * `dueMs` null: the job was started by hand. `status` null: the job has not ended. `missed`: how many occurrences before it
-   * were missed.
+   * `dueMs` null: a caller started the job by hand. `status` null: the job has not ended. `missed`: how many occurrences directly
+   * before this one were missed.
    */
   | {
       readonly kind: 'fired';
@@ -29,7 +29,7 @@ export type Firing =
       readonly status: TerminalStatus | null;
       readonly missed: number;
     }
-  /** Neighbouring occurrences that did not fire for the same reason. */
+  /** Occurrences that did not fire, one after another and for the same reason. */
   | {
       readonly kind: 'passed';
       readonly reason: PassReason;
@@ -56,15 +56,18 @@ export type ScheduleRecord = {
   /** How many firings have failed in a row. */
   readonly failures: number;
   readonly pause: SchedulePause | null;
-  /** Occurrences that wait for the end of the last job. */
+  /** Occurrences that wait for the end of the last job, in order. */
   readonly queue: readonly number[];
-  /** Since when the configuration lacks the schedule, or has switched it off. Null: it is on. */
+  /** Since when the configuration has lacked the schedule or switched it off. Null: the schedule is on. */
   readonly offMs: number | null;
-  /** Since when the configuration lacks the schedule. Null: it has the schedule. */
+  /** Since when the configuration has lacked the schedule. Null: the configuration has it. */
   readonly removedMs: number | null;
   /** The key of the record in `fired` that the next firing continues. Null: the next firing begins a new record. */
   readonly rangeMs: number | null;
-  /** Occurrences from `createdMs` up to this time count as fired: their records in `fired` were dropped. */
+  /**
+   * Occurrences after `createdMs` and up to this time count as fired, because their records in `fired` were dropped. 0: none were
+   * dropped.
+   */
   readonly knownMs: number;
   /** Oldest first. */
   readonly history: readonly Firing[];
@@ -157,7 +160,7 @@ function unpackFiring(packed: PackedFiring): Firing {
   return { kind: 'fired', dueMs, firedMs, job, status, missed };
 }
 
-/** Undefined: nothing is known of the schedule yet. */
+/** Undefined: the store has no record of the schedule. */
 export function readSchedule(reader: Reader, id: string): ScheduleRecord | undefined {
   const value = reader.get('schedules', scheduleKey(id));
   return value && decodeSchedule(value);

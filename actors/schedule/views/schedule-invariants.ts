@@ -1,5 +1,5 @@
-// Invariants of schedules: fired occurrences are past, belong to a known schedule and have fired once; waiting occurrences are in
-// order.
+// Invariants of schedules: no fired occurrence is later than the schedule's `lastDueMs`, each has fired once, waiting occurrences are
+// in order, and the range that a schedule extends is stored.
 import { recurrenceText } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Invariant } from '../../job/views/invariant.ts';

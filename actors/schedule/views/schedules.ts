@@ -1,4 +1,5 @@
-// Schedules in the form that the API shows: the configuration together with what the store knows. Times are ms since the epoch.
+// Schedules in the form that the API shows: the definition from the configuration, and the record from the store. Times are ms since
+// the epoch.
 import type { ScheduleDefinition } from '../../../config/config.ts';
 import { delayOf, nextDue } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -17,7 +18,7 @@ export type ScheduleView = {
   readonly definition: ScheduleDefinition | null;
   /** Null: the ledger has not loaded the schedule yet. */
   readonly record: ScheduleRecord | null;
-  /** The next occurrences; none while the schedule cannot fire. */
+  /** The next occurrences, at most `nextShown`. Empty unless the state is `active`. */
   readonly next: readonly number[];
   /** When the next occurrence fires, including its jitter. Null: there is none. */
   readonly nextFireMs: number | null;
@@ -53,7 +54,7 @@ function nextOf({ recurrence }: ScheduleDefinition, record: ScheduleRecord | nul
 
 export type PausedSchedule = { readonly id: string; readonly pause: SchedulePause };
 
-/** The schedules of the configuration that are paused. */
+/** Those of the configured schedules that are paused. */
 export function pausedSchedules(
   reader: Reader,
   definitions: readonly Pick<ScheduleDefinition, 'id'>[],
@@ -64,7 +65,7 @@ export function pausedSchedules(
   });
 }
 
-/** The schedules of which only the store knows. */
+/** The schedules that have a record in the store but are not in `defined`, the ids of the configured ones. */
 export function removedSchedules(reader: Reader, defined: ReadonlySet<string>): readonly ScheduleView[] {
   const removed: ScheduleView[] = [];
   for (const key of reader.keys('schedules', {})) {
