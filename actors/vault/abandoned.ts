@@ -1,8 +1,9 @@
 // The record of an abandoned vault. If a crash interrupts the abandonment, the next start of the service, or the next `headgate vault`
 // command, completes it from this record.
 //
-// meta, `vault_abandoned`: an Abandonment as JSON. The commit that writes it also removes the keyring, without which the vault is gone. The
-// other steps follow; they are repeated while `isSettled` is false. `vault init` moves the record into the first record of the new trail.
+// Key in `meta`: `vault_abandoned`. Value: an Abandonment as JSON. The commit that writes the record also removes the keyring; from
+// then on the vault is abandoned. The other steps follow, and are repeated until `isSettled` is true. `vault init` removes the record,
+// and writes its time to the audit trail of the new vault.
 import { existsSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { syncDirectory } from '../../runtime/durable-file.ts';
@@ -12,9 +13,9 @@ import { nextKeyFile } from './unlock-key.ts';
 
 export type Abandonment = {
   readonly atUs: number;
-  /** The directory, with a store of its own, to which the records are moved, still sealed; null: there were none. */
+  /** The directory of a separate store, to which the records are moved in their sealed form. Null: there were no records. */
   readonly records: string | null;
-  /** The path of the key file, before and after it is renamed; null: there was none. */
+  /** The path of the key file, before and after it is renamed. Null: there was no key file. */
   readonly keyFile: { readonly from: string; readonly to: string } | null;
   readonly isSettled: boolean;
 };
@@ -35,7 +36,7 @@ export function forgetAbandonment(batch: Batch): void {
   batch.remove('meta', abandonedKey);
 }
 
-/** Commits the abandonment: the vault is gone, and the remaining steps can follow. */
+/** Writes the record and removes the keyring, in one commit. `settleAbandoned` does the remaining steps. */
 export function decideAbandonment(store: Store, abandonment: Abandonment): void {
   const batch = store.batch();
   batch.put('meta', abandonedKey, encode(abandonment));
@@ -43,18 +44,18 @@ export function decideAbandonment(store: Store, abandonment: Abandonment): void 
   store.commit(batch);
 }
 
-/** The name of the directory while records are copied to it. */
+/** The path of the directory while records are copied to it. */
 export function partialOf(records: string): string {
-  // The name has no dot: LMDB takes a name with a dot for the name of a file.
+  // The ending has no dot, because LMDB takes a name with a dot for the name of a file.
   return `${records}-partial`;
 }
 
-/** Completes an abandonment, if there is one to complete. No other process may have the store open for writing. */
+/** Completes an abandonment that is not settled, if there is one. No other process may have the store open for writing. */
 export function settleAbandoned(store: Store): void {
   for (const _ of abandonmentSteps(store));
 }
 
-/** The steps of `settleAbandoned`. The process may be killed after each step. */
+/** The steps of `settleAbandoned`, each with its description. After each step the process may be killed: the next call continues. */
 export function* abandonmentSteps(store: Store): Generator<string, void, void> {
   const abandonment = readAbandonment(store);
   if (!abandonment || abandonment.isSettled) return;
@@ -81,7 +82,7 @@ function moved(from: string, to: string): boolean {
   return true;
 }
 
-/** Removes some records of the vault. False: there were none. */
+/** Removes at most `removedMax` records of the vault. False: there were none. */
 function clearSome(store: Store): boolean {
   for (const table of vaultTables) {
     const keys = Array.from(store.scan(table, { limit: removedMax }), ({ key }) => Buffer.from(key));
@@ -99,7 +100,7 @@ export function isLeftover(name: string): boolean {
   return /^vault-abandoned-[^/]+-partial$/.test(name);
 }
 
-/** The name `vault-abandoned-<time>`, and the directory of that name for the records. */
+/** The name `vault-abandoned-<time>`, and the path of the directory with this name below `statePath`. */
 export function abandonedPaths(statePath: string, atMs: number): { readonly name: string; readonly records: string } {
   const time = new Date(atMs).toISOString().replaceAll(/[-:.]/g, '');
   const name = `vault-abandoned-${time}`;

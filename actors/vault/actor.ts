@@ -26,7 +26,7 @@ export type VaultActorOptions = Omit<AuditPruningOptions, 'audit'> & {
   readonly readUnlock: () => Unlock;
   /** Called each time the actor has tried to open the vault. */
   readonly onOpened: (opening: Opening) => void;
-  /** Called when `waitsFor` may answer differently. */
+  /** Called when the answers of `waitsFor` may have changed. */
   readonly onHoldsChanged?: () => void;
 };
 
@@ -46,7 +46,7 @@ export type VaultActor = Actor &
 const secretBytes = 32;
 const sealed = 'the vault does not open: no job is dispatched until it does';
 
-/** The delivery to an instance, computed once after each change of the vault. */
+/** The delivery to an instance, which is computed once and kept until the vault changes. `names`: the names of the delivered secrets. */
 type InstanceSecrets = { readonly delivery: Delivery; readonly names: readonly string[] };
 
 export function startVaultActor(options: VaultActorOptions): VaultActor {
@@ -94,7 +94,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     }
   }
 
-  /** Handles a call of a caller. Null: the reply follows later. */
+  /** Handles a request. Null: the reply follows in a later turn, when the pruning has ended. */
   function call(opened: Vault, { request, presented, replyTo }: VaultCall, turn: Turn): VaultReply | null {
     const about = namedIn(request);
     if (presented !== statusOf(opened).adminDigest) {
@@ -197,7 +197,10 @@ function statusOf(vault: Vault | null): VaultStatus {
   return { kind: 'vault_status', adminDigest: vault && Buffer.from(vault.keyring.adminDigest).toString('latin1') };
 }
 
-/** Why an instance must wait: the record of its principal, or of a secret that it may be granted, does not open. */
+/**
+ * Why the jobs of an instance must wait: the record of its principal, or of a secret that may be granted to it, does not open. Null:
+ * they need not wait.
+ */
 function damageTo({ principals, damaged }: Vault, instance: string): string | null {
   if (damaged.vault_principals.has(instance)) return `the record of the principal ${instance} does not open`;
   const principal = principals.get(instance);
@@ -207,7 +210,7 @@ function damageTo({ principals, damaged }: Vault, instance: string): string | nu
   return `the record of the secret ${secret} does not open, and it may be granted to ${instance}`;
 }
 
-/** What the instance receives. Null: it has no principal of the kind `plugin`, or no secret is granted to it. */
+/** The delivery to the instance. Null: no principal of the kind `plugin` has the instance's name, or no secret is granted to it. */
 function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null {
   const principal = vault.principals.get(instance);
   if (principal?.kind !== 'plugin') return null;
@@ -221,7 +224,10 @@ function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null
   return { delivery: { kind: 'secrets', packed: pack(values) }, names: Object.keys(values).sort() };
 }
 
-/** What a request is about, for audit and observers. An invalid name is left out: it may be anything, even the value of a secret. */
+/**
+ * The operation and the named principal or secret of a request, for the audit trail and the event stream. An invalid name is left out,
+ * because it may be anything, even the value of a secret.
+ */
 function namedIn(request: VaultRequest): Pick<AuditRecord, 'op' | 'principal' | 'secret'> {
   const name = 'name' in request && isName(request.name) ? request.name : null;
   const isPrincipal = request.op.startsWith('principal.');

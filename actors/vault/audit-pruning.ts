@@ -1,9 +1,7 @@
-// Prunes the audit trail: exports the oldest records if an export directory is configured, and then removes them, some in each
-// turn.
+// Prunes the audit trail: exports the oldest records if an export directory is configured, and then removes them, over several turns.
 //
-// With an export, every record is verified, and is on disk in a complete file, before the first one is removed. Each commit that
-// removes records adds an audit record about the removal. After a crash, some of the exported records may be removed, but the
-// file has all of them.
+// With an export, all records of a pruning are verified, and are on disk in a complete file, before the first one is removed. So a
+// crash during the removal loses no record. Each commit that removes records adds an audit record about the removal.
 import type { Reader } from '../../runtime/store/store.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { PruneAudit, PruneEvent, VaultReply } from './protocol.ts';
@@ -21,13 +19,13 @@ import {
 } from './records/trail-file.ts';
 import type { Vault } from './vault.ts';
 
-/** The maximum number of records that one turn verifies and exports or removes. This takes a few milliseconds. */
+/** The maximum number of records that one turn verifies and then exports or removes. A turn needs a few milliseconds for so many. */
 export const recordsPerTurnMax = 500;
-/** The maximum number of records that one pruning removes, and that one file has. The next pruning continues after them. */
+/** The maximum number of records that one pruning exports to a file and removes. The next pruning continues after them. */
 export const recordsPerJobMax = 50_000;
 /** The maximum number of prunings that callers have asked for and that have not started. */
 const waitingJobsMax = 16;
-/** Retention starts a pruning when the oldest record is too old by this much. */
+/** Retention starts a pruning only when the oldest record is older than retention allows by more than this. */
 const retentionSlackUs = 3_600_000_000;
 /** How long retention waits after a failed export. */
 const exportRetryUs = 60_000_000;
@@ -40,16 +38,16 @@ export type AuditPruningOptions = {
   readonly tell: (event: PruneEvent) => void;
   /** Where records are exported before they are removed; null: they are not exported. */
   readonly exportDirectory: () => string | null;
-  /** Called the first time that a record does not verify: this record and all later ones are kept. */
+  /** Called the first time that a record does not verify. This record and all later ones are kept. */
   readonly onBrokenTrail: (problem: string) => void;
-  /** Called when the file could not be written. No record is removed. */
+  /** Called when the file of an export could not be written. The pruning then removes no record. */
   readonly onExportFailed: (problem: string) => void;
 };
 
 type PruneJob = {
   readonly actor: 'admin' | 'retention';
   readonly beforeUs: number;
-  /** The last record that may be removed. */
+  /** The number of the last record that may be removed. */
   readonly through: number;
   /** The caller that waits for the end of the pruning. Null: no caller waits. */
   readonly replyTo: ReplyTo | null;
@@ -64,7 +62,7 @@ type RunningJob = PruneJob & {
   exported: AuditEnd;
   isExported: boolean;
   removed: number;
-  /** What is wrong with the first record that does not verify. Null: all have verified so far. */
+  /** What is wrong with the first record that does not verify. Null: all records so far have verified. */
   broken: string | null;
 };
 
@@ -80,7 +78,10 @@ export class AuditPruning {
     this.#options = options;
   }
 
-  /** Starts a pruning by retention, if one is due and none runs. */
+  /**
+   * Starts a pruning by retention if the oldest record is too old. Does nothing while a pruning runs, for `exportRetryUs` after a
+   * failed export, and once a record has not verified.
+   */
   retain(vault: Vault, { beforeUs }: PruneAudit, turn: Turn): void {
     if (this.#job !== null || this.#isTrailBroken || turn.nowUs < this.#retentionWaitsUntilUs) return;
     if ((oldestAuditUs(this.#options.reader) ?? 0) >= beforeUs - retentionSlackUs) return;
@@ -88,8 +89,8 @@ export class AuditPruning {
   }
 
   /**
-   * Starts or queues a pruning that a caller has asked for. The caller is answered when the pruning ends. False: too many are
-   * queued.
+   * Starts a pruning that a caller has asked for, or queues it while another one runs. The caller is answered when its pruning ends.
+   * False: the queue is full.
    */
   request(vault: Vault, job: Omit<PruneJob, 'actor'>, turn: Turn): boolean {
     if (this.#job === null) this.#begin(vault, { ...job, actor: 'admin' }, turn);
@@ -110,7 +111,7 @@ export class AuditPruning {
     const mark = Buffer.from(this.#options.random(6)).toString('hex');
     this.#job = {
       ...job,
-      // Records that are written while the pruning runs are not pruned.
+      // A record that is written while the pruning runs stays.
       through: Math.min(job.through, auditEnd.seq),
       file: directory === null ? null : { directory, first: after.seq + 1, mark },
       after,
@@ -142,7 +143,7 @@ export class AuditPruning {
     job.isExported = true;
     const end = endLine(vault.keyring, after, exported);
     if (records > 0) this.#write(turn, () => endExport(file, exported.seq, end));
-    // No record was exported, so this call removes none, and ends the pruning.
+    // No record was exported: `#remove` finds none to remove, and ends the pruning.
     else this.#remove(vault, job, turn);
   }
 
@@ -207,7 +208,7 @@ export class AuditPruning {
   }
 }
 
-/** How many records the next turn exports or removes, after `done` records. */
+/** The maximum number of records that the next turn exports or removes, if the pruning has exported or removed `done` records. */
 function batchSize(done: number): number {
   return Math.min(recordsPerTurnMax, recordsPerJobMax - done);
 }

@@ -1,4 +1,5 @@
-// The rules of the vault: which changes and which answer follow from its contents and a request. Pure.
+// The rules of the vault. From the contents of the vault and a request, `decide` derives the answer and the changes to make; it changes
+// nothing itself.
 import type { PruneRequest, VaultDone, VaultListing, VaultRefusal, VaultRequest } from './protocol.ts';
 import {
   adminTokenSecret,
@@ -34,7 +35,7 @@ export function decide(
 ): PolicyDecision {
   if (request.op === 'list') return { kind: 'done', done: { listing: listingOf(vault) }, changes: [] };
   const { name } = request;
-  // An invalid name may be anything, even the value of a secret: the message does not repeat it.
+  // The message does not repeat an invalid name, which may be anything, even the value of a secret.
   if (!isName(name)) {
     const rule = '1 to 128 characters of A-Z a-z 0-9 _ -, beginning with a letter or digit';
     return refuse('invalid_name', `the name must be ${rule}`);

@@ -3,7 +3,7 @@ import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Principal, Secret } from './records/secret.ts';
 
 type Named = { readonly name: string };
-/** A request of a caller. An absent field leaves its part of the record unchanged. */
+/** A request of a caller. In `secret.set` of a known secret, an absent field leaves that part of the record unchanged. */
 export type VaultRequest =
   | (Named & { readonly op: 'principal.register'; readonly principalKind: string })
   | (Named & { readonly op: 'principal.revoke' | 'principal.purge' | 'principal.roll' | 'secret.revoke' })
@@ -20,10 +20,10 @@ export type VaultRequest =
 /** An operation, by its name in the audit trail. */
 export type VaultOp = VaultRequest['op'];
 
-/** Asks for the removal of the audit records from before this time, up to the record with the number `through`. */
+/** Asks for the removal of the audit records that were written before `beforeUs`, up to the record with the number `through`. */
 export type PruneRequest = { readonly op: 'audit.prune'; readonly beforeUs: number; readonly through?: number };
 
-/** Why policy.ts or the pruning of the trail refuses a request. */
+/** Why policy.ts or audit-pruning.ts refuses a request. */
 export type VaultRefusal =
   | 'orphan_grant'
   | 'reserved_entity'
@@ -46,7 +46,7 @@ export type VaultDone =
   /** The result of a pruning. `more`: there may be more to prune. */
   | { readonly status: 'pruned'; readonly records: number; readonly more: boolean };
 
-/** The contents of the vault, without values. */
+/** The contents of the vault, without the values of secrets. */
 export type VaultListing = {
   readonly principals: readonly Principal[];
   readonly secrets: readonly Omit<Secret, 'value'>[];
@@ -69,7 +69,7 @@ export type VaultCall = {
   readonly request: VaultRequest;
 };
 
-/** From the main thread, for the audit trail: a call with the admin token was refused. The answer follows the commit. */
+/** From the main thread: a call with the admin token was refused. The actor writes this to the audit trail, and then answers. */
 export type RefusedCall = {
   readonly kind: 'refused_call';
   readonly replyTo: ReplyTo;
@@ -78,7 +78,8 @@ export type RefusedCall = {
 };
 
 /**
- * From the main thread, at most once a second until the service stops: the number of calls without the admin token, by operation.
+ * From the main thread, for the audit trail: the number of calls without the admin token, by operation. While the service runs, the
+ * message is sent at most once a second.
  */
 export type UnauthenticatedCalls = {
   readonly kind: 'unauthenticated_calls';
@@ -92,10 +93,10 @@ export type VaultStatus = {
   readonly adminDigest: string | null;
 };
 
-/** From a timer: retention may remove audit records from before this time, in µs. */
+/** From a timer: retention may remove the audit records that were written before `beforeUs`. */
 export type PruneAudit = { readonly kind: 'prune_audit'; readonly beforeUs: number };
 
-/** From the vault actor to itself: the pruning can continue, or its file could not be written. */
+/** From the vault actor to itself: the pruning can continue, or the file of its export could not be written. */
 export type PruneEvent =
   | { readonly kind: 'prune_continue' }
   | { readonly kind: 'prune_failed'; readonly problem: string };
@@ -104,7 +105,7 @@ export type VaultMessage = VaultCall | RefusedCall | UnauthenticatedCalls | Prun
 
 /** What the jobs of a plugin instance receive at dispatch. */
 export type Delivery = { readonly kind: 'secrets'; readonly packed: Uint8Array } | RevokedDelivery;
-/** The principal is revoked: the attempts fail with this reason and are not retried. */
+/** The principal of the instance is revoked: the attempts fail with this reason, and are not retried. */
 export type RevokedDelivery = { readonly kind: 'revoked'; readonly reason: string };
 
 /** The vault, as the job actor calls it. */
@@ -115,7 +116,7 @@ export interface VaultDelivery {
 }
 
 /**
- * Returns the secrets for these jobs (`ids`: 16 bytes each) of a plugin instance for which `waitsFor` gives no reason. Null: no
- * secret is granted. Otherwise adds the audit record of the delivery to the turn.
+ * Returns the secrets for these jobs (`ids`: 16 bytes each) of a plugin instance, and adds an audit record of the delivery to the turn.
+ * Null: no secret is granted to the instance. Throws if `waitsFor` gives a reason for the instance.
  */
 export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

@@ -1,4 +1,5 @@
-// The unlock key: 32 bytes in a file that only its owner should be able to read, or in the environment. It is never in the store.
+// The unlock key: 32 bytes in a file, which only its owner should be able to read, or in an environment variable. The store never has
+// it.
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
@@ -8,14 +9,14 @@ import { readWrapped, unwrapKeyring } from './records/keyring.ts';
 
 export const keyVariable = 'HEADGATE_VAULT_KEY';
 
-/** Where the key comes from: the variable if it is set, otherwise the file. */
+/** The source of the key: the value of the environment variable `keyVariable` if it is set, otherwise the file. */
 export type KeySource = { readonly file: string; readonly variable: string | undefined };
 
 /** The input for opening a vault. */
 export type Unlock = {
   /** The key, or why it cannot be read. */
   readonly key: Uint8Array | string;
-  /** The path of the key file if it exists; else null. If there is a key file, there is or was a vault. */
+  /** The path of the key file; null: the file does not exist. An existing key file shows that there is or was a vault. */
   readonly file: string | null;
 };
 
@@ -23,7 +24,7 @@ export function readUnlock(source: KeySource): Unlock {
   return { key: readUnlockKey(source), file: existsSync(source.file) ? source.file : null };
 }
 
-/** The mode of the key file if the key comes from it and other users can access it; else null. */
+/** The mode of the key file, such as `0644`, if the key comes from the file and other users can access the file. Otherwise null. */
 export function looseModeOf({ file, variable }: KeySource): string | null {
   const mode = variable === undefined ? (statSync(file, { throwIfNoEntry: false })?.mode ?? 0) : 0;
   return (mode & 0o077) === 0 ? null : (mode & 0o777).toString(8).padStart(4, '0');
@@ -59,7 +60,7 @@ function parseKey(text: string): Buffer | null {
   return bytes?.length === keyBytes ? bytes : null;
 }
 
-/** Where a new key is kept until the keyring is sealed under it. */
+/** The path of the file that keeps a new key until the keyring is sealed under it. */
 export function nextKeyFile(file: string): string {
   return `${file}.next`;
 }
@@ -75,8 +76,8 @@ export function takeNextKey(file: string): void {
 }
 
 /**
- * Completes a change of keys that a crash interrupted: keeps the key that opens the keyring. No other process may have the store open for
- * writing.
+ * Completes a change of the unlock key that a crash interrupted: of the old and the new key, keeps the one that opens the keyring. No
+ * other process may have the store open for writing.
  */
 export function settleKeys(reader: Reader, { file, variable }: KeySource): void {
   if (variable !== undefined) return;

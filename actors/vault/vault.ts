@@ -1,4 +1,4 @@
-// An open vault in memory: its contents, and the writes that keep the store equal to them.
+// An open vault in memory. Each change of its contents is also written to the store.
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import {
@@ -26,8 +26,8 @@ const contentsName = 'contents';
 const contentsKey = Buffer.from(contentsName);
 
 /**
- * The result of opening a vault. `sealed`: there is a vault, and it does not open. The problems of an open vault are records that do not
- * open.
+ * The result of opening a vault. `absent`: there is no vault. `sealed`: there is one, but it does not open. `problems` of an open
+ * vault: its records that do not open.
  */
 export type Opening =
   | { readonly kind: 'absent' }
@@ -78,8 +78,8 @@ function readContents(reader: Reader, { dataKey, contents: version }: Keyring): 
 }
 
 /**
- * Reads every record into the vault. Returns a problem for each record that is not as it was last written; the vault lists the
- * names of these records as damaged.
+ * Reads every record into the vault. Returns a problem for each record that is missing, or is not the version that was written last.
+ * The vault lists the names of these records as damaged.
  */
 function readRecords(reader: Reader, vault: Vault, contents: Contents): string[] {
   const problems: string[] = [];
@@ -109,7 +109,7 @@ function readRecords(reader: Reader, vault: Vault, contents: Contents): string[]
 export class Vault {
   readonly principals = new Map<string, Principal>();
   readonly secrets = new Map<string, Secret>();
-  /** Names whose records do not open. A write replaces such a record. */
+  /** The names of records that do not open. A write replaces such a record. */
   readonly damaged: Record<RecordTable, Set<string>> = { vault_principals: new Set(), vault_secrets: new Set() };
   keyring: Keyring;
   readonly #unlockKey: Uint8Array;
@@ -125,7 +125,7 @@ export class Vault {
     this.#random = random;
   }
 
-  /** An empty vault. `close` writes it. */
+  /** Makes an empty vault, which `close` writes to the store. */
   static make(unlockKey: Uint8Array, keyring: Keyring, random: Random): Vault {
     const vault = new Vault(unlockKey, keyring, { vault_principals: {}, vault_secrets: {} }, random);
     vault.#isListed = false;
@@ -187,7 +187,7 @@ export class Vault {
     this.#isChanged = false;
   }
 
-  /** Returns this vault under other keys, and adds every record to the batch, sealed again. */
+  /** Returns this vault with other keys. Adds all its records, sealed under these keys, to the batch. */
   rekeyed(batch: Batch, unlockKey: Uint8Array, keys: Pick<Keyring, 'dataKey' | 'auditKeys'>): Vault {
     const fresh = Vault.make(unlockKey, { ...this.keyring, ...keys }, this.#random);
     for (const principal of this.principals.values()) fresh.putPrincipal(batch, principal);

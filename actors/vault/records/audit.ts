@@ -1,5 +1,5 @@
-// The audit trail: a chain of records. Each record has a code: a keyed hash over the record and the code of the record before it.
-// The keyring anchors the last record.
+// The audit trail: a chain of records. Each record has a code: a keyed hash over the record and the code of the record before it. The
+// keyring has the number and the code of the last record.
 //
 //   key: seq (8)    value: code (32) | the record as JSON
 import { createHmac } from 'node:crypto';
@@ -8,8 +8,8 @@ import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
 /**
  * One record stands for one call; for one invocation of the command line; for the secrets that the jobs of one frame were given or
- * refused; for a number of calls without the admin token; or for the audit records that one pruning removed. Trails of earlier versions
- * have a record for each delivered secret of each job, with `job:<id>` as the actor.
+ * refused; for a number of calls without the admin token; or for the audit records that one commit of a pruning removed. Trails of
+ * earlier versions have a record for each delivered secret of each job, with `job:<id>` as the actor.
  */
 export type AuditRecord = {
   /** When the record was written, in µs since the epoch. */
@@ -22,16 +22,16 @@ export type AuditRecord = {
   readonly outcome: 'ok' | 'refused';
   /** Why the call or delivery was refused. Null: it was not refused. */
   readonly code: string | null;
-  /** The number of calls (absent: one), or of records that a pruning removed. */
+  /** The number of calls (absent: one), or the number of records that a pruning removed in this commit. */
   readonly count?: number;
-  /** The newest record that a pruning removed. */
+  /** The number of the newest record that a pruning removed in this commit. */
   readonly through?: number;
-  /** The jobs of a delivery (job-ranges.ts), and the names of the delivered secrets. */
+  /** The jobs of a delivery (job-ranges.ts). `secrets`: the names of the delivered secrets. */
   readonly jobs?: readonly string[];
   readonly secrets?: readonly string[];
 };
 
-/** A record before it is written. The time, and null for absent names, are added then. */
+/** The fields of a new record. The writer adds the time, and null for an absent principal or secret. */
 export type NewAuditRecord = Pick<AuditRecord, 'actor' | 'op' | 'outcome' | 'code'> & Partial<AuditRecord>;
 
 /** A stored record and its code. */
@@ -39,7 +39,7 @@ export type AuditEntry = AuditEnd & { readonly json: Uint8Array };
 
 export const codeBytes = 32;
 const pageSize = 256;
-/** The maximum size of an `AuditSegment`, in bytes of JSON. A single record may be larger. */
+/** The maximum size of an `AuditSegment`, in bytes of JSON. A segment with a single record may be larger. */
 const segmentBytesMax = 1 << 20;
 
 /** The end of an empty trail. */
@@ -65,7 +65,7 @@ export function codeOf(keyring: Keyring, previous: Uint8Array, seq: number, json
   return createHmac('sha256', auditKeyOf(keyring, seq)).update(previous).update(seqKey(seq)).update(json).digest();
 }
 
-/** Writes the next record and returns the new end, which must be in the keyring of the same commit. */
+/** Writes the next record, and returns the new end of the trail. The same commit must write a keyring with this end. */
 export function appendAudit(batch: Batch, keyring: Keyring, record: AuditRecord): AuditEnd {
   const seq = keyring.auditEnd.seq + 1;
   const json = Buffer.from(JSON.stringify(record));
@@ -74,7 +74,7 @@ export function appendAudit(batch: Batch, keyring: Keyring, record: AuditRecord)
   return { seq, code };
 }
 
-/** Why the trail does not end at the record that the keyring names. Null: it does. */
+/** Why the last record of the trail is not the one that the keyring names. Null: it is this one. */
 export function checkAuditEnd(reader: Reader, { auditEnd: { seq, code } }: Keyring): string | null {
   const newest = Array.from(reader.scan('vault_audit', { reverse: true, limit: 1 }))[0];
   const newestSeq = newest ? seqOf(newest.key) : 0;
@@ -90,7 +90,7 @@ function endProblem(newest: number, anchored: number): string {
     : `vault_audit: there are records after ${anchored}, where the trail ends according to the keyring`;
 }
 
-/** When the oldest record was written, in µs; null: there is no record, or it cannot be read. */
+/** When the oldest record was written, in µs. Null: there is no record, or the oldest one cannot be read. */
 export function oldestAuditUs(reader: Reader): number | null {
   for (const { value } of reader.scan('vault_audit', { limit: 1 })) {
     try {
@@ -108,8 +108,8 @@ export function oldestAuditUs(reader: Reader): number | null {
 export type SegmentLimits = { readonly beforeUs: number; readonly through: number };
 
 /**
- * Adjacent records that verify. `end`: the last of these records. `broken`: why the record behind them does not verify; null: no
- * such problem.
+ * Adjacent records that verify. `end`: the last of these records. `broken`: why the record after them does not verify; null: it
+ * verifies, or was not examined.
  */
 export type AuditSegment = {
   readonly entries: readonly AuditEntry[];
@@ -145,10 +145,9 @@ export function readSegment(
 }
 
 /**
- * Verifies the trail up to the end that the keyring names, or at most its newest `recordsMax` records; the record before those is
- * not verified. Yields the records in pages, each valid until the next one is taken. Returns null, or what is wrong with the first
- * record that does not verify. `currentKeyring` reads the keyring again: the service may prune the trail during the walk, which
- * then continues after the pruned records.
+ * Verifies the trail, or its newest `recordsMax` records, up to the end that the keyring names. Yields the records in pages, each valid
+ * until the next page is taken. Returns what is wrong with the first record that does not verify; null: nothing. The service may prune
+ * the trail meanwhile: then the walk reads the keyring again (`currentKeyring`), and continues after the pruned records.
  */
 export function* walkAudit(
   reader: Reader,
@@ -191,13 +190,13 @@ export function* walkAudit(
     if (page.length > 0) yield page;
     if (broken !== null) return broken;
   }
-  // If `seq` is beyond the end, the service has pruned the record at the end during the walk. The service verifies each record
-  // before the record is removed.
+  // If `seq` is beyond the end, the service has pruned the last record during the walk. The service verifies each record before it
+  // removes the record.
   const isAnchored = seq !== end.seq || Buffer.compare(code, end.code) === 0;
   return isAnchored ? null : `vault_audit: record ${seq} is not the one that the keyring names`;
 }
 
-/** Why the record that was found is not the record with this number. Null: it is that record. */
+/** What is wrong if the record `found` was read in the place of the record `seq`. `isCode`: whether its code is right. Null: nothing. */
 function breakOf(seq: number, found: number, isCode: boolean): string | null {
   if (Number.isNaN(found)) return `vault_audit: the record after ${seq - 1} has an invalid key`;
   if (found !== seq) return `vault_audit: records ${seq} to ${found - 1} are missing`;

@@ -1,17 +1,17 @@
-// The barrier: seals the keyring, the table of contents, the principals and the secrets with AES-256-GCM. A sealed record opens only under
-// its own name and version.
+// The barrier seals (encrypts) the keyring, the table of contents, the principals and the secrets with AES-256-GCM. A sealed record
+// opens only under its own name and version.
 //
 //   salt (16) | nonce (12) | tag (16) | ciphertext
 //
-// Each sealed record has its own key, derived from the given key and the salt: no pair of key and nonce is used twice, however often a
-// record is sealed again.
+// Each sealing derives its own key from the given key and a random salt. So no pair of key and nonce is used twice, however often
+// records are sealed.
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 
 export type Random = (bytes: number) => Uint8Array;
 
 /**
- * What a sealed record is bound to: the associated data of its encryption. Among the records other than the keyring, each version
- * number is used once.
+ * The identity of a sealed record, which the encryption authenticates as associated data. The version of the keyring is always 1; any
+ * other version number is used once.
  */
 export type RecordName = { readonly table: string; readonly name: string; readonly version: number };
 
@@ -30,7 +30,7 @@ export function seal(key: Uint8Array, record: RecordName, plain: Uint8Array, ran
   return Buffer.concat([salt, nonce, sealing.getAuthTag(), sealed]);
 }
 
-/** Opens a sealed record. Null: it was sealed under another key, name or version, or was changed afterwards. */
+/** Opens a sealed record. Null: the record was sealed under another key, name or version, or was changed afterwards. */
 export function unseal(key: Uint8Array, record: RecordName, sealed: Uint8Array): Buffer | null {
   if (sealed.length < headBytes) return null;
   const salt = sealed.subarray(0, saltBytes);
@@ -50,7 +50,7 @@ function sealKey(key: Uint8Array, salt: Uint8Array): Buffer {
   return createHmac('sha256', key).update('headgate vault record\0').update(salt).digest();
 }
 
-/** The associated data as bytes. They are unambiguous, because no name contains a NUL. */
+/** The associated data as bytes. Different identities have different bytes, because no name contains a NUL. */
 function associated({ table, name, version }: RecordName): Buffer {
   return Buffer.from(`${table}\0${name}\0${version}`);
 }

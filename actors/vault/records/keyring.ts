@@ -1,13 +1,13 @@
-// The keyring: one record, sealed under the unlock key. It has the vault's keys, and the facts against which the other records are checked:
-// versions, and the ends of the audit trail.
+// The keyring: one record, sealed under the unlock key. It has the vault's keys, and the values against which the other records are
+// checked: their versions, and both ends of the audit trail.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Random, seal, unseal } from './barrier.ts';
 
-/** The record where the audit trail, or a part of it, ends. */
+/** The number and the code of the last record of the audit trail, or of a part of it. */
 export type AuditEnd = { readonly seq: number; readonly code: Uint8Array };
 
-/** The key of the audit trail's codes, from this record on. */
+/** The key of the codes of the audit trail, from the record with the number `from` on. */
 export type AuditKey = { readonly from: number; readonly key: Uint8Array };
 
 export type Keyring = {
@@ -17,12 +17,12 @@ export type Keyring = {
   readonly auditKeys: readonly AuditKey[];
   /** SHA-256 of the admin token. The token itself is not stored. */
   readonly adminDigest: Uint8Array;
-  /** The newest version among the other sealed records. Each write of such a record takes the next version. */
+  /** The newest version among the records that are sealed under `dataKey`. Each write of such a record takes the next version. */
   readonly version: number;
   /** The version of the table of contents. */
   readonly contents: number;
   readonly auditEnd: AuditEnd;
-  /** The newest record that was pruned. The chain continues from its code. Absent: none was pruned. */
+  /** The newest record that was pruned: the oldest stored record is verified with its code. Absent: none was pruned. */
   readonly auditBase?: AuditEnd;
 };
 
@@ -33,13 +33,13 @@ export function wrapKeyring(unlockKey: Uint8Array, keyring: Keyring, random: Ran
   return seal(unlockKey, record, pack(keyring), random);
 }
 
-/** Opens the keyring. Null: it was wrapped with another key, or changed afterwards. */
+/** Opens the keyring. Null: the keyring was sealed under another key, or was changed afterwards. */
 export function unwrapKeyring(unlockKey: Uint8Array, wrapped: Uint8Array): Keyring | null {
   const packed = unseal(unlockKey, record, wrapped);
   return packed && unpack<never>(packed);
 }
 
-/** The wrapped keyring; undefined: there is none. */
+/** The sealed keyring. Undefined: there is none. */
 export function readWrapped(reader: Reader): Uint8Array | undefined {
   return reader.get('vault', keyringKey);
 }

@@ -9,7 +9,7 @@ export type SecretPattern = (typeof patterns)[number];
 
 type RecordStatus = 'active' | 'revoked';
 
-/** An identity to which secrets are delivered. Times are in µs. */
+/** An identity to which secrets can be granted. Times are in µs. */
 export type Principal = {
   readonly name: string;
   readonly kind: PrincipalKind;
@@ -24,7 +24,7 @@ export type Secret = {
   readonly status: RecordStatus;
   /** The value. Null: the secret is revoked. */
   readonly value: string | null;
-  /** The names of the principals that receive the secret. */
+  /** The names of the principals to which the secret is granted. */
   readonly grants: readonly string[];
   readonly createdUs: number;
   readonly changedUs: number;
@@ -36,7 +36,10 @@ export function isName(text: string): boolean {
   return nameRule.test(text);
 }
 
-/** The reserved names of a principal and a secret. The only write to a reserved name sets a new admin token. */
+/**
+ * The reserved names of a principal and of a secret. The only permitted write to either is a new value of `core-admin-token`, the admin
+ * token.
+ */
 export const corePrincipal = 'core';
 export const adminTokenSecret = 'core-admin-token';
 

@@ -1,4 +1,4 @@
-// A file with exported records of the audit trail. It can be verified as long as the keyring of the vault exists.
+// A file with exported records of the audit trail. Verifying it requires the keyring of the vault.
 //
 //   {"first":5,"after":"<code of record 4>"}                head
 //   {"seq":5,"code":"<code>","record":{…}}   one line for each record, in order
@@ -39,9 +39,9 @@ function sealOf(keyring: Keyring, after: AuditEnd, end: AuditEnd): Buffer {
   return whole.update(seqKey(after.seq)).update(after.code).update(seqKey(end.seq)).update(end.code).digest();
 }
 
-/** Verifies a file line by line. Its messages continue a sentence that begins with the name of the file. */
+/** Verifies a file line by line. Each problem is a clause that a caller puts after the name of the file. */
 export class TrailFileCheck {
-  /** The newest verified record, or the record before the file's first; null: the head has not been read. */
+  /** The newest verified record; before the first one, the record that the head names. Null: the head has not been read. */
   end: AuditEnd | null = null;
   #after: AuditEnd | null = null;
   #isSealed = false;
@@ -51,7 +51,7 @@ export class TrailFileCheck {
     this.#keyring = keyring;
   }
 
-  /** The record of the line, null for the head and the closing line, or what is wrong with the line. */
+  /** Verifies the next line. Returns its record, null for the head and the closing line, or as text what is wrong with the line. */
   take(text: string): AuditEntry | null | string {
     const value = parsed(text);
     if (value === null) return 'a line is not a JSON object';
@@ -60,7 +60,7 @@ export class TrailFileCheck {
     return 'seal' in value ? this.#close(value) : this.#next(value);
   }
 
-  /** What is wrong after all lines were taken; null: nothing. */
+  /** What is wrong with the file, once all lines have been taken. Null: nothing. */
   get problem(): string | null {
     if (this.end === null) return 'the file is empty';
     return this.#isSealed ? null : `the closing line is missing after record ${this.end.seq}`;
@@ -120,7 +120,7 @@ function partialOf({ directory, first, mark }: ExportTarget): string {
   return join(directory, `audit-${first}-${mark}${partialEnd}`);
 }
 
-/** Creates the directory if it is missing, removes the files of exports that a crash interrupted, and begins a file. */
+/** Creates the directory if it is missing, removes the partial files of interrupted exports, and begins a file. */
 export async function beginExport(target: ExportTarget, lines: string): Promise<void> {
   const { directory } = target;
   await mkdir(directory, { recursive: true, mode: directoryMode });
