@@ -1,19 +1,19 @@
-// The table of open actions over many jobs: what each does, to which jobs, and its progress. The record is removed when the action ends;
-// then the result of the action's job has the counts.
+// The table of open actions over many jobs. A record has the action's plan and its progress. It is removed when the action ends; then
+// the result of the action's job has the counts.
 import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { RerunFrom, Status } from './job.ts';
 
-/** What an action does to each job. It is also the command of the job that stands for the action. */
+/** What an action does to each job. The deed is also the command of the job that stands for the action. */
 export const deeds = ['cancel', 'rerun', 'run_now'] as const;
 export type Deed = (typeof deeds)[number];
-/** The commands of the jobs that stand for actions. */
+/** The commands of the jobs that stand for actions. A backfill creates jobs instead of acting on existing ones. */
 export const actionCommands = [...deeds, 'backfill'] as const;
 
 /**
- * The stretch of a schedule's past in which a backfill fires the occurrences that have not fired. Times are in ms since the
- * epoch, both inclusive.
+ * The schedule whose occurrences a backfill fires, and the period of the past in which they lie: from `fromMs` to `toMs`, both
+ * inclusive, in ms since the epoch.
  */
 export type BackfillPlan = { readonly schedule: string; readonly fromMs: number; readonly toMs: number };
 
@@ -40,7 +40,7 @@ export type Selection = {
   readonly command: string | null;
   readonly status: Status | null;
   readonly submittedBy: string | null;
-  /** The pipeline whose runs match. With `children`, the jobs of its steps match, too. */
+  /** The pipeline whose runs match. If `children` is set, the jobs of its steps match, too. */
   readonly pipeline: string | null;
   readonly jobId: JobId | null;
   readonly run: JobId | null;
@@ -51,48 +51,48 @@ export type Selection = {
   /** The words that the last error of the job must contain. */
   readonly error: string | null;
   /**
-   * The words that the log of an attempt must contain. This attempt must have ended from `fromUs` to `toUs`, in µs, both inclusive. Null:
-   * any words, and any time.
+   * `query`: the words that the log of an attempt of the job must contain. This attempt must have ended from `fromUs` to `toUs`, in µs,
+   * both inclusive. Null: any words, and no limit of the time.
    */
   readonly query: string | null;
   readonly fromUs: number | null;
   readonly toUs: number | null;
   /** Whether jobs inside runs match, too. */
   readonly children: boolean;
-  /** Whether jobs of phases never match: they cannot be rerun. */
+  /** Set if jobs of phases do not match, because they cannot be rerun. */
   readonly withoutPhases?: true;
 };
 
-/** The moment for which a selection is evaluated. It is the turn in which the ledger handled a MomentQuery. */
+/** The moment as of which a selection is evaluated: the turn in which the ledger handled a MomentQuery. `atUs`: the time of this turn. */
 export type Moment = {
   readonly atUs: number;
-  /** A block key: the blocks that were created before the moment have smaller keys. */
+  /** A block key. All blocks that were created before the moment have smaller keys. */
   readonly block: Uint8Array;
-  /** The time that the commit of this turn has in the journal. */
+  /** The time of this turn's commit in the journal. Later commits have later times. */
   readonly commitUs: number;
 };
 
 export type ActionPlan = {
   readonly deed: (typeof actionCommands)[number];
-  /** Only for `backfill`. Then the selection and the moment are not used, and the cursor of the progress is an occurrence. */
+  /** Only for `backfill`, which uses neither `selection` nor `moment`. */
   readonly backfill?: BackfillPlan;
-  /** From where reruns begin. Absent: from the start. */
+  /** Only for `rerun`: from where runs are rerun. Absent: from the start. */
   readonly from?: RerunFrom;
   readonly selection: Selection;
   readonly moment: Moment;
-  /** The time up to which attempts were searched for words, or jobs for tags. Null: the selection has neither. */
+  /** The time up to which attempts were searched for words, or jobs for tags. Null: the selection has neither words nor tags. */
   readonly searchedUs: number | null;
   /** The maximum number of jobs that the action handles; null: no limit. */
   readonly limit: number | null;
   readonly perSecond: number | null;
   readonly reason: string | null;
   readonly by: string;
-  /** How many jobs matched at `moment`, or how many occurrences when the backfill was asked for. */
+  /** How many jobs matched at `moment`. For a backfill: how many past occurrences its period had when it was requested. */
   readonly matched: number;
 };
 
 export type ActionProgress = {
-  /** The last job that was handled, in the order of ids. Of a backfill: the last occurrence that was handled. */
+  /** The last job that was handled, in the order of ids. For a backfill: the last occurrence that was handled. Null: none was. */
   readonly cursor: JobId | null;
   readonly done: number;
   readonly failed: number;
@@ -103,7 +103,7 @@ export type ActionCounts = Omit<ActionProgress, 'cursor'>;
 
 export const noProgress: ActionProgress = { cursor: null, done: 0, failed: 0, skipped: {} };
 
-/** How many jobs the action has handled. */
+/** How many jobs or occurrences the action has handled. */
 export function takenBy({ done, failed, skipped }: ActionCounts): number {
   return done + failed + Object.values(skipped).reduce((sum, count) => sum + count, 0);
 }

@@ -12,7 +12,7 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApart, writeAttempt } from './attempt.ts';
 
 /**
- * The maximum number of attempts in a page. A page ends before each job whose index in the block is a multiple of this number. So most
+ * The maximum number of attempts in a page. A page ends before each job whose index in the block is a multiple of this number, so most
  * attempts are found by key, without a search. Larger pages would be written slightly faster, but reading one attempt would be slower.
  */
 export const pageAttemptsMax = 32;

@@ -1,6 +1,6 @@
 // A block: jobs of one plugin and command that were accepted in the same commit, stored as one value that never changes.
 //
-// Only the parts of a block that are used are decoded.
+// Decoding a block leaves its groups and payloads packed until they are used.
 import { copyBytes, unpinned } from '../../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
@@ -41,7 +41,7 @@ export class BlockBuilder implements Block {
   #payloads: Uint8Array[] = [];
   #packed: PackedList | null = null;
   groupsBytes = 0;
-  /** How many of its jobs have tags. */
+  /** The number of jobs that have tags. */
   tagged = 0;
   readonly key: BlockKey;
   readonly plugin: string;
@@ -63,7 +63,7 @@ export class BlockBuilder implements Block {
     return this.count >= blockJobsMax || this.bytes >= blockBytesMax;
   }
 
-  /** Adds a job. `alike`: it belongs to the same group as the job before. */
+  /** Adds a job. `alike`: whether the job belongs to the same group as the job before. */
   add(payload: Uint8Array, group: JobGroup, alike: boolean): JobId {
     if (!alike) {
       this.starts.push(this.count);
@@ -124,7 +124,7 @@ function withOwnBytes(group: JobGroup): JobGroup {
   return { submittedBy, parent, root, depth, event, context, ...places };
 }
 
-/** The approximate encoded length of those fields of a group that may be long. */
+/** The approximate encoded length of a group, counting only the fields that may be long. */
 function groupBytes({ context, event, run, options }: JobGroup): number {
   const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
   const paths = run === null ? 0 : run.path.length + (run.within?.reduce((sum, path) => sum + path.length, 0) ?? 0);
@@ -210,7 +210,7 @@ function packGroup(group: JobGroup) {
     run && packPosition(run),
     group.hooked,
   ] as const;
-  // Parts at the end are left out if the group does not have them.
+  // Trailing parts that the group does not have are left out.
   const again: PackedRerun | null = rerun && [rerun.of, rerun.from, rerun.reason];
   if (phase !== undefined) return [...packed, again, options, limits ?? null, phase] as const;
   if (limits !== undefined) return [...packed, again, options, limits] as const;

@@ -1,8 +1,8 @@
-// The table of cancels: who cancelled a job, when, and why. The record of an unsettled job is called its mark: the job does not
+// The table of cancels: who cancelled a job or run, when, and why. The record of an unsettled job is called its mark: the job does not
 // start any more. When the job ends, the mark becomes a note, which is pruned with the job. A job inside a cancelled run needs no
-// record of its own, because the run's record applies. A detached cancel of a run has a second record, which also applies to the
-// runs that events of the run's jobs have started. These runs get marks of their own, one by one. The second record is removed
-// when no more such runs can follow.
+// record, because the run's record applies to it. A detached cancel of a run has a second record, which also applies to the runs that
+// events of the run's jobs have started. These runs get marks of their own, one by one. The second record is removed when no more such
+// runs can follow.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -13,13 +13,16 @@ export type Cancel = {
   readonly by: string;
   readonly atUs: number;
   readonly reason: string | null;
-  /** Of a run: how many accepted jobs in it never started, and how many elements of its fan-outs never became jobs. Otherwise 0. */
+  /**
+   * For a run: how many accepted jobs inside it never started, and how many elements of its fan-outs never became jobs. Otherwise both
+   * are 0.
+   */
   readonly notStarted: NotStarted;
-  /** Set if nobody cancelled the run: its deadline has passed, or the time of its phase. */
+  /** Set if no caller cancelled the run: its deadline has passed, or the time limit of its phase. */
   readonly timeout?: TimeoutKind;
 };
 export type TimeoutKind = 'deadline' | 'phase';
-/** A run that is stopped because its time, or that of its phase, is over. */
+/** A run that is stopped because its deadline, or the time limit of its phase, has passed. */
 export type OverdueRun = { readonly run: JobId; readonly cancel: Cancel };
 export type NotStarted = { readonly jobs: number; readonly elements: number };
 
@@ -44,7 +47,10 @@ export function putMark(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.put('cancels', keyOf(marks, id), encodeCancel(cancel));
 }
 
-/** Writes the note of a job, or part of a run, that has ended, and removes its mark, if any. The time-out of a phase leaves no note. */
+/**
+ * Writes the note of an ended job or run, or of a run whose main part or phase has ended, and removes its mark, if any. The time-out of
+ * a phase leaves no note.
+ */
 export function putNote(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.remove('cancels', keyOf(marks, id));
   if (cancel.timeout !== 'phase') batch.put('cancels', keyOf(notes, id), encodeCancel(cancel));
@@ -91,7 +97,7 @@ export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly k
   return { id: Buffer.from(key.subarray(1)), kind: kinds[key[0]!] };
 }
 
-/** The cancel of this job itself. Null: there is none. */
+/** The mark or note of this job. Null: it has neither. */
 export function cancelOfJob(reader: Reader, id: JobId): Cancel | null {
   return markOf(reader, id) ?? noteOf(reader, id);
 }
@@ -107,8 +113,9 @@ function noteOf(reader: Reader, id: JobId): Cancel | null {
 }
 
 /**
- * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: there is none. The
- * cancel of a run does not apply to the open jobs of the phases that follow, and `finally` is stopped only by a cancel of its own run.
+ * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: there is none.
+ * `isOpen`: whether the job is unsettled. The note of a run does not apply to unsettled jobs of the phases that follow, and only the
+ * mark of its own run applies to an unsettled job of `finally`.
  */
 export function cancelAround(reader: Reader, block: Block, index: number, isOpen: boolean): Cancel | null {
   let group: JobGroup | null = groupOf(block, index).group;
@@ -150,8 +157,8 @@ export function groupIn(reader: Reader, id: JobId): JobGroup | null {
 }
 
 /**
- * The run whose job started this one by an event. Null: there is none. Runs that a hook started do not count: a hook only
- * reports an end. Nor do those that events of `finally` started: they go on whatever becomes of the run.
+ * The run whose job started this run by an event. Null: there is none, a hook started this run, or the event came from a job of
+ * `finally`. In the last two cases this run goes on, whatever becomes of the other run.
  */
 export function starterOf(reader: Reader, run: Pick<JobGroup, 'parent' | 'hooked'>): JobId | null {
   const cause = run.parent && groupIn(reader, run.parent);
@@ -169,7 +176,7 @@ export function decodeCancel(bytes: Uint8Array): Cancel {
   return { by, atUs, reason, notStarted: { jobs, elements }, ...(timeout && { timeout }) };
 }
 
-/** The error of a job that was cancelled, or whose time was over. */
+/** The error of a job that was cancelled or timed out. */
 export function cancelText({ by, reason, timeout }: Cancel): string {
   if (timeout) return reason!;
   return reason === null ? `cancelled by ${by}` : `cancelled by ${by}: ${reason}`;

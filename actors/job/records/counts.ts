@@ -1,5 +1,5 @@
-// Counters of each plugin and command: accepted, running and delayed jobs, jobs that ended with each status, and attempts that were
-// followed by another. Pruned jobs and attempts are subtracted.
+// Counters of each plugin and command: of its accepted, running and delayed jobs, of its ended jobs by status, and of its attempts that
+// were followed by another. Pruned jobs and attempts are subtracted.
 
 import { unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
@@ -10,7 +10,7 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   /** The numbers of failed and of timed-out attempts that were followed by another attempt. */
   retried_failed: number;
   retried_timed_out: number;
-  /** How many of the cancelled jobs never started. Absent in records of format 9. */
+  /** The number of cancelled jobs without an attempt. Absent in records of format 9. */
   never_started: number;
   /** The number of jobs that hosts have. Absent in records of format 9. */
   running: number;
@@ -60,14 +60,17 @@ export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
 
-/** The number of unsettled jobs with this status. Of the jobs that stand for runs and actions, only delayed ones are queued. */
+/**
+ * The number of unsettled jobs with this status. A job that stands for a run or action is queued while it is delayed, and otherwise
+ * running.
+ */
 export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'running'): number {
   const open = counts.accepted - settledOf(counts);
   const running = isHosted(plugin) ? counts.running : open - counts.delayed;
   return status === 'running' ? running : open - running;
 }
 
-/** The number of logs with this status: those of final attempts, and those of attempts that were followed by another. */
+/** The number of logs with this status: final attempts, and attempts that were followed by another. */
 export function logsOf(counts: CommandTotals, status: TerminalStatus): number {
   if (status === 'failed') return counts.failed + counts.retried_failed;
   return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];

@@ -1,4 +1,4 @@
-// The table of hold ends: the times at which pauses and holds ended. The stopwatch finds here until when a job was held.
+// The table of hold ends: the times at which pauses and other holds ended. From them the stopwatch knows until when a job was held.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 
@@ -8,7 +8,7 @@ export const holdEndsMax = 10_000;
 const prunedPerTurnMax = 1_000;
 const timeBytes = 8;
 
-/** The end of a hold. `plugin` is empty for a pause of the whole service; `command` is empty for all commands. */
+/** The end of a hold. `plugin` is empty for a pause of the whole service; `command` is empty if all commands of the plugin were held. */
 export type HoldEnd = { readonly atUs: number; readonly plugin: string; readonly command: string };
 
 /** Records that a pause or hold of this plugin and command ends in this turn. */

@@ -1,5 +1,5 @@
-// A hold: why the queued jobs of a plugin or of one of its commands are not dispatched, and since when. The hold of a pause is derived from
-// the record of the pause (pause.ts); every other hold that has jobs has a record here.
+// A hold: why the queued jobs of a plugin or of one of its commands are not dispatched, and since when. A hold by a pause is derived
+// from the record of the pause (pause.ts); any other hold that has jobs has a record in the table `holds`.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
@@ -15,11 +15,11 @@ export type Hold = {
   /** The command whose jobs are held. Null: all commands of the plugin. */
   readonly command: string | null;
   detail: string;
-  /** Since when the hold has held jobs; 0: it holds none. Of a pause: since when the target has been paused. */
+  /** Since when the hold has held jobs, in µs; 0: it holds none. For a pause: since when the target has been paused. */
   sinceUs: number;
   /** When the hold ends; absent: unknown. */
   readonly untilUs?: number;
-  /** Whether it is the pause of the whole service; absent: it is not. */
+  /** Set if the hold is the pause of the whole service. */
   readonly isOfService?: boolean;
 };
 

@@ -25,7 +25,7 @@ export type RunPosition = {
   readonly run: JobId;
   /** The number of the step's node in the compiled definition. */
   readonly node: number;
-  /** The scope whose join waits for the job. */
+  /** The number of the scope whose join waits for the job. */
   readonly scope: number;
   /** The ordinals of the forks on the way to this step, which give the order of a join's results. */
   readonly path: readonly number[];
@@ -38,13 +38,13 @@ export type RunPosition = {
   readonly within?: readonly (readonly number[])[];
 };
 
-/** What runs after the steps of a run, in this order: `on_failure` if they failed or took too long, and `finally`. */
+/** The phases that follow the steps of a run, in this order. `on_failure` runs only if the steps failed or took too long. */
 export const phaseNames = ['on_failure', 'finally'] as const;
 export type PhaseName = (typeof phaseNames)[number];
-/** The phase that a run is in, and how its steps ended. */
+/** The phase that a run is in. `status`: how the parts before this phase ended. */
 export type RunPhase = { readonly name: PhaseName; readonly status: TerminalStatus };
 
-/** The limits of a step's jobs, which replace those of their plugin. */
+/** The limits that a step sets for its jobs. They replace those of the plugin. */
 export type StepLimits = {
   readonly retry?: {
     readonly attemptsMax?: number;
@@ -80,21 +80,21 @@ export type JobGroup = {
   readonly rerun: Rerun | null;
   /** The options of the call. Null: there are none. */
   readonly options: JobOptions | null;
-  /** Undefined: those of the plugin. */
+  /** The limits that the step sets. Undefined: the limits of the plugin apply. */
   readonly limits?: StepLimits | undefined;
-  /** The phase of its run to which the jobs belong. Undefined: the main part, or the jobs are in no run. */
+  /** The phase of the run to which the jobs belong. Undefined: they belong to the main part, or to no run. */
   readonly phase?: PhaseName | undefined;
 };
 
-/** The settled job that is rerun, from where, and why. */
+/** The origin of a rerun: the settled job `of`, from where it is rerun, and why. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
 /** From where a run is rerun. `start`: all its jobs run again. `failed`: jobs that succeeded are reused. */
 export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
- * How the jobs inside a run ended, including those of called runs. `unsettled`: how many jobs of an open run have not ended,
- * without the jobs inside called runs. `reused`: how many jobs of earlier runs are reused; absent: none.
+ * The number of jobs inside a run that ended with each status, including those of called runs. `unsettled`: how many jobs of an open
+ * run have not ended, without the jobs inside called runs. `reused`: how many jobs of earlier runs the run has reused; absent: none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly unsettled?: number;
@@ -129,11 +129,12 @@ export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, ca
   sum.cancelled += cancelled;
 }
 
-/** What is stored of an ended run besides its counts: how many jobs it reused, its definition, and the error of its phases. */
+/** The stored data of an ended run after its counts: how many jobs it reused, the hash of its definition, and the error of its phases. */
 type MoreOfRun = [reused: number, hash: Uint8Array | null, phaseError?: string];
 
 /**
- * The stored data of an ended run: its counts, the hash of its definition, if it began, and what went wrong in its phases, if it succeeded.
+ * The stored data of an ended run: its counts, the hash of its definition (null: it never began), and what went wrong in its phases
+ * (null: nothing).
  */
 export function encodeTally(tally: Tally, hash: Uint8Array | null, phaseError: string | null): Uint8Array {
   const counts = terminalStatuses.map(status => tally[status]);

@@ -1,5 +1,5 @@
-// The journal: for each commit, the attempts that ended in it, in order. It contains exactly the stored attempts, by the time of
-// their commit. The list of logs finds its logs in these short entries, without reading the attempts.
+// The journal has, under the time of each commit, an entry for each attempt that ended in the commit, in order. Every stored attempt
+// has an entry. The list of logs finds its logs in these short entries, without reading the attempts.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
@@ -22,15 +22,18 @@ const spansFlag = 4;
 const stepFlag = 8;
 const delayedFlag = 16;
 
-/** Replaces the status of a pruned attempt. The entry stays, because the other entries must keep their positions. */
+/** The status in the entry of a pruned attempt. The entry stays, because the other entries must keep their positions. */
 export const prunedStatus = 0xff;
 
-/** Whether the job was cancelled before its first attempt. The list of logs shows such a log only if cancelled jobs are asked for. */
+/**
+ * Whether the job was cancelled before its first attempt. The list of logs shows such a log only with a filter for cancelled jobs or
+ * for this job.
+ */
 export function isNeverStarted(status: TerminalStatus, attempt: number): boolean {
   return status === 'cancelled' && attempt === 0;
 }
 
-/** An ended attempt. Fields are decoded from the bytes of the commit on demand. */
+/** The entry of an ended attempt. Fields are decoded on demand from the value of the commit. */
 export class JournalEntry {
   /** When the attempt ended: the time of its commit, in µs. */
   readonly atUs: number;
@@ -72,7 +75,7 @@ export class JournalEntry {
     return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
   }
 
-  /** Whether the attempt may have left searchable text: its body has more than spans and a result of null. */
+  /** Whether the attempt may have searchable text: its body has any part other than spans and a result of null. */
   get telling(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
   }
@@ -130,7 +133,7 @@ export function asBuffer(value: Uint8Array): Buffer {
   return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** One entry of a commit. Undefined: it was pruned. */
+/** The entry at this position of a commit. Undefined: it was pruned. */
 export function entryAt(atUs: number, place: number, value: Uint8Array): JournalEntry | undefined {
   const status = value[place * journalEntryBytes + statusAt];
   return status === undefined || status === prunedStatus ? undefined : new JournalEntry(atUs, place, asBuffer(value));
@@ -142,7 +145,7 @@ export type JournalPosition = { readonly atUs: number; readonly place: number };
 export type EntryFilter = {
   /** The code of the status; -1: any status. */
   readonly status: number;
-  /** By command number: 1 if the command is selected. Null: all commands are. */
+  /** By command number: 1 if the command is selected. Null: all commands are selected. */
   readonly commands: Uint8Array | null;
   /** The number of the submitter; -1: any submitter. */
   readonly submitter: number;
@@ -150,7 +153,7 @@ export type EntryFilter = {
   readonly toUs: number;
 };
 
-/** Whether the entry at this offset matches the filter. The time range is not tested. */
+/** Whether the entry at this offset matches the filter in status, command and submitter. The caller compares the times. */
 export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes: Buffer, at: number): boolean {
   const found = bytes[at + statusAt]!;
   if (found === prunedStatus || (status >= 0 && found !== status)) return false;
@@ -255,8 +258,8 @@ export function newestCommitUs(reader: Reader): number | null {
 }
 
 /**
- * Attempts that ended at the time `upToUs` or earlier may have been pruned; later ones are stored. `number` grows with each commit that
- * prunes.
+ * How far retention has come. Attempts that ended at `upToUs` or earlier may have been pruned; later ones are stored. `number` grows by
+ * one with each commit that prunes.
  */
 export type PruneMark = { readonly upToUs: number; readonly number: number };
 const prunedKey = Buffer.from('pruned');

@@ -8,7 +8,7 @@ export function numberKey(number: number): Buffer {
   return key;
 }
 
-/** The key of a block in the list of a plugin and command. */
+/** The key of a block in the table `by_command`. */
 export function byCommandKey(number: number, block: Uint8Array): Buffer {
   const key = Buffer.allocUnsafe(4 + block.length);
   key.writeUInt32BE(number, 0);
@@ -16,7 +16,7 @@ export function byCommandKey(number: number, block: Uint8Array): Buffer {
   return key;
 }
 
-/** The key of a job in the list of those that did not succeed. */
+/** The key of a job in the table `unsuccessful`. */
 export function unsuccessfulKey(number: number, status: Status, id: Uint8Array): Buffer {
   const key = Buffer.allocUnsafe(5 + id.length);
   key.writeUInt32BE(number, 0);

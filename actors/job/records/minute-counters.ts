@@ -5,7 +5,7 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type TerminalStatus, terminalStatuses } from './job.ts';
 import { usKey } from './journal.ts';
 
-/** The window of the summary. Its records are kept for an hour longer. */
+/** The window of `settledRecently`. Records are kept for an hour longer. */
 export const summaryWindowUs = 24 * 3_600_000_000;
 const keptUs = summaryWindowUs + 3_600_000_000;
 const minuteUs = 60_000_000;
@@ -54,7 +54,7 @@ export class MinuteCounters {
   }
 }
 
-/** How many jobs settled in the last 24 hours, to the minute. Any thread may call it. */
+/** How many jobs settled in the last 24 hours, to the minute, by status. */
 export function settledRecently(reader: Reader, nowUs: number): SettledCounts {
   const sum = none();
   const from = minuteKey(Math.floor((nowUs - summaryWindowUs) / minuteUs));

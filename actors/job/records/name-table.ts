@@ -1,4 +1,5 @@
-// Numbers for names that many short entries contain: a plugin with its command, and a job's submitter. A number is never reused.
+// Numbers that stand for names in short entries of other tables: for each plugin and command, and for each submitter. A number is never
+// reused.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 
 const kinds = { command: 0, submitter: 1 } as const;
@@ -17,7 +18,7 @@ function joined(plugin: string, command: string): string {
   return `${plugin}\0${command}`;
 }
 
-/** Reads the names, on any thread. */
+/** Reads the names. Any thread may use it. */
 export class NameTable {
   readonly #reader: Reader;
   #known = -1;
@@ -61,7 +62,7 @@ function readNames(reader: Reader): Record<NameKind, string[]> {
   return texts;
 }
 
-/** Writes the names, on the ledger thread. A new name gets the next number in the commit that first needs it. */
+/** Writes the names, on the ledger thread. A new name gets the next number, in the commit that first needs it. */
 export class NameTableWriter {
   readonly #numbers: Record<NameKind, Map<string, number>> = { command: new Map(), submitter: new Map() };
   /** New names that have not been written yet. */

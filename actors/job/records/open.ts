@@ -1,5 +1,5 @@
-// The open record of a block: which jobs are unsettled, and the state of their first attempts. It is small, and rewritten with
-// each change.
+// The open record of a block: which of its jobs are unsettled, and the state of their first attempts. The record is small, and is
+// written again with each change.
 
 import { jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -16,8 +16,8 @@ export function keyText(key: Uint8Array): KeyText {
 }
 
 /**
- * The stored form. Jobs from `next` on wait in order, unless they have settled or are delayed. `retrying`: how many jobs have a
- * record in `retries`; all of them are before `next`.
+ * The stored form. Jobs from the index `next` on wait in order, unless they have settled or are delayed. `retrying`: how many jobs have
+ * a record in `retries`; all of them have indexes below `next`.
  */
 type StoredOpenRecord = [
   plugin: string,
@@ -25,7 +25,7 @@ type StoredOpenRecord = [
   count: number,
   next: number,
   retrying: number,
-  /** The indexes of jobs whose first attempt was sent alone in its frame. */
+  /** The indexes of jobs whose first attempt a host has, alone in its frame. */
   sentAlone: number[],
   /** The indexes of jobs below `next` whose first attempt waits: a host has returned it, or it was queued individually. */
   returned: number[],
@@ -39,7 +39,7 @@ type StoredOpenRecord = [
 /** `delayed`: one bit per job, set if its time to run has not come; null: no job is delayed. `rescheduled`: how many were rescheduled. */
 type StoredTimed = [delayed: Uint8Array | null, rescheduled: number];
 
-/** Whether `next` is 0: then no job of the block was ever dispatched. No other field is decoded. */
+/** Whether `next` is 0, which means that no job of the block was ever dispatched. No other field is decoded. */
 export function isUntouched(record: Uint8Array): boolean {
   // Skips the list's head, plugin, command and count.
   const next = skipValue(record, skipValue(record, skipValue(record, 1)));
@@ -77,7 +77,7 @@ export class OpenBlock {
 
   constructor(key: KeyText, plugin: string, command: string, count: number) {
     this.key = key;
-    // A separate copy: a slice of Node's buffer pool would keep 8 KiB in memory, and there may be very many blocks.
+    // The key has a buffer of its own: a slice of Node's buffer pool would keep 8 KiB in memory, and there may be very many blocks.
     this.keyBytes = new Uint8Array(Buffer.from(key, 'latin1'));
     this.plugin = plugin;
     this.command = command;
@@ -118,7 +118,7 @@ export class OpenBlock {
     return true;
   }
 
-  /** How many jobs from `next` on are unsettled. */
+  /** How many jobs from the index `next` on are unsettled. */
   get untouched(): number {
     if (this.#settled === null) return this.count - this.next;
     let left = 0;
@@ -126,14 +126,14 @@ export class OpenBlock {
     return left;
   }
 
-  /** The state of the first attempt of an unsettled job. */
+  /** The state of the first attempt of an unsettled job without a record in `retries`. */
   firstAttempt(index: number): RetryRecord {
     if (this.isUnstarted(index)) return { attempt: 1, custody: 'waiting', dueUs: 0 };
     const custody = this.#sentAlone.includes(index) ? 'sentAlone' : 'sent';
     return { attempt: 1, custody, dueUs: this.sentUs };
   }
 
-  /** Changes the custody of a job's first attempt. Null: the job now has a record in `retries`. */
+  /** Records the custody of a job's first attempt. Null: the job now has a record in `retries` instead. */
   noteFirst(index: number, custody: Custody | null): void {
     this.#forget(index);
     if (custody === 'sentAlone') this.#sentAlone = [...this.#sentAlone, index];
@@ -145,7 +145,7 @@ export class OpenBlock {
     return !this.isSettled(index) && (index >= this.next || this.#returned.includes(index) || this.isDelayed(index));
   }
 
-  /** Whether first attempts of jobs below `next` wait, other than delayed ones. */
+  /** Whether any job below `next` waits for its first attempt, other than delayed jobs. */
   get hasReturned(): boolean {
     return this.#returned.length > 0;
   }

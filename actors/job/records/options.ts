@@ -1,4 +1,4 @@
-// The options of a call: the times of its jobs, and their tags. The group of a job (records/job.ts) has the given ones.
+// The options of a call: the times of its jobs, and their tags. The group of a job (records/job.ts) has the options that were given.
 //
 // A new option is a new optional field of `JobOptions`, and an entry in `fields` of http/options.ts.
 import { isDeepStrictEqual } from 'node:util';
@@ -15,10 +15,10 @@ export type JobOptions = {
   readonly tags?: Tags;
 };
 
-/** Options as they travel to the ledger, which turns a delay into a time. */
+/** The options in a message to the ledger. The ledger turns a delay into a time to run. */
 export type CallOptions = JobOptions & { readonly delayMs?: number };
 
-/** The options of a job that is accepted now. Null: it has none. A time to run that has passed is kept. */
+/** The options of a job that is accepted at `nowUs`. Null: it has none. A time to run that has passed is kept. */
 export function acceptedOptions(asked: CallOptions | undefined, nowUs: number): JobOptions | null {
   if (asked === undefined) return null;
   const { delayMs, tags, ...times } = asked;
@@ -30,12 +30,12 @@ export function acceptedOptions(asked: CallOptions | undefined, nowUs: number): 
   return Object.keys(options).length === 0 ? null : options;
 }
 
-/** Whether the time to run has not come. */
+/** Whether the time to run lies in the future. */
 export function isLater(options: JobOptions | null, nowUs: number): boolean {
   return (options?.runAtUs ?? 0) > nowUs;
 }
 
-/** The options of a rerun: those that the call gives and, besides, those of the old job except its time to run. */
+/** The options of a rerun: those of the old job without its time to run, replaced or completed by those of the call. */
 export function rerunOptions(old: JobOptions | null, asked: CallOptions | undefined): CallOptions | undefined {
   if (old === null) return asked;
   const { runAtUs: _, ...kept } = old;
@@ -59,7 +59,7 @@ export type JobTimes = {
   readonly deadlineUs: number | null;
 };
 
-/** Whether any of the options is about time. */
+/** Whether the options have any of the times. */
 export function areTimed(options: JobOptions | null): options is JobOptions {
   return (
     options !== null &&
@@ -67,13 +67,13 @@ export function areTimed(options: JobOptions | null): options is JobOptions {
   );
 }
 
-/** `createdUs`: when the job was accepted. `runAtUs`: its time, if it was rescheduled. */
+/** The times that follow from the options. `createdUs`: when the job was accepted. `runAtUs`: the new time to run of a rescheduled job. */
 export function timesOf(
   { runAtUs: firstUs, expiresMs, deadlineMs }: JobOptions,
   createdUs: number,
   runAtUs = firstUs,
 ): JobTimes {
-  // A time before the acceptance means at once.
+  // `expiresMs` and `deadlineMs` count from the time to run or, if this is earlier than the acceptance or absent, from the acceptance.
   const fromUs = Math.max(runAtUs ?? 0, createdUs);
   const after = (ms: number | undefined): number | null => (ms === undefined ? null : fromUs + ms * 1000);
   return { runAtUs: runAtUs ?? null, expiresUs: after(expiresMs), deadlineUs: after(deadlineMs) };

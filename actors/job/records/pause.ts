@@ -21,7 +21,7 @@ export type Pause = PauseTarget & {
   readonly sinceUs: number;
   /** When the pause ends; null: only when somebody resumes the target. */
   readonly untilUs: number | null;
-  /** Whether new calls and webhook deliveries for the target are refused. */
+  /** Whether new calls and webhook deliveries for the target are refused, instead of waiting. */
   readonly rejects: boolean;
 };
 

@@ -1,11 +1,11 @@
-// The table of reruns: under each job, its reruns. The group of a rerun (records/job.ts) refers back to the job. Under a run
-// there are also the jobs whose payloads refer to values that joins of the run received (runtime/parted.ts).
+// The table of reruns has, under each job, its reruns. The group of a rerun (records/job.ts) refers back to the job. Under a run, it
+// also has the jobs whose payloads refer to values that joins of the run received (runtime/parted.ts).
 import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { Rerun, RerunFrom } from './job.ts';
 
-/** The maximum number of reruns of a job that are listed, and that are counted. */
+/** The maximum numbers of reruns of a job that are listed and counted. */
 export const rerunsListedMax = 100;
 export const rerunsCountedMax = 10_000;
 
@@ -32,15 +32,15 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
 }
 
 /**
- * What an entry with this value says of its job. `parts`: the job does not rerun the run, but its payload refers to the run's
- * values.
+ * The relation of an entry's second job to its first. `start` or `failed`: a rerun from there. `parts`: no rerun, but a job whose
+ * payload refers to values that joins of the first job, a run, received.
  */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';
   return value[0] === reusesMark ? 'failed' : 'parts';
 }
 
-/** Whether all parts of the payload are stored. A part is removed together with the run whose join received it. */
+/** Whether all parts of the payload are stored. A part is pruned together with the run whose join received it. */
 export function isWhole(reader: Reader, payload: Uint8Array): boolean {
   return runsNamedIn(payload).every(run => reader.peek('blocks', blockOf(run)) !== undefined);
 }
@@ -74,7 +74,7 @@ export function* dependents(reader: Reader, first: JobId, end: JobId): Iterable<
   }
 }
 
-/** Removes the records of the reruns of the pruned jobs from `first` up to, not including, `end`. */
+/** Removes the entries of the pruned jobs from `first` up to, not including, `end`. */
 export function pruneReruns(reader: Reader, batch: Batch, first: JobId, end: JobId): void {
   for (const key of reader.keys('reruns', { from: first, to: end })) batch.remove('reruns', Buffer.from(key));
 }

@@ -1,5 +1,5 @@
-// The table of rescheduled jobs: the time that replaces the one with which a job was accepted, since blocks never change. A record is
-// pruned with its job.
+// The table of rescheduled jobs. A record has the new time to run of a job, because the block with the original time never changes. The
+// record is pruned with the job.
 import { type BlockKey, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

@@ -1,29 +1,29 @@
-// The table of retries: a record for each unsettled job whose first attempt has ended, or is `lost`. For any other job, the open record of
-// its block has the state of the first attempt.
+// The table of retries has a record for each unsettled job whose first attempt has ended or is `lost`. For any other unsettled job, the
+// open record of its block has the state of the first attempt.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
  * What is known of an attempt that has not ended.
  *
- * - `waiting`: it waits in its lane, or for the time of a retry.
+ * - `waiting`: it waits to be dispatched, or for the time of a retry.
  * - `suspect`: it waits and will run alone, because it may end its host.
- * - `sent`: a host has it, in a frame with others. If the host is lost, nobody knows whether it had started.
- * - `sentAlone`: a host has it, alone in its frame. If the host is lost, it counts as started.
+ * - `sent`: a host has it, in a frame with others. If the service is killed, the attempt may not have started, and is not charged.
+ * - `sentAlone`: a host has it, alone in its frame. If the service is killed, the attempt counts as started, and is charged.
  * - `lost`: it was alone in its frame when the service ended. It waits until the configuration has its command again: the command says
  *   whether it may run again.
  */
 export type Custody = 'waiting' | 'suspect' | 'sent' | 'sentAlone' | 'lost';
 
-/** The attempt that a job is at. Stored in `retries` if it is not the first attempt, or if it is `lost`. */
+/** The running or next attempt of a job. Stored in `retries` if it is not the first attempt, or if it is `lost`. */
 export type RetryRecord = {
   /** The number of the attempt that runs or comes next. */
   readonly attempt: number;
   readonly custody: Custody;
-  /** When the attempt is due, was dispatched (in flight), or was found to be lost. */
+  /** Waiting: when the attempt is due. In flight: when it was dispatched. Lost: when the loss was found. In µs. */
   readonly dueUs: number;
 };
 
-/** The stored form of a custody: a word, and whether the job is a suspect. */
+/** The stored form of each custody: a word, and whether the job is a suspect. */
 const stored: { readonly [C in Custody]: readonly [word: string, isSuspect: boolean] } = {
   waiting: ['waiting', false],
   suspect: ['waiting', true],

@@ -8,7 +8,7 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 /** The tags of a job as JSON: an object with its keys in order. Equal tags have equal texts. */
 export type Tags = string;
 
-/** An empty set of tags, which is never stored. A rerun with this set does not take the tags of the old job. */
+/** The empty set of tags, which is never stored. A rerun with this set does not take the tags of the old job. */
 export const noTags: Tags = '{}';
 
 export function tagsOf(given: { readonly [key: string]: string }): Tags {

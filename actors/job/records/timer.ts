@@ -1,10 +1,9 @@
-// The table of timers: when the ledger has to look at delayed jobs, and at jobs that expire or have a deadline. It is ordered by
-// time, so the ledger reads only the next entries.
+// The table of timers: when the ledger has to examine jobs that are delayed, expire or have a deadline. It is ordered by time, so the
+// ledger reads only the next entries.
 //
-// An entry concerns adjacent jobs of a block. It says only when to look, and the jobs themselves say what to do: whether they are still
-// delayed (records/open.ts), and what their times are (records/options.ts, records/rescheduled.ts). So a cancel or a start leaves the
-// entries of a job alone. An entry is removed at its time, or earlier: with the open record of its block, or when a further reschedule
-// replaces it.
+// An entry concerns adjacent jobs of a block. It has only the time at which to examine these jobs; whether they are still delayed
+// (records/open.ts) and their times (records/options.ts, records/rescheduled.ts) are read then. So a cancel or a start of a job changes
+// no entry. An entry is removed at its time, or earlier: with the open record of its block, or when a further reschedule replaces it.
 //
 //   time (8, µs) | kind (1) | block key (12) | first job (4) -> how many jobs
 import { blockKeyBytes } from '../../../runtime/ids.ts';
@@ -17,10 +16,7 @@ import type { JobTimes } from './options.ts';
 export const timerKinds = ['run_at', 'expires', 'deadline'] as const;
 export type TimerKind = (typeof timerKinds)[number];
 
-/**
- * `isOwn`: the entry is for a single job that was rescheduled. It does not replace the entry that the job shares with its
- * neighbours.
- */
+/** `isOwn`: whether the entry is for a single job that was rescheduled. The entry that this job shares with its neighbours stays. */
 export type Timer = {
   readonly atUs: number;
   readonly kind: TimerKind;
@@ -79,7 +75,7 @@ export function timersOf(
   return all.flatMap(([kind, atUs]) => (atUs === null ? [] : [[kind, atUs] as const]));
 }
 
-/** The time of the first entry later than `afterUs` (null: of the first entry). Null: there is none. */
+/** The time of the first entry later than `afterUs` or, if `afterUs` is null, of the first entry. Null: there is none. */
 export function nextTimerUs(reader: Reader, afterUs: number | null): number | null {
   const range = { ...(afterUs !== null && { from: usKey(afterUs + 1) }), limit: 1 };
   for (const key of reader.keys('timers', range)) return readUs(key);

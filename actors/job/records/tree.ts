@@ -1,11 +1,11 @@
-// The table of trees: under each root, the blocks that contain descendants of the root.
+// The table of trees has, under each root, the blocks that contain descendants of the root.
 import type { Batch } from '../../../runtime/store/store.ts';
 import { type Block, groupEnd } from './block.ts';
 import { keyText } from './open.ts';
 
 /**
- * Writes which jobs of the block belong to which root, as pairs of indexes `from, to` (`to` is not included). An index has four
- * bytes.
+ * Writes an entry for each root that has descendants in the block: their indexes, as pairs `from, to` (`to` is not included), in four
+ * bytes each.
  */
 export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
   const ranges = new Map<string, number[]>();
