@@ -4,7 +4,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
 import { type KeyText, keyText } from '../records/open.ts';
 
-/** How many blocks are cached, and the maximum length of each. */
+/** The maximum number of cached blocks, and the maximum length of each in bytes. */
 export type BlockCacheLimits = { readonly blocksMax: number; readonly bytesMax: number };
 const manyBlocks: BlockCacheLimits = { blocksMax: 64, bytesMax: 64 * 2 ** 10 };
 /** The limits of a cache for reads in the order of job ids: the jobs of a block follow each other, so two blocks are enough. */
@@ -22,8 +22,8 @@ export class BlockCache {
   }
 
   /**
-   * The block, from the cache or from the store. Undefined: it was pruned. A cached block may also have been pruned; where this matters,
-   * call `read`.
+   * The block, from the cache or from the store. Undefined: it was pruned. A cached block may have been pruned, too; where this
+   * matters, call `read`.
    */
   find(key: BlockKey): Block | undefined {
     return this.#blocks.get(keyText(key)) ?? this.read(key);

@@ -1,4 +1,5 @@
-// The invariant of cancels: a mark belongs to an unsettled job, a note to an ended one or to a run in a phase.
+// The invariant of cancels: a mark belongs to an unsettled job, and a note to an ended job or to a run in a phase. A detached cancel
+// only needs a stored run.
 import { blockOf, formatId, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodeRun } from '../../pipeline/records/run.ts';
@@ -10,7 +11,6 @@ import { openOf } from './job-view.ts';
 export function cancelInvariants(reader: Reader): readonly Invariant[] {
   return [{ name: 'cancels_have_jobs', table: 'cancels', wrong: cancelHasJob }];
 
-  /** A detached cancel may outlast its run. */
   function cancelHasJob(key: Uint8Array): string | null {
     const { id, kind } = readCancelKey(key);
     if (!findBlock(reader, id)) return `the job ${formatId(id)} has a record in cancels, but does not exist`;

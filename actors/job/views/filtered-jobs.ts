@@ -1,4 +1,4 @@
-// A page of jobs that match one filter and whose latest attempts match another.
+// Lists a page of jobs that match a filter, and whose latest attempts pass a test.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -11,12 +11,12 @@ import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './
 import { BlockJobs } from './job-view.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** The number of jobs after which the work can be interrupted again. */
+/** After this many jobs, the work can be interrupted again. */
 const jobsPerStep = 64;
 
 /**
- * A page of those jobs among `ids` (newest first) that match the filter, and whose latest attempt matches `has`. A null among the ids is a
- * point at which the work can be interrupted.
+ * A page of those jobs among `ids` (newest first) that match the filter, and whose latest attempt passes `has`. At each null among the
+ * ids, the work can be interrupted.
  */
 export function* filterJobs(
   reader: Reader,
@@ -36,7 +36,7 @@ export function* filterJobs(
     if (id === null || ++looked % jobsPerStep === 0) yield;
     if (id === null) continue;
     const ending = latestAttempt(reader, id);
-    // If the job has an attempt, its block is stored: they are pruned together.
+    // If the job has an attempt, its block is stored, too: both are pruned together.
     const block = ending && blocks.find(blockOf(id));
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;

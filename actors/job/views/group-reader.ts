@@ -1,4 +1,4 @@
-// Looks up the groups of many jobs, one after another. Neighbours often share a group.
+// Looks up the groups of many jobs, one after another. The last group is cached, because neighbouring jobs often share a group.
 import { blockOf, indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
@@ -11,7 +11,7 @@ export class GroupReader<T> {
   readonly #derive: (group: JobGroup) => T;
   #last: Found<T> | null = null;
 
-  /** `read`: finds the block of a job, if it is stored. */
+  /** `read` finds the block of a job; undefined: the block is not stored. */
   constructor(read: (id: JobId) => Block | undefined, derive: (group: JobGroup) => T) {
     this.#read = read;
     this.#derive = derive;

@@ -1,7 +1,7 @@
 // The form of an invariant between the tables of the store.
 import type { Table } from '../../../runtime/store/store.ts';
 
-/** A check of one record of a table. `wrong` returns what is wrong with the record, or null. A record that was removed needs no check. */
+/** A check of one record of a table. `wrong` returns what is wrong with the record. Null: nothing. */
 export type Invariant = {
   readonly name: string;
   readonly table: Table;

@@ -1,4 +1,4 @@
-// Invariants between the tables of the store. Each is a check of a single record, which can be repeated at any time.
+// Invariants between the tables of the store. Each invariant is a check of a single record, which can be repeated at any time.
 
 import {
   type BlockKey,
@@ -34,7 +34,7 @@ import { runInvariants } from './run-invariants.ts';
 import { tagInvariants } from './tag-invariants.ts';
 import { timerInvariants } from './timer-invariants.ts';
 
-/** The maximum time by which a block key runs ahead of the clock. */
+/** The maximum time by which the time in a block key is ahead of the clock. */
 const aheadUs = 1_000_000;
 /** The maximum number of a tree's blocks that are checked. */
 const treeBlocksMax = 64;
@@ -43,7 +43,7 @@ const treeEntriesMax = 4096;
 
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
-/** The invariants of this store. A check may cache what it reads for a key object: a new key object makes it read again. */
+/** The invariants of this store. A check may cache what it reads for a key object; with a new key object, it reads the store again. */
 export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
   /** The last decoded block, which consecutive checks often need again. */
   let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
@@ -104,7 +104,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return found === open.retrying ? null : `the block ${hex(key)} has ${found} jobs in retries, not ${open.retrying}`;
   }
 
-  /** A hold must have unsettled jobs. Only the ledger knows whether these are queued and cannot run. */
+  /** A hold must have unsettled jobs. The store does not show whether these jobs are really held. */
   function holdHasJobs(key: Uint8Array, value: Uint8Array): string | null {
     const hold = decodeHold(key, value);
     if (!hold) return `the hold ${hex(key)} cannot be decoded`;
@@ -170,7 +170,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return null;
   }
 
-  /** All jobs of an ended run must have ended, except those of runs that its events or hooks started. */
+  /** All jobs of an ended run must have ended. Jobs of runs that its events or hooks started are not jobs of the run. */
   function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
     const block = blockIn(value);
     if (block.plugin !== pipelinePlugin) return null;

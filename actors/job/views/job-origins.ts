@@ -1,4 +1,4 @@
-// Looks up the trees, runs and tags of many jobs, one after another. Neighbours often share a group.
+// Looks up the trees, runs and tags of many jobs, one after another.
 import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobOrigin, Origins, RunEnding } from '../../hub/protocol.ts';
@@ -10,7 +10,7 @@ import { findJob } from './jobs.ts';
 
 /** The maximum number of runs whose callers are cached. */
 const runsMax = 1_000;
-/** Reading a block of n bytes counts as 1 + n / `bytesPerWork` lookups. */
+/** Reading a block of n bytes counts as 1 + n / `bytesPerWork` lookups (`work`). */
 const bytesPerWork = 16_384;
 
 /** The origin that the jobs of a group share. `root` null: each job is its own root. */

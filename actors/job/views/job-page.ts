@@ -34,7 +34,10 @@ export type JobRow = { readonly id: JobId } & Pick<
   | 'options'
 >;
 
-/** A page of the list of jobs. `more`: further jobs follow. `atLeast`: the total is a lower bound. */
+/**
+ * A page of the list of jobs. `total`: the number of all matching jobs. `more`: whether further jobs follow. `atLeast`: whether the
+ * total is a lower bound.
+ */
 export type JobPage = {
   readonly rows: readonly JobRow[];
   readonly total: number;
@@ -43,16 +46,15 @@ export type JobPage = {
   /** The end of the searched time range; only for a search by error. Null: the journal is empty. */
   readonly searchedUs?: number | null;
   /**
-   * Only for a filter by tags: the number of jobs that have tags, are missing in the index, and were counted but not read. The
-   * page may miss some of these jobs.
+   * Only for a filter by tags: the number of jobs with tags that are not in the index yet and were not examined. The page may lack some
+   * of these jobs.
    */
   readonly unindexed?: number;
 };
 
-/** When the page is full and this many jobs have been counted one by one, counting stops. The total is then a lower bound. */
+/** If jobs must be counted one by one, counting stops at this number once the page is full. The total is then a lower bound. */
 export const countedMax = 10_000;
 
-/** Reads the parts of the view that a row has. */
 export function rowOf(id: JobId, view: JobView): JobRow {
   const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, options } = view;
   return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, options };

@@ -38,7 +38,7 @@ export type JobView = {
   readonly plugin: string;
   readonly command: string;
   readonly status: Status;
-  /** The phase of its run that it belongs to. Null: the main part, or the job is in no run. */
+  /** The phase of its run that the job belongs to. Null: the job belongs to the main part, or to no run. */
   readonly phase: PhaseName | null;
   readonly submittedBy: string;
   readonly attempt: number;
@@ -47,20 +47,20 @@ export type JobView = {
   readonly completedUs: number | null;
   /** Whether the job still runs although it, or a run that contains it, was cancelled. */
   readonly cancelling: boolean;
-  /** The cancel of the job, or of a run with which it was cancelled. Read on demand; null: there is none. */
+  /** The cancel of the job, or of a run with which the job was cancelled. Null: there is none. Read on demand. */
   readonly cancel: Cancel | null;
   /** The body of the final attempt. Null: the job has not ended. */
   readonly body: Body | null;
   /** Whether the body is stored apart, partly deflated, or has a result in parts: it takes longer to read. */
   readonly isLarge: boolean;
   readonly lastError: string | null;
-  /** How the jobs inside a run ended. Null: the job is not a run, or they were not counted. Read on demand. */
+  /** How the jobs inside a run ended. Null: this job is not a run, or the jobs inside it were not counted. Read on demand. */
   readonly counts: Tally | null;
   /** Only for a run that succeeded: what went wrong in its phases. Null: nothing. Read on demand. */
   readonly phaseError: string | null;
   /** Read on demand. */
   readonly input: JobInput;
-  /** The job of which this one is a rerun. Null: it is no rerun. */
+  /** The job that this job reruns, from where, and why. Null: this job is no rerun. */
   readonly rerun: Rerun | null;
   /** Read on demand. */
   readonly reruns: Reruns;
@@ -80,11 +80,11 @@ export type JobInput = {
   readonly context: Uint8Array;
   /** The event that the job received (command `handle`), or that started the run; otherwise null. */
   readonly event: JobGroup['event'];
-  /** The pipeline with the step that the job belongs to. Null: it belongs to no step. */
+  /** The pipeline whose step the job belongs to. Null: the job belongs to no step. */
   readonly pipeline: string | null;
   readonly runId: string | null;
   readonly stepId: string | null;
-  /** The ordinal of the job in the innermost fork on the way to it. Null: there is no fork on the way. */
+  /** The ordinal of the job in the innermost fork before it. Null: there is no fork before it. */
   readonly index: number | null;
 };
 
@@ -95,7 +95,7 @@ export class BlockJobs {
   readonly #key: BlockKey;
   readonly #prefix: string;
   #open: OpenBlock | null | undefined = null;
-  /** The cancels that apply to the jobs of a group because of a run that contains them. */
+  /** By group: the cancel of a run that contains the group's jobs. Null: there is none. */
   readonly #around = new Map<JobGroup, Cancel | null>();
 
   constructor(reader: Reader, key: BlockKey, block: Block) {
@@ -105,12 +105,15 @@ export class BlockJobs {
     this.#prefix = idPrefix(key);
   }
 
-  /** A view of the job at this index. `ending`: its latest ended attempt. */
+  /** A view of the job at this index. `ending`: its latest ended attempt. `takenOver`: set if the job is shown as a reused one. */
   view(index: number, ending: NumberedAttempt | undefined, takenOver: TakenOver | null = null): JobView {
     return new StoredJob(this, this.#prefix + indexText(index), index, ending, takenOver);
   }
 
-  /** The cancel of an unsettled job or of a run that contains it. All jobs of a group are inside the same runs. */
+  /**
+   * The cancel of an unsettled job, or of a run that contains it. Null: there is none. The cancels of runs are cached by group, because
+   * all jobs of a group are inside the same runs.
+   */
   openCancel(index: number): Cancel | null {
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
     if (own && !own.timeout) return own;
@@ -124,14 +127,14 @@ export class BlockJobs {
     return around;
   }
 
-  /** The cancel of an ended job itself, or of the run with which it was cancelled. Null: there is none. */
+  /** The cancel of an ended job itself, or of a run with which it was cancelled. Null: there is none. */
   endedCancel(index: number, status: Status): Cancel | null {
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
     if (own && !own.timeout) return own;
     return status === 'cancelled' ? cancelAround(this.reader, this.block, index, false) : null;
   }
 
-  /** How the jobs inside an open run have ended so far. */
+  /** How the jobs inside an open run have ended so far. Null: the run is delayed, or its record is missing. */
   openCounts(index: number): Tally | null {
     const bytes = this.reader.get('runs', jobId(this.#key, index));
     if (bytes) return readOpenTally(bytes);
@@ -145,7 +148,7 @@ export class BlockJobs {
   }
 
   /**
-   * When a host got the job. Of a run: when it was accepted or, if it was delayed, when its time came. Null: the job is not
+   * When a host got the job, in µs. For a run: when it was accepted or, if it was delayed, when its time came. Null: the job is not
    * running, or its record is unusable.
    */
   runningSince(index: number): number | null {
@@ -164,7 +167,7 @@ export class BlockJobs {
   }
 }
 
-/** The parent of a reused job in the tree of the rerun. */
+/** How a reused job appears in the tree of the rerun. `parent`: its parent there. */
 export type TakenOver = { readonly parent: JobId };
 
 class StoredJob implements JobView {
@@ -189,7 +192,7 @@ class StoredJob implements JobView {
     const runningUs = isOver ? null : jobs.runningSince(index);
     this.#openCancel = isOver ? null : jobs.openCancel(index);
     this.jobId = id;
-    // A waiting job that was cancelled is shown as cancelled, even before the ledger has written its end.
+    // A waiting job that was cancelled is shown as cancelled before the ledger has written its end.
     const open = runningUs !== null ? 'running' : this.#openCancel ? 'cancelled' : 'queued';
     this.status = isOver ? last.attempt.status : open;
     this.#jobs = jobs;
@@ -314,8 +317,8 @@ class StoredJob implements JobView {
 }
 
 /**
- * When the attempt started; its end if no start was observed. Null: before the first attempt, the job was cancelled or its
- * deadline passed.
+ * When the attempt started; if no start was observed, when it ended. Null: the job was cancelled, or its deadline passed, before its
+ * first attempt.
  */
 export function startOf({ number, attempt }: NumberedAttempt): number | null {
   const isLate = number === 0 && attempt.status === 'timed_out';

@@ -15,7 +15,7 @@ export function findJob(reader: Reader, id: JobId, blocks = new BlockCache(reade
   return locateJob(reader, id, blocks)?.job;
 }
 
-/** The plugin, the command and the parent of a job: only one record is read. */
+/** The plugin, the command and the parent of a job. Undefined: there is no job with this id. Only one record is read. */
 export function findOrigin(
   reader: Reader,
   id: JobId,
@@ -25,7 +25,7 @@ export function findOrigin(
   return { plugin: block.plugin, command: block.command, parent: groupOf(block, indexOf(id)).group.parent };
 }
 
-/** The number of a root's stored descendants, counted in at most `entriesMax` entries of its tree. */
+/** The number of a root's stored descendants, counted in the first `entriesMax` entries of its tree. */
 export function countDescendants(reader: Reader, root: JobId, entriesMax: number): number {
   const to = Buffer.concat([root, afterBlocks]);
   let count = 0;
@@ -64,7 +64,7 @@ type LocatedJob = { readonly block: Block; readonly job: JobView };
 function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | undefined {
   const ending = latestAttempt(reader, id);
   const key = blockOf(id);
-  // If the job has an attempt, its block is stored, too: they are pruned together.
+  // If the job has an attempt, its block is stored, too: both are pruned together.
   const block = ending ? blocks.find(key) : blocks.read(key);
   const index = indexOf(id);
   if (!block || index >= block.count) return undefined;
@@ -72,8 +72,8 @@ function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | 
 }
 
 /**
- * The job and all its descendants, parents before children, read on demand. Undefined: there is no such job. Each null is a point at which
- * the walk can pause.
+ * The job and all its descendants, parents before children, read on demand. Undefined: there is no such job. The caller can pause at
+ * each null.
  */
 export function findTree(
   reader: Reader,
@@ -152,10 +152,10 @@ function* jobsOf(
   }
 }
 
-/** The maximum number of parents whose result is cached. */
+/** The maximum number of jobs for which `DescendantFilter` caches a result. */
 const parentsMax = 10_000;
 
-/** Determines which jobs of a tree descend from a job, by following parents. */
+/** Determines which jobs of a tree descend from the job `top`, by following their parents. */
 class DescendantFilter {
   readonly #blocks: BlockCache;
   readonly #successors: Successors | null;
@@ -168,7 +168,7 @@ class DescendantFilter {
     this.#top = keyText(top);
   }
 
-  /** Whether the job is the top one, or descends from it. */
+  /** Whether the job is `top`, or descends from it. */
   has(job: JobId | null): boolean {
     const way: KeyText[] = [];
     let isInside = false;
@@ -194,7 +194,7 @@ class DescendantFilter {
   }
 }
 
-/** The maximum number of attempts that are looked up one by one; for more, a scan is faster. */
+/** The maximum number of jobs whose attempts are looked up one by one. For more jobs, a scan is faster. */
 const singlyMax = 4;
 
 /** The latest attempt of each of these jobs of a block. */

@@ -18,7 +18,7 @@ import { attemptsOfJobs } from './jobs.ts';
 import { listWithin } from './tree-listing.ts';
 import { newestKeys, unsuccessfulIds } from './unsuccessful.ts';
 
-/** One page of the jobs that match, and the total. `before`: the last job of the previous page. */
+/** One page of the jobs that match, and the total. `before`: the last job of the previous page; null: the page is the first one. */
 export function* listJobs(
   reader: Reader,
   names: NameTable,
@@ -41,10 +41,11 @@ export function* listJobs(
 
 /** Greater than every id. */
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
-/** How many records one scan reads: `openPageSize` for open records, `pageSize` for others. */
+/** The maximum number of records that one scan reads, other than open records. */
 const pageSize = 64;
+/** The maximum number of open records that one scan reads. */
 const openPageSize = 256;
-/** The maximum number of jobs whose attempts one scan reads if a status is wanted. */
+/** The maximum number of jobs whose attempts one scan reads, if the filter has a status. */
 const attemptsAtOnce = 256;
 
 function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {
@@ -119,14 +120,14 @@ class PageBuilder {
         if (block) this.#take(key, block, 0, block.count);
         if (this.#full) return;
         to = key;
-        // The walk can pause here, because a block may have a thousand jobs that do not match.
+        // The work can be interrupted after each block, because a block may have a thousand jobs that do not match.
         yield;
       }
       if (keys.length === 0) return;
     }
   }
 
-  /** Takes jobs that succeeded, by their attempts, newest first. Jobs without attempts are not read. */
+  /** Takes jobs that succeeded, by their attempts, newest first. */
   *succeeded(): Sliced<void> {
     for (let to = attemptKey(this.#before, 0); ; ) {
       let seen = 0;
@@ -134,7 +135,7 @@ class PageBuilder {
         to = Buffer.from(key);
         seen++;
         const page = new AttemptPage(this.#reader, to, value);
-        // The block is stored: it is pruned together with its attempts.
+        // The block is stored, because blocks and their attempts are pruned together.
         const block = page.attempt(page.first)!.final ? this.#blocks.find(page.block) : undefined;
         if (block) this.#take(page.block, block, page.first, page.first + page.count);
         if (this.#full) return;
@@ -144,7 +145,7 @@ class PageBuilder {
     }
   }
 
-  /** Takes jobs that ended without success, from an index of their own. */
+  /** Takes jobs that ended with the wanted status, from the table of unsuccessful jobs. */
   *unsuccessful(): Sliced<void> {
     for (const id of unsuccessfulIds(this.#reader, this.#names, this.#filter, this.#before)) {
       const block = id && this.#blocks.find(blockOf(id));
@@ -162,7 +163,7 @@ class PageBuilder {
       for (const { key, value } of this.#reader.scan('open', { to, reverse: true, limit: openPageSize })) {
         to = Buffer.from(key);
         seen++;
-        // There may be very many blocks of queued jobs before the running ones.
+        // There may be very many blocks without a dispatched job. Their open records are skipped without being decoded.
         if (status === 'running' && isUntouched(value)) continue;
         const open = readable(() => OpenBlock.decode(keyText(key), value));
         if (!open) continue;
@@ -204,7 +205,7 @@ class PageBuilder {
     }
   }
 
-  /** The number of jobs of the block with ids smaller than `#before`. These are the first jobs of the block. */
+  /** The number of jobs of the block, its first ones, whose ids are smaller than `#before`. */
   #endIn(key: Uint8Array, count: number): number {
     const order = Buffer.compare(key, this.#before.subarray(0, blockKeyBytes));
     if (order !== 0) return order < 0 ? count : 0;
@@ -215,7 +216,7 @@ class PageBuilder {
 /** Stands for an unusable record, whose job is shown as queued. */
 const unusable: RetryRecord = { attempt: 1, custody: 'waiting', dueUs: 0 };
 
-/** Returns a function that tells whether an unsettled job of the block is queued or running. */
+/** Returns a function that gives the status of an unsettled job of the block. */
 function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
   const retries = new Map<number, RetryRecord>();
   if (open.retrying > 0) {

@@ -33,7 +33,7 @@ export type LogFilter = {
   readonly toUs: number | null;
 };
 
-/** The positions of matching logs, newest first, at most the requested number, and the number of all matches. */
+/** `places`: the positions of the matching logs of a page, newest first. `total`: the number of all matching logs. */
 export type JournalPositions = { readonly places: readonly JournalPosition[]; readonly total: number };
 
 /** Times are in µs since the epoch. */
@@ -72,8 +72,9 @@ export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | 
   return commands.includes(1) ? { status: code, commands, submitter, fromUs, toUs } : null;
 }
 
-/** The number of entries after which the search can be interrupted, and the maximum number of commits that one scan reads. */
+/** A slice of the search ends when it has read this many entries. */
 const entriesPerSlice = 16_384;
+/** The maximum number of commits that one scan reads. */
 const commitsPerScan = 256;
 
 /** Finds logs in the journal alone, without the search index. */
@@ -87,7 +88,7 @@ export function* findLogs(
   const kept = countedTotal(reader, filter);
   const places: JournalPosition[] = [];
   let counted = 0;
-  // If counters have the total, the search can begin where the previous page ended.
+  // If the counters have the total, the search begins where the previous page ended. Otherwise it counts all matching logs.
   let toUs = kept !== null && before ? Math.min(entries.toUs, before.atUs) : entries.toUs;
   for (;;) {
     const range = { from: usKey(entries.fromUs), to: usKey(toUs + 1), reverse: true, limit: commitsPerScan };
@@ -120,7 +121,7 @@ function isUnstartedAt(bytes: Buffer, at: number): boolean {
   return bytes[at + statusAt] === cancelledCode && bytes.readUInt16BE(at + 16) === 0;
 }
 
-/** The total, if counters have it; otherwise null. */
+/** The number of matching logs, if the counters have it; otherwise null. */
 function countedTotal(reader: Reader, filter: LogFilter): number | null {
   if (filter.submittedBy !== null || filter.fromUs !== null || filter.toUs !== null) return null;
   let total = 0;

@@ -1,5 +1,5 @@
-// The jobs that match a selection at its moment, in the order of their ids. Jobs that were accepted and attempts that ended after
-// the moment do not count.
+// Finds the jobs that match a selection at its moment, in the order of their ids. Jobs that were accepted after the moment, and
+// attempts that ended after it, do not count.
 import { type BlockKey, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -17,7 +17,7 @@ import { BlockJobs } from './job-view.ts';
 import { type JobSpan, spansOf } from './oldest-first.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** The maximum number of jobs that are examined at once. The attempts of the jobs between them are read, too. */
+/** The maximum number of jobs that are examined in one step. The step also reads the attempts of the jobs between them. */
 const attemptsPerStep = 256;
 
 /** Checks whether an attempt has the words of a selection. A check is absent if the selection has no such words. */
@@ -43,7 +43,7 @@ export type MatchOptions = {
   readonly spans?: Iterable<JobSpan | null>;
 };
 
-/** The matching jobs. Each null is a point at which the walk can pause. */
+/** The matching jobs. The caller can pause at each null. */
 export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   const { reader, names, selection, moment, after = null } = options;
   const blocks = new BlockCache(reader, twoBlocks);
@@ -68,7 +68,7 @@ export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   }
 }
 
-/** The next matches, at most `max`. `isEnd`: there are no others. */
+/** The next matching jobs, at most `max`. `isEnd`: whether these are the last ones. */
 export function* nextMatches(
   options: MatchOptions,
   max: number,
@@ -118,15 +118,15 @@ function allOf({ count }: Block): number[] {
 
 type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[]) => boolean;
 type Filters = {
-  /** Whether the jobs of a group are wanted: the answer is the same for all of them. */
+  /** Whether the jobs of a group match in submitter, pipeline, phase and tags. */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
-  /** Whether a job matches the selected run, root and parent. Null: every job does. */
+  /** Whether a job matches in run, root and parent. Null: every job does. */
   readonly isInside: ((id: JobId, group: JobGroup) => boolean) | null;
   /** Whether a job matches in status, times and words. Null: every job does, and no attempt is read. */
   readonly fits: Fits | null;
 };
 
-/** The indexes of matching jobs. Each null is a point at which the walk can pause. */
+/** The indexes of matching jobs. The caller can pause at each null. */
 function* jobsOf(
   reader: Reader,
   key: BlockKey,
@@ -207,7 +207,7 @@ function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits |
   };
 }
 
-/** The status that the job had at the moment, as far as records still show it. */
+/** The status that the job had at the moment, as far as the records still show it. */
 function statusAt(
   { atUs, commitUs }: Moment,
   jobs: BlockJobs,

@@ -1,4 +1,4 @@
-// The spans of jobs in which a selection can match, oldest first, found by an index that suits the selection.
+// Finds the spans of jobs that can contain matches of a selection, oldest first, by an index that suits the selection.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -13,14 +13,15 @@ import { rangesOf } from '../records/tree.ts';
 /** A span: some or all jobs of a block. `indexes` are in ascending order; null: all jobs. */
 export type JobSpan = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
 
-/** The maximum number of keys, or of records (`blocksPerStep`), that one scan reads. */
+/** The maximum number of keys that one scan reads, if it reads only keys. */
 const keysPerStep = 256;
+/** The maximum number of records that one scan reads. */
 const blocksPerStep = 64;
 /** Larger than the key of any block. */
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
-/** The spans for a selection. `after`: jobs up to this one may be omitted. Each null is a point at which the walk can pause. */
+/** The spans for a selection. `after`: jobs up to this one may be omitted. The caller can pause at each null. */
 export function* spansOf(
   reader: Reader,
   names: NameTable,
@@ -98,8 +99,8 @@ function* ofUnsuccessful(
 }
 
 /**
- * The keys that begin with one of the prefixes, without the prefix, in ascending order from `first` on. Each null is a point at which the
- * walk can pause.
+ * Of the keys that begin with one of the prefixes, the bytes after the prefix, in ascending order, from `first` up to, not including,
+ * `end`. The caller can pause at each null.
  */
 function* oldestKeys(
   reader: Reader,

@@ -1,4 +1,4 @@
-// Invariants of arrivals, and of the values in parts that refer to them.
+// Invariants of arrivals (results that joins have received), and of the values in parts that refer to arrivals.
 import { blockOf, formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, partKeys } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';

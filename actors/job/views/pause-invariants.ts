@@ -1,4 +1,4 @@
-// Invariants of pauses, and of the ends of pauses and holds: their records can be read.
+// Invariants of pauses, and of the ends of pauses and holds: their records can be decoded.
 import { decodeHoldEnd } from '../records/hold-ends.ts';
 import type { Invariant } from './invariant.ts';
 import { readPause } from './pauses.ts';

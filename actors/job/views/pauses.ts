@@ -1,8 +1,8 @@
-// The stored pauses, for reads on any thread.
+// Reads the stored pauses, on any thread.
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodePause, type Pause } from '../records/pause.ts';
 
-/** The stored pauses, sorted by kind and name, without unusable records, which the ledger sets aside. */
+/** The stored pauses, sorted by kind and name. Unusable records are left out. */
 export function listPauses(reader: Reader): readonly Pause[] {
   const pauses: Pause[] = [];
   for (const { key, value } of reader.scan('pauses', {})) {

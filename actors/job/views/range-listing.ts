@@ -1,4 +1,4 @@
-// One page of the list of jobs, and the total, made from ranges of jobs: those of a tree, or those with certain tags.
+// Makes a page of the list of jobs, and the total, from ranges of jobs: the jobs of a tree, or the jobs with certain tags.
 import { type BlockKey, blockKeyBytes, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -17,19 +17,19 @@ export type JobRange = {
   readonly block: Block;
   readonly from: number;
   readonly to: number;
-  /** How reused jobs appear in this tree. Null: the jobs belong to this tree. */
+  /** Set if the jobs are reused ones, shown in the tree of a rerun. Null: they are not. */
   readonly takenOver: TakenOver | null;
 };
 
 export type RangeListing = {
   readonly filter: Pick<JobFilter, 'plugin' | 'command' | 'status'>;
-  /** The ranges, newest first. Each null is a point at which the walk can pause. */
+  /** The ranges, newest first. The work can be interrupted at each null. */
   readonly ranges: Iterable<JobRange | null>;
-  /** The maximum number of rows. -1: only the total is wanted. */
+  /** The maximum number of rows. -1: the caller wants only the total. */
   readonly limit: number;
   /** Only jobs with smaller ids become rows. */
   readonly before: JobId;
-  /** Whether the latest attempt of a job matches. Default: every job matches. */
+  /** Whether the latest attempt of a job matches. Absent: every job matches. */
   readonly has?: ((attempt: StoredAttempt) => boolean) | undefined;
   /** Counting stops at this number once the page is full; the total is then a lower bound. */
   readonly countMax: number;
@@ -39,7 +39,7 @@ export function* listRanges(
   reader: Reader,
   { filter: { plugin, command, status }, ranges, limit, before, has, countMax }: RangeListing,
 ): Sliced<JobPage> {
-  // Whether each job must be checked. Otherwise all jobs of a range match, and only the jobs on the page are read.
+  // Whether each job must be read to see whether it matches. Otherwise all jobs of a range match, and only those on the page are read.
   const isSifted = status !== null || has !== undefined;
   const rows: JobRow[] = [];
   let total = 0;

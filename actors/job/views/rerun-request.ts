@@ -1,4 +1,4 @@
-// The input with which a settled job is rerun. Only runs can reuse jobs: a rerun of any other job begins from the start.
+// Makes the request that reruns a settled job. Only a run can be rerun `from: failed`; any other job is rerun from the start.
 import { parseId } from '../../../runtime/ids.ts';
 import { callEvent } from '../../pipeline/protocol.ts';
 import type { EntryEvent, RerunSource } from '../protocol.ts';
@@ -27,7 +27,7 @@ export function rerunRequest(
   };
 }
 
-/** The event of a delivery or a schedule, or an emitted one, that started the run. Null: a call started the run. */
+/** The event that started the run: of a webhook delivery, of a schedule, or emitted by a job. Null: a call started the run. */
 export function deliveredEvent({ event }: RerunRequest): EntryEvent | null {
   return event && (event.type !== callEvent.type || event.source !== callEvent.source) ? event : null;
 }

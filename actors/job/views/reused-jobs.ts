@@ -1,4 +1,4 @@
-// The jobs that the runs of a tree reused from other trees, as they appear in the tree of these runs.
+// Reads the jobs that the runs of a tree reused from other trees, and shows them as a part of this tree.
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { reusedOf } from '../../pipeline/records/reuse.ts';
@@ -14,9 +14,8 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * The jobs that the runs of this tree reused. Before the jobs that a run reused comes the run itself, unless `shown` has it; it
- * is then added to `shown`. `isBelow`: whether the wanted part of the tree contains the children of this job. Each null is a
- * point at which the walk can pause.
+ * The jobs that the runs of this tree reused. A run comes before the jobs that it reused, unless its id is in `shown`; the id is then
+ * added to `shown`. `isBelow`: whether the wanted part of the tree contains the children of a job. The caller can pause at each null.
  */
 export function* reusedJobs(
   reader: Reader,
@@ -50,7 +49,7 @@ export function* reusedJobs(
   }
 }
 
-/** Divides ranges of jobs into smaller ones, each of jobs that share a group. */
+/** Divides ranges of jobs into ranges of jobs that share a group. */
 function* groupsIn(block: Block, ranges: readonly number[]) {
   for (let pair = 0; pair < ranges.length; pair += 2) {
     for (let first = ranges[pair]!; first < ranges[pair + 1]!; ) {
@@ -62,7 +61,10 @@ function* groupsIn(block: Block, ranges: readonly number[]) {
   }
 }
 
-/** The run with this id, after its parents, if it belongs to the tree and is not shown yet. */
+/**
+ * The run with this id, after those of its ancestors that are not in `shown`. Yields nothing if the run is in `shown`, is the root, or
+ * is in another tree.
+ */
 function* unshown(reader: Reader, blocks: BlockCache, root: JobId, id: JobId, shown: Set<string>): Iterable<JobView> {
   const name = formatId(id);
   const group = groupIn(blocks, id);
@@ -112,7 +114,7 @@ export class Successors {
     return found;
   }
 
-  /** The group of reused jobs as it would be if this tree had made them. */
+  /** The group of reused jobs as it would be if runs of this tree had created them. */
   groupHere(group: JobGroup): JobGroup {
     const { parent, run } = group;
     return {

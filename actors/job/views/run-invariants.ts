@@ -1,4 +1,4 @@
-// Invariants of open runs: they have records, and are counted.
+// Invariants of open runs: their records, counts and deadlines.
 
 import { formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
@@ -14,11 +14,9 @@ import { openOf } from './job-view.ts';
 import { descendantsOf } from './jobs.ts';
 import { reuseInvariants } from './reuse-invariants.ts';
 
-/**
- * If the table `runs` has more records than `recordsMax`, its runs are not counted. If a tree has more jobs than `treeJobsMax`,
- * the tree is not checked.
- */
+/** If the table `runs` has more records than this, the counts of open runs are not checked. */
 const recordsMax = 4096;
+/** If a tree has more jobs than this, the count of its open runs and waiting events is not checked. */
 const treeJobsMax = 1024;
 
 export function runInvariants(reader: Reader): readonly Invariant[] {

@@ -1,4 +1,4 @@
-// The times of a run. Its deadline is that of its call or of its pipeline, whichever is shorter.
+// The times of a run. Its deadline is that of its call or that of its pipeline, whichever is earlier.
 import type { PipelineDefinition } from '../../../config/pipeline/definition.ts';
 import { blockOf, type JobId } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
@@ -12,7 +12,10 @@ import type { JobTimes } from '../records/options.ts';
 
 const noTimes: JobTimes = { runAtUs: null, expiresUs: null, deadlineUs: null };
 
-/** The times of the run. `called`: those that its call asked for. `final`: its end, if it has ended. Null: it has none. */
+/**
+ * The times of the run. Null: it has none. `called`: the times that its call asked for. `final`: its final attempt; undefined: the run
+ * is open.
+ */
 export function timesOfRun(
   reader: Reader,
   id: JobId,

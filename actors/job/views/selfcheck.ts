@@ -1,7 +1,7 @@
 // The selfcheck compares the tables of the running store with each other, in slices, while work continues (docs/contract.md#selfcheck).
 //
-// Commits continue between two slices, so a record may look wrong although it is not. Such a record is checked again later,
-// within one slice, and reported if it still looks wrong.
+// Commits continue between two slices, so a record that is right may look wrong. A record that looks wrong is checked again later,
+// within one slice, and is reported if it still looks wrong.
 
 import { formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
@@ -20,8 +20,8 @@ import type { Invariant } from './invariant.ts';
 import { invariantsOf } from './invariants.ts';
 
 /**
- * When this many records of a table have been checked, the greatest keys first, the others are skipped. A block counts as the
- * number of its jobs.
+ * The maximum number of records of a table that are checked, those with the greatest keys first. A block counts as many times as it has
+ * jobs.
  */
 export const lookedMax = 100_000;
 /** The maximum number of records per invariant that are checked again and reported. */
@@ -38,7 +38,8 @@ export type Findings = {
 };
 
 /**
- * Returns the ids of those jobs among `ids` (16 bytes each) that no host has. Null: the service has not read all open jobs yet.
+ * Returns the ids of those jobs among `ids` (16 bytes each) that no host has. Null: unknown, because the service has not read all
+ * unsettled jobs yet.
  */
 export type FindIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
 
@@ -98,13 +99,13 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
   return suspects;
 }
 
-/** Throws if the value cannot be decoded. */
+/** The check of a record that is only decoded. Throws if its value cannot be decoded. */
 function unpacks(_: Uint8Array, value: Uint8Array): null {
   unpack(value);
   return null;
 }
 
-/** The records of a table below `before`, in descending order of their keys. No scan stays open while the caller pauses. */
+/** The records of a table with keys below `before`, in descending order of their keys. No scan stays open while the caller pauses. */
 function* recordsOf(reader: Reader, table: Table, before?: Uint8Array): Iterable<{ key: Buffer; value: Buffer }> {
   for (let to = before; ; ) {
     const range = { reverse: true, limit: pageSize, ...(to && { to }) };
@@ -145,7 +146,7 @@ function* checkAgain(reader: Reader, suspects: readonly Suspect[], failures: Inv
     const value = reader.get(invariant.table, key);
     // A new key object, because results are cached by the identity of the key.
     const failure = value ? faultOf(invariant, Buffer.from(key), value) : null;
-    // Every check of an undecodable record reports the same failure.
+    // If a record cannot be decoded, each of its checks reports the same failure, which is listed once.
     const text = failure && `${failure.invariant}: ${failure.detail}`;
     if (text !== null && !told.has(text)) failures.push(failure!);
     if (text !== null) told.add(text);
@@ -243,7 +244,7 @@ async function runningOf(
       return [];
     }
     reader.refresh();
-    // A job that has since settled, or waits again, is fine.
+    // Jobs that have settled since, or wait again, need no host.
     ids = idsOf(idle).filter(id => isRunning(reader, id));
   }
   return ids

@@ -1,4 +1,4 @@
-// Whether a run has started: whether plugin code of one of its jobs may have begun.
+// Determines whether a run has started, which means that plugin code of a job in its tree may have begun.
 import { type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../records/attempts.ts';
@@ -21,7 +21,7 @@ export function hasStarted(reader: Reader, open: ReadonlyMap<KeyText, OpenBlock>
       for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
         if (block?.isUnstarted(index)) continue;
         const isOpen = block !== undefined && !block.isSettled(index);
-        // A job that ended without an attempt has attempt 0. An open run among the jobs counts by its own jobs.
+        // A job that ended without an attempt has a log of attempt 0, and has not started.
         if (isOpen || hasAttempt(reader, jobId(key, index))) return true;
       }
     }

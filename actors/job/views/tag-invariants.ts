@@ -6,7 +6,7 @@ import { keyText } from '../records/open.ts';
 import { type Tags, taggedCount } from '../records/tags.ts';
 import type { Invariant } from './invariant.ts';
 
-/** Null: the root has been pruned. */
+/** The tags of a root. Null: the root has been pruned. */
 type TagsOfRoot = { readonly tags: Tags | undefined } | null;
 
 export function tagInvariants(reader: Reader): readonly Invariant[] {

@@ -1,5 +1,5 @@
-// Invariants of delayed jobs, timers and rescheduled jobs. A timer may be left over for jobs that have started. It is removed at
-// its time, or with the open record of its block.
+// Invariants of delayed jobs, timers and rescheduled jobs. Jobs that have started may still have timers: a timer is removed at its
+// time, or with the open record of its block.
 import { formatId, indexOf, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
@@ -22,12 +22,12 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
     { name: 'delayed_jobs_are_counted', table: 'counters', wrong: delayedAreCounted },
   ];
 
-  /** A delayed job must have timers for all its times, because the ledger has handled none of these times. */
+  /** A delayed job must have a timer for each of its times, because the ledger has handled none of them yet. */
   function delayedHaveTimers(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
     if (!open.isTimed) return null;
     const block = findBlock(reader, jobId(key, 0));
-    // The invariant of open records reports a missing block.
+    // The invariant `open_jobs_have_blocks` reports a missing or different block.
     if (!block || block.count !== open.count) return null;
     const rescheduled = new Map(rescheduledIn(reader, key, open.count));
     if (rescheduled.size !== open.rescheduled)

@@ -1,4 +1,4 @@
-// The list of a tree's jobs: its own, newest first, then those that its runs reused from other trees. Only these jobs are read.
+// Lists the jobs of a tree: its own jobs, newest first, then the jobs that its runs reused from other trees.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -17,8 +17,8 @@ import { Successors } from './reused-jobs.ts';
 const entriesPerStep = 16;
 
 /**
- * One page of the jobs that match, and the total. `before`: the last job of the previous page. `has`: whether the latest attempt of a job
- * matches; default: every job matches.
+ * One page of the jobs that match, and the total. `before`: the last job of the previous page. `has`: whether the latest attempt of a
+ * job matches; absent: every job matches.
  */
 export function listWithin(
   reader: Reader,
@@ -33,8 +33,8 @@ export function listWithin(
 }
 
 /**
- * The ranges of jobs that match `within` and have the tags: those of the tree, newest first, then the reused ones. Each null is a point at
- * which the walk can pause.
+ * The ranges of jobs that match `within` and have the tags: those of the tree, newest first, then the reused ones. The caller can pause
+ * at each null.
  */
 function* rangesWithin(reader: Reader, { within, tags = [] }: JobFilter): Iterable<JobRange | null> {
   const blocks = new BlockCache(reader);
@@ -59,7 +59,7 @@ function* rangesWithin(reader: Reader, { within, tags = [] }: JobFilter): Iterab
   });
 }
 
-/** Decides about the jobs of a group. False: they are not wanted. */
+/** Whether the jobs of a group are wanted, and how they are shown. False: they are not wanted. */
 type Wanted = (group: JobGroup) => false | Pick<JobRange, 'takenOver'>;
 
 function* rangesOfTable(
@@ -71,7 +71,7 @@ function* rangesOfTable(
 ): Iterable<JobRange | null> {
   let to: Uint8Array = Buffer.concat([root, endOfBlocks]);
   for (;;) {
-    // Reads all entries of a step at once: no scan stays open while other reads run.
+    // Reads all entries of a step at once, so that no scan stays open while other reads run.
     const entries = [...reader.scan(table, { from: root, to, reverse: true, limit: entriesPerStep })];
     for (const entry of entries) {
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
@@ -106,7 +106,7 @@ function* rangesOfEntry(
 /** Greater than every block key. */
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
-/** Returns a check of whether a job matches all these filters. It needs no walk through the tree. */
+/** Returns a function that checks whether a job matches all these filters. */
 export function membersOf(
   blocks: BlockCache,
   within: readonly JobScopeFilter[],
@@ -120,7 +120,7 @@ export function membersOf(
   return (id, group) => each.every(isMember => isMember(id, group));
 }
 
-/** Returns a check of whether the jobs of a group match the filter. */
+/** Returns a function that checks whether the jobs of a group match the filter. */
 function memberOf(blocks: BlockCache, { of, id }: JobScopeFilter): (group: JobGroup) => boolean {
   const wanted = keyText(id);
   if (of === 'root') return ({ root }) => root !== null && keyText(root) === wanted;

@@ -1,4 +1,5 @@
-// Finds jobs that did not succeed, or whose last attempt did not, newest first, in the tables that list only such jobs.
+// Finds jobs that did not succeed, and unsettled jobs whose last attempt did not, newest first, in the tables `unsuccessful` and
+// `retries`.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Status } from '../records/job.ts';
@@ -9,7 +10,10 @@ import type { JobFilter } from './job-page.ts';
 /** The maximum number of keys that one scan reads. */
 const keysPerStep = 256;
 
-/** The newest keys below `to` that have one of the prefixes, without the prefix. */
+/**
+ * Of the keys that begin with one of the prefixes, the bytes after the prefix: the greatest below `to`, at most `limit`, in descending
+ * order.
+ */
 export function newestKeys(
   reader: Reader,
   table: 'by_command' | 'unsuccessful' | 'retries',
@@ -26,9 +30,9 @@ export function newestKeys(
 }
 
 /**
- * The jobs below `before`, newest first, that have ended with the plugin, command and status of the filter and did not succeed.
- * If the filter accepts unsettled jobs, all unsettled jobs with a record in `retries` are among them, whatever their plugin and
- * command. Each null is a point at which the walk can pause.
+ * The jobs below `before`, newest first, that did not succeed and have the plugin, command and status of the filter. If the filter
+ * accepts unsettled jobs, all jobs with a record in `retries` are among them, whatever their plugin and command. The caller can pause
+ * at each null.
  */
 export function* unsuccessfulIds(
   reader: Reader,
