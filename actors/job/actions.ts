@@ -1,5 +1,5 @@
-// Actions over many jobs. An action is itself a job that is never dispatched. The main thread sends a message for each step of an
-// action, with the ids of the next jobs; for a backfill, the schedule actor finds the next occurrences. What a step does and the
+// Actions over many jobs. An action is itself a job, which is never dispatched. The main thread sends a message for each step of an
+// action, with the ids of the next jobs; for a backfill, the schedule actor finds the next occurrences. The effects of a step and the
 // new cursor of the action are one commit, so no job is handled twice.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
@@ -33,7 +33,7 @@ export class Actions {
   readonly #idempotency: IdempotencyStore;
   readonly #apply: ApplyDeed;
   readonly #open = new Map<string, OpenAction>();
-  /** Fires the occurrences of a backfill. Set by the schedule actor. */
+  /** Fires the occurrences of a backfill. Set by the schedule actor; null until then. */
   backfill: FireBackfill | null = null;
 
   constructor(state: JobState, idempotency: IdempotencyStore, apply: ApplyDeed) {
@@ -99,7 +99,7 @@ export class Actions {
     if (!action) return { cursor: null, isOver: true, waits: null };
     const { plan, progress } = action;
     if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
-    // The main thread has another cursor than the action. The reply has the action's cursor.
+    // These ids do not follow the action's cursor. The reply has the right cursor.
     if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
     if (plan.backfill) return this.#fill(turn, action);
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
@@ -127,8 +127,8 @@ export class Actions {
   }
 
   /**
-   * Ends the action. Matched jobs that no step contained count as skipped: as settled if the selection was of unsettled jobs,
-   * otherwise as not found.
+   * Ends the action. Matched jobs that no step contained count as skipped: as `already_settled` if the selection asked for queued or
+   * running jobs, otherwise as `not_found`.
    */
   #finish(turn: Turn, action: OpenAction): void {
     const { plan, progress } = action;
@@ -200,7 +200,7 @@ function idsIn(bytes: Uint8Array): JobId[] {
   return ids;
 }
 
-/** The progress after these outcomes. `outcomes[k]` is the outcome for `ids[k]`; the last ids may have none. */
+/** The progress after these outcomes. `outcomes[k]` is the outcome for `ids[k]`; the last ids may have no outcome. */
 function count(progress: ActionProgress, ids: readonly JobId[], outcomes: readonly DeedOutcome[]): ActionProgress {
   let { done, failed } = progress;
   const skipped = { ...progress.skipped };

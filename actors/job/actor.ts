@@ -59,8 +59,8 @@ export type InnerMessage =
       readonly reason: ReturnReason;
     }
   /**
-   * A host process has died. `sentUpTo`: the newest id of any frame at that time. If the turn that handles this message fails,
-   * the message is handled again, and by then the restarted host may have newer frames.
+   * A host process has died. `sentUpTo`: the newest id of any frame at that time. Frames with greater ids are not lost: the restarted
+   * host has them, if this message is handled again after a failed turn.
    */
   | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
   /** The host is stopping the task or no longer has it: the task's code cannot start any more. */
@@ -85,14 +85,14 @@ export type JobActorOptions = JobStateOptions &
     readonly nowMs: number;
     /** Sends a message to the actor itself, for a later turn. */
     readonly self: (message: InnerMessage) => void;
-    /** Requests the message `alarm` at this time; null: at no time. A later request replaces an earlier one. */
+    /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the one before. */
     readonly alarm: (atUs: number | null) => void;
   };
 
 export type JobActor = Actor &
   AllJobCalls & {
     readonly dispatcher: Dispatcher;
-    /** Must be called before the first message of each turn. The first call adopts the frames that hosts have. */
+    /** Must be called before the first message of each turn. The first call adopts the frames that hosts still have. */
     begin(turn: Turn): void;
     reconfigure(config: Config): void;
     /** Writes the blocks of new jobs and dispatches jobs. True: jobs have settled, which may have created further jobs. */
@@ -123,10 +123,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   const spared = new SparedJobs(state);
   let alarmUs: number | null = null;
-  /** Whether the dispatcher must store at the end of the turn, when all accepted jobs are counted, which holds have jobs. */
+  /** Whether `dispatch` must store which holds have jobs. It does so at the end of a turn, when all accepted jobs are counted. */
   let areHoldsDue = true;
   let isFirstTurn = true;
-  /** Whether retention prunes at the end of this turn, when all reruns of the turn are known. */
+  /** Whether retention prunes jobs at the end of this turn. By then all reruns of the turn are known. */
   let isPruneDue = false;
 
   sandboxes.configure(options.config);
@@ -153,7 +153,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         state.awaited.remove(message.id);
         break;
       case 'ask_idle':
-        // The answer is made after the commit, because the dispatch of this turn may send a returned job to a host again.
+        // The answer is computed after the commit, because this turn may still send a returned job to a host again.
         turn.after(() => {
           turn.reply(message.replyTo, { kind: 'idle', ids: state.isLoaded ? idleOf(dispatcher, message.ids) : null });
         });
@@ -240,7 +240,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         idempotency.keys.sweepSoon();
         isPruneDue = true;
         break;
-      // This message only requests a turn.
+      // `wake` only makes a turn run.
       case 'wake':
         break;
       case 'admit':
@@ -251,7 +251,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'stop':
         acceptor.closed = 'stopping';
-        // Nothing is dispatched from this turn on: a host that started now would not be stopped with the others.
+        // From this turn on nothing is dispatched: a host that a dispatch started now would not be stopped with the others.
         dispatcher.hold(turn.nowUs, false);
         turn.after(() => {
           const stopped = dispatcher.stop(message.graceMs);
@@ -277,7 +277,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
     return { kind: 'set_aside', all: size, listed };
   }
 
-  /** Tells the pipeline actor of settled jobs, until the jobs that it creates no longer end at once. True: jobs had settled. */
+  /**
+   * Passes settled jobs to the pipeline actor. Jobs that the pipeline actor then creates may settle at once, so this is repeated until
+   * none are left. True: some jobs had settled.
+   */
   function moveRuns(turn: Turn): boolean {
     let settled = state.settled.take();
     const haveMoved = settled.length > 0;

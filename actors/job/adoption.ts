@@ -1,4 +1,4 @@
-// After a failed turn the actors are created anew from the store, and adopt the frames that hosts still have. The store says of each job
+// After a failed turn, new actors are created from the store, and adopt the frames that hosts still have. The store says for each job
 // whether a host has it, and with which attempt.
 
 import { jobId } from '../../runtime/ids.ts';
@@ -11,7 +11,7 @@ import type { OutstandingFrames } from './outstanding-frames.ts';
 import { attemptOf, type KeyText, OpenBlock } from './records/open.ts';
 import { isInFlight } from './records/retry.ts';
 
-/** A block with unsettled jobs. `held`: the indexes of those of its jobs that are in adopted frames. */
+/** A block with unsettled jobs. `held`: the indexes of its jobs that are in adopted frames. */
 export type AdoptedBlock = { readonly open: OpenBlock; readonly held: ReadonlySet<number> };
 
 type Adopting = { readonly open: OpenBlock; readonly held: Set<number> };
@@ -59,7 +59,7 @@ function adoptFrame(state: JobState, frame: JobFrame, blockOf: (key: KeyText) =>
   return { ...frame, lane, command, jobs, reported, unreportedCount };
 }
 
-/** Whether a host has this attempt, according to the store. */
+/** Whether, according to the store, a host has this attempt. */
 function isSent(state: JobState, open: OpenBlock, { index, attempt }: OpenAttempt): boolean {
   if (open.isSettled(index)) return false;
   const known = state.setAside.read('retries', jobId(open.keyBytes, index), () => attemptOf(state.reader, open, index));

@@ -1,4 +1,4 @@
-// The state of the queue, for GET /analytics/queue (docs/contract.md#analytics), and which jobs no host has.
+// Computes the state of the queue for GET /analytics/queue (docs/contract.md#analytics), and finds jobs that no host has.
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';

@@ -1,4 +1,4 @@
-// A map from jobs to values about their attempts. Even among very many jobs, the value of one is found without a search.
+// A map from jobs to values. A job is found by its block and index in constant time.
 import type { OpenBlock } from './records/open.ts';
 
 export class AttemptIndex<T> {

@@ -24,7 +24,7 @@ export class Awaited implements AwaitedJobs {
 
   addKnown(id: JobId, turn: Turn): void {
     this.add(id);
-    // If the job ends in this turn, reads of the store show this only after the commit.
+    // Checked after the commit, because only then do reads of the store show a job that ends in this turn as settled.
     turn.after(() => {
       if (this.#hasSettled(id)) this.ended(id, turn);
     });

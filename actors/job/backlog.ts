@@ -1,4 +1,4 @@
-// Jobs that wait to be dispatched, in order.
+// A queue of jobs that wait to be dispatched.
 
 import { firstAttempt, type OpenAttempt } from './open-attempt.ts';
 import { AttemptQueue, Queue } from './queues.ts';
@@ -6,7 +6,7 @@ import type { OpenBlock } from './records/open.ts';
 
 export class Backlog {
   readonly blocks = new Queue<OpenBlock>();
-  /** Jobs that are dispatched before all blocks: retries, returned jobs, suspects, and other jobs that were queued one by one. */
+  /** Jobs that are dispatched before those of `blocks`: retries, returned jobs, suspects, and other jobs that were queued one by one. */
   readonly attempts = new AttemptQueue();
   /** The number of jobs that wait in `attempts` and `blocks`. */
   waiting = 0;
@@ -17,7 +17,7 @@ export class Backlog {
     this.waiting += open.untouched;
   }
 
-  /** The first block with a job that was never dispatched; its jobs come after all `attempts`. Settled jobs are skipped. */
+  /** The first block with an unsettled job that was never dispatched; `next` of the block is the index of this job. */
   get nextBlock(): OpenBlock | undefined {
     for (;;) {
       const open = this.blocks.peek();

@@ -1,4 +1,5 @@
-// The circuit breaker of a plugin instance. It counts in memory how the last attempts ended, and pauses the plugin if too many failed.
+// The circuit breaker of a plugin instance. It counts in memory how the last attempts ended. If too many failed, the plugin is paused
+// (pausing.ts).
 //
 //   closed      counts attempts; too many failures open it
 //   open        a pause by `breaker` holds the plugin's jobs until it expires
@@ -12,7 +13,7 @@ export const breakerName = 'breaker';
 
 export class Breaker {
   readonly limits: BreakerLimits;
-  /** How the last attempts ended, oldest first: 1 for a failure. */
+  /** How the last attempts ended, oldest first. 1: the attempt failed; 0: it did not. */
   #ended: number[] = [];
   #failed = 0;
 
@@ -20,7 +21,7 @@ export class Breaker {
     this.limits = limits;
   }
 
-  /** Records the end of an attempt. True: too many of the last attempts have failed; the counts are then reset. */
+  /** Records the end of an attempt. True: too many of the last attempts have failed. The counts then begin again. */
   isTripped(hasFailed: boolean): boolean {
     const { failures, of } = this.limits;
     this.#ended.push(hasFailed ? 1 : 0);

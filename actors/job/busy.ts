@@ -24,7 +24,7 @@ export class BusyMeter {
 
   #advance(nowUs: number): void {
     if (nowUs - this.#atUs > busyWindowUs) {
-      // The last call lies before the window: the workers that were busy at that call count as busy for the whole window.
+      // The last call was before the window. The workers that were busy then count as busy for the whole window.
       this.#atUs = nowUs - busyWindowUs;
       this.#bucketUs.fill(0);
     }

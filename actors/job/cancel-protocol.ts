@@ -1,4 +1,4 @@
-// What the main thread asks and is told about a cancel.
+// The message by which the main thread cancels a job or run, and its answer.
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { Status } from './records/job.ts';
@@ -10,13 +10,16 @@ export type CancelJob = {
   readonly id: JobId;
   readonly by: string;
   readonly reason: string | null;
-  /** Whether to cancel also the runs that events of its jobs have started, and so on. */
+  /**
+   * For a run: whether to cancel also the runs that events of its jobs have started, the runs that events of their jobs have started,
+   * and so on.
+   */
   readonly detached?: boolean;
-  /** Whether to stop also a run that is in `finally`. */
+  /** Whether a run is stopped even in its phase `finally`. */
   readonly force?: boolean;
 };
 /**
- * The answer to a CancelJob. `status`: that of the job after the commit; null: there is no such job, or its record is unusable. If the
- * status is not final, the job is being stopped or, if `isEnding`, the run is in `finally`.
+ * The answer to a CancelJob. `status`: the status of the job after the commit; null: there is no such job, or its record is unusable.
+ * If the status is not final, the job is being stopped or, if `isEnding` is set, the run is in `finally` and goes on.
  */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null; readonly isEnding?: true };

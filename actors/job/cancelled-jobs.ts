@@ -33,7 +33,7 @@ export function endStopped(
   else state.end(turn, job, isOverdue(state, job) ? 'timed_out' : status, startedUs, body);
 }
 
-/** Whether the cancelled job was stopped because the time of its run, or of a phase of it, was over. */
+/** Whether the job was stopped only because the deadline of a run that contains it, or the time limit of that run's phase, has passed. */
 function isOverdue(state: JobState, { open, index }: OpenAttempt): boolean {
   const run = state.cancels.own(jobId(open.keyBytes, index)) ? null : state.cancelledRun(open, index);
   return run !== null && state.cancels.of(run)?.timeout !== undefined;
@@ -57,7 +57,7 @@ export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): voi
   state.end(turn, job, 'cancelled', null, body, 'queued', own === undefined && isFirst);
 }
 
-/** Whether jobs at the head of the lane may have to end instead of starting. */
+/** Whether the next job of the lane may have to end instead of starting. */
 export function mayStop(state: JobState, lane: Lane): boolean {
   return !state.cancels.isEmpty || lane.nextIsTimed;
 }
@@ -68,8 +68,8 @@ export function isStopped(state: JobState, job: OpenAttempt, nowUs: number): boo
 }
 
 /**
- * Whether the job has expired: it is at its first attempt, and should have started by now. A first attempt that a host returned
- * uncharged counts as not started.
+ * Whether the job has expired: its first attempt should have started by now and has not. A first attempt that a host returned uncharged
+ * counts as not started.
  */
 function hasExpired(state: JobState, { open, index, attempt }: OpenAttempt, nowUs: number): boolean {
   if (!open.isTimed || attempt > 1) return false;

@@ -1,5 +1,5 @@
-// Cancels jobs and runs. Hosts are asked at once to stop running jobs. A waiting job that is in memory ends in the same commit;
-// the waiting jobs of a cancelled run end over several turns.
+// Cancels jobs and runs. Hosts are told to stop running jobs right after the commit. A cancelled job that waits ends in this commit if
+// it is in memory. The waiting jobs of a cancelled run end over several turns.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -21,29 +21,31 @@ import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import { openOf } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 
-/**
- * The maximum number of jobs that walks end or cancel in one turn and that one call of `cancelAll` handles, and
- * (`lookedAtPerTurnMax`) of jobs that walks examine in one turn.
- */
+/** The maximum number of jobs that one turn ends or cancels inside cancelled runs, and that one call of `cancelAll` handles. */
 export const cancelledPerTurnMax = 256;
+/** The maximum number of jobs that one turn examines in trees with cancelled runs. */
 const lookedAtPerTurnMax = 16_384;
 const blocksPerScan = 16;
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
 
-/** How a run is cancelled: `detached` also covers runs that its events started, `force` also stops `finally`. */
+/**
+ * The default options of `cancelRun`. `detached`: also cancel the runs that events of the run's jobs have started. `force`: stop the
+ * run even in its phase `finally`.
+ */
 const plainly = { detached: false, force: false };
 
 /**
- * A walk through a tree, which ends the jobs of cancelled runs, and its position. A walk begins at the block of a cancelled run,
- * because the jobs of the run are in later blocks.
+ * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs over several turns. `from` and `index`: the block
+ * and the job at which the walk continues. A walk begins at the block of a cancelled run, because the jobs of the run are in later
+ * blocks.
  */
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
 export class Cancelling {
   /** Cancels an action over many jobs. Set by the actor. */
   cancelAction: ((turn: Turn, id: JobId, cancel: Cancel) => void) | null = null;
-  /** Ends a delayed run. False: the run is not delayed. */
+  /** Ends a delayed run. False: the run is not delayed. Set by `Delayed`. */
   cancelDelayedRun: (turn: Turn, id: JobId, cancel: Cancel) => boolean = () => false;
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
@@ -51,8 +53,8 @@ export class Cancelling {
   /** The unfinished walks through trees, by root. */
   readonly #walks = new Map<string, Walk>();
   /**
-   * Callers that wait for an answer, each with the jobs (`left`) that hosts are stopping for this caller. A caller is answered
-   * when no code of these jobs can start any more.
+   * The callers that wait for an answer. `left`: the jobs that hosts are stopping for the caller. The caller is answered when no code
+   * of these jobs can start any more.
    */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
   /** The callers of `#asked`, as of the last commit. */
@@ -91,9 +93,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels these jobs for an action or a schedule; no caller waits for an answer. Returns the outcomes of the first ids, in the
-   * order of the ids. The other ids, for which the turn has no time or which exceed `cancelledPerTurnMax`, are left for the next
-   * turn.
+   * Cancels these jobs for an action or a schedule; no caller waits for an answer. Returns the outcomes of the ids that were handled,
+   * in order. If the turn runs out of time, or after `cancelledPerTurnMax` ids, the other ids are left for a later turn.
    */
   cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): DeedOutcome[] {
     const { reader } = this.#state;
@@ -118,7 +119,7 @@ export class Cancelling {
     return outcomes;
   }
 
-  /** Stops runs, or their phases, whose time is over. */
+  /** Stops runs whose deadline has passed, and phases that have taken too long. True: some were stopped. */
   stopOverdue(turn: Turn): boolean {
     const stopped = new Set<string>();
     for (const { run, cancel } of this.#pipeline.takeOverdue(turn)) {
@@ -129,7 +130,7 @@ export class Cancelling {
     return stopped.size > 0;
   }
 
-  /** Tells hosts to stop the jobs that were cancelled themselves or with a run. `cancelled`: the ids of these jobs and runs. */
+  /** Tells hosts to stop the jobs in `cancelled`, and the jobs inside the runs in `cancelled`. `cancelled` has ids of jobs and runs. */
   #stopAll(turn: Turn, cancelled: ReadonlySet<string>): void {
     const { cancels } = this.#state;
     this.stop(turn, ({ open, index }) => {
@@ -139,7 +140,7 @@ export class Cancelling {
     });
   }
 
-  /** Whether the run is in its last phase. */
+  /** Whether the run is in its phase `finally`. */
   #isFinal(id: JobId): boolean {
     return this.#pipeline.phaseOf(id)?.name === 'finally';
   }
@@ -152,7 +153,7 @@ export class Cancelling {
     if (!force && this.#isFinal(id)) return 'ending';
     const marked = cancels.around(id);
     const detaches = detached && cancels.detached.of(id) === undefined;
-    // A cancel replaces the mark of a time-out.
+    // The cancel of a caller replaces the mark of a time-out.
     const isOvertaken = marked !== null && !cancel.timeout && cancels.of(marked)?.timeout !== undefined;
     if (marked === null || isOvertaken) cancels.mark(turn, id, cancel);
     if (detaches) cancels.detach(turn, id, (marked && !isOvertaken && cancels.of(marked)) || cancel);
@@ -163,7 +164,10 @@ export class Cancelling {
     return 'done';
   }
 
-  /** Tells hosts to stop the job, or the jobs of the run. The caller is answered when no code of these can start any more. */
+  /**
+   * Tells hosts to stop the job or run that the caller has cancelled. The caller is answered when no code of these jobs can start any
+   * more.
+   */
   #await(turn: Turn, caller: WaitingCancel, reason: string): void {
     const { id } = caller;
     const { cancels } = this.#state;
@@ -177,8 +181,8 @@ export class Cancelling {
   }
 
   /**
-   * After a failed turn, tells hosts again to stop jobs that were cancelled or are past their deadline. The callers of earlier
-   * turns wait again for confirmations.
+   * After a failed turn, tells hosts again to stop the jobs that were cancelled or are past their deadline. The callers of earlier
+   * turns wait for new confirmations.
    */
   goOn(turn: Turn): void {
     const state = this.#state;
@@ -218,7 +222,7 @@ export class Cancelling {
     if (this.#asked.length > 0) this.#answerStopped(turn);
   }
 
-  /** Answers the callers for which no host has to stop a job any more. */
+  /** Answers the callers for whom hosts have no job left to stop. */
   #answerStopped(turn: Turn): void {
     const active = new Set(Array.from(this.#dispatcher.active(), ({ job }) => job));
     for (const asked of this.#asked.splice(0)) {
@@ -229,8 +233,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels a job. If the job is in memory and no host has it, adds it to `waiting`: the caller must end the jobs in `waiting` in
-   * this turn.
+   * Cancels a job. If the job is in memory and no host has it, the job is added to `waiting`, and `endWaiting` must be called with
+   * `waiting` in this turn.
    */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: Wanted): DeedOutcome {
     const state = this.#state;
@@ -350,7 +354,7 @@ export class Cancelling {
     }
     const run = state.cancelledRun(open, index);
     if (!run) return false;
-    // The host was told to stop the job when the run was cancelled.
+    // A host has the job, and was told to stop it when the run was cancelled.
     if (this.#has(open, index)) return false;
     addTo(wanted, open, index);
     return true;

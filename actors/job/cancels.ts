@@ -1,4 +1,4 @@
-// The cancels of unsettled jobs, called marks, and the detached cancels of runs. While there are none, every lookup returns at
+// The cancels of unsettled jobs and runs, called marks, and the detached cancels of runs. While there are none, every lookup returns at
 // once.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
@@ -29,7 +29,7 @@ type Mark = { readonly id: JobId; readonly root: JobId | null; cancel: Cancel };
 export class Cancels {
   readonly #reader: Reader;
   readonly #marks = new Map<string, Mark>();
-  /** Marks that are written at the end of the turn. */
+  /** Marks that must be written at the end of the turn. */
   readonly #changed = new Set<Mark>();
   /** The number of marked runs per tree, by root. */
   readonly #runsIn = new Map<string, number>();
@@ -77,12 +77,12 @@ export class Cancels {
     return this.#marks.get(keyText(id))?.cancel ?? this.detached.of(id);
   }
 
-  /** The cancel of the job or run itself. */
+  /** The mark of this job or run. Undefined: it has none. */
   own(id: JobId): Cancel | undefined {
     return this.#marks.get(keyText(id))?.cancel;
   }
 
-  /** Replaces the job's own mark, if it has one. */
+  /** Marks the job or run. The new mark replaces an earlier one. */
   mark(turn: Turn, id: JobId, cancel: Cancel): void {
     putMark(turn.batch, id, cancel);
     const mark = this.#marks.get(keyText(id));
@@ -127,7 +127,10 @@ export class Cancels {
     if (mark.root) this.#known.clear();
   }
 
-  /** A phase of the run begins: what stopped the part before it does not apply to its jobs. */
+  /**
+   * Called when a phase of the run begins. The run's mark is removed: the cancel or time-out of the part before does not stop the jobs
+   * of the new phase.
+   */
   phaseBegins(turn: Turn, run: JobId): void {
     if (!this.haveRuns) return;
     this.ended(turn, run);
@@ -149,7 +152,7 @@ export class Cancels {
     return found;
   }
 
-  /** Whether the run is in its phase `finally`, which only a cancel of the run itself stops. */
+  /** Whether the run is in its phase `finally`. Only a cancel of the run itself stops this phase. */
   #isFinal(run: JobId): boolean {
     return this.#openRuns.phaseOf(run)?.name === 'finally';
   }
@@ -165,7 +168,7 @@ export class Cancels {
    */
   #follow(run: JobId): JobId | null {
     const above = this.detached.above(run);
-    // If the run is not open, it needs no mark: only some of its jobs may be left.
+    // A run that is not open needs no mark: at most some of its jobs are left to end.
     if (above === null || !this.#openRuns.isOpen(run)) return above;
     const cancel = { ...this.detached.of(above)!, notStarted: { jobs: 0, elements: 0 } };
     const mark = { id: run, root: this.#openRuns.begun(run)?.root ?? this.#rootOf(run) ?? run, cancel };

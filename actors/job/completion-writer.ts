@@ -28,10 +28,10 @@ import { NameTableWriter } from './records/name-table.ts';
 /** The maximum size of a plugin's packed state. */
 export const stateBytesMax = 2 ** 20;
 
-/** The counters of a plugin and command, and the number that stands for both in keys. */
+/** The counters of a plugin and command. `number` stands for the plugin and command in keys of other tables (name-table.ts). */
 type CommandCounters = CommandCounts & { readonly key: string; readonly number: number; dirty: boolean };
 
-/** The job that an attempt belongs to, as the journal needs it. */
+/** The properties of an attempt's job that the journal and the counters need. */
 export type AttemptOrigin = {
   readonly plugin: string;
   readonly command: string;
@@ -71,7 +71,7 @@ export class CompletionWriter {
   readonly #page = new JournalPage();
   /** The newest time in the journal; 0: it is empty. */
   journalUs: number;
-  /** The moment that this turn has given, and the latest one of earlier turns. */
+  /** `#momentUs`: the time that this turn has given to an action. `#givenUs`: the latest time that earlier turns have given. */
   #momentUs = 0;
   #givenUs = 0;
 
@@ -114,7 +114,7 @@ export class CompletionWriter {
     this.#change(plugin, command).counts.delayed += jobs;
   }
 
-  /** Must be called when the actors start: sets the counters of running jobs, which are out of date, to zero. */
+  /** Must be called when the actors start: sets the counters of running jobs to zero, because they are out of date. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;
@@ -122,18 +122,21 @@ export class CompletionWriter {
     }
   }
 
-  /** The time of this commit in the journal. It is later than that of every earlier commit, and than all moments that were given before. */
+  /**
+   * The time of this commit in the journal. It is later than the times of all earlier commits, and than all times that earlier turns
+   * have given to actions.
+   */
   commitUs(nowUs: number): number {
     return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1, this.#givenUs + 1);
   }
 
-  /** Gives the time of this commit to an action. No later commit has this time, even if this one adds nothing to the journal. */
+  /** Gives the time of this commit to an action. No later commit gets this time, even if this commit adds nothing to the journal. */
   momentUs(nowUs: number): number {
     this.#momentUs = this.commitUs(nowUs);
     return this.#momentUs;
   }
 
-  /** An earlier process gave this time to an action that is still open. */
+  /** Called when the actors start, with the time that was given to each open action. Later commits get later times. */
   wasGiven(us: number): void {
     this.#givenUs = Math.max(this.#givenUs, us);
   }
@@ -153,7 +156,7 @@ export class CompletionWriter {
   }
 
   /**
-   * Subtracts a pruned attempt from the counters. If the attempt was the end of a job that did not succeed, also removes the job from the
+   * Subtracts a pruned attempt from the counters. If the job ended with this attempt and did not succeed, also removes the job from the
    * index of unsuccessful jobs.
    */
   pruned(
@@ -191,8 +194,8 @@ export class CompletionWriter {
   }
 
   /**
-   * Merges updates into the state key by key, or replaces the state. Returns an error if there are too many updates, or if they
-   * or the new state are too large; null: the state was updated.
+   * Merges updates into the state key by key or, if `replaces` is set, replaces the state. Returns an error if there are too many
+   * updates, or if the updates or the new state are too large. Null: the state was updated.
    */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
     if (updates.length > stateBytesMax) return tooLarge(updates.length);

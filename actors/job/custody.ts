@@ -1,5 +1,4 @@
-// The transitions of an attempt (`it` in the table) that has left its block. The custody of an attempt is what the ledger knows
-// about the attempt (`records/retry.ts`).
+// The transitions of an attempt (`it` in the table) that has left its block, from custody to custody (records/retry.ts).
 //
 //   event                                           custody       next
 //   a frame takes it                                waiting       sent, or sentAlone if the frame has no other job
@@ -14,7 +13,7 @@
 //                                                   sentAlone     charged, or lost if its command is missing
 //   its command is available again                  lost          charged
 //
-// In flight means sent or sentAlone. A charged attempt has failed: the job ends with it or is retried at once.
+// In flight means sent or sentAlone. A charged attempt has failed: the job ends, or is retried at once.
 import { type Body, bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -29,7 +28,7 @@ import { decide } from './retry-policy.ts';
 export const lostBody = encodeBody({ error: Buffer.from('lost while running') });
 export const stoppedBody = encodeBody({ error: Buffer.from('the service ended while the job ran') });
 
-/** A task of a frame has ended: its job ends, possibly with an update of the plugin's state, or waits for its next attempt. */
+/** Handles the end of a task: applies the update of the plugin's state, if any, and ends the job or makes it wait for its next attempt. */
 export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome: Outcome): void {
   const job = frame.jobs[outcome.task]!;
   const { verdict, permanent, body } = withState(state, frame, outcome);
@@ -64,8 +63,8 @@ function withState(
 }
 
 /**
- * Charges an attempt that was lost with its host or with the service: it has failed, and the job is retried at once if its command and its
- * retry policy allow another attempt.
+ * Charges an attempt that was lost with its host or with the service: the attempt has failed. The job is retried at once if its command
+ * and its retry policy allow another attempt, and otherwise ends.
  */
 export function charge(
   state: JobState,
@@ -90,8 +89,8 @@ export function charge(
 }
 
 /**
- * Takes back an attempt that a host had, without charging it: it becomes `waiting` or `suspect`. Null: the job has ended, because
- * it was cancelled or is past its deadline. `lost`: the body with which the attempt then ends; null if no plugin code has run.
+ * Takes back an attempt that a host had, without charging it: the attempt becomes `waiting` or `suspect`. Null: the job ended instead,
+ * because it was cancelled or is past its deadline. `lost`: the body for that end; null: no plugin code has run.
  */
 export function giveBack(
   state: JobState,
@@ -107,7 +106,7 @@ export function giveBack(
   return null;
 }
 
-/** Recovers an attempt after a start, when no host has it. */
+/** Recovers an attempt that no host has, after a start of the actors. */
 export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   const lane = state.lane(job.open.plugin);
   const stop = state.stopOf(job, turn.nowUs);
@@ -121,7 +120,7 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
     state.move(turn, job, 'waiting', job.dueUs);
-    // The job may have started. It now runs alone: if its host dies, no other job can be to blame.
+    // The job may have started. Now it runs alone, so that no other job can be to blame if its host dies.
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {
@@ -143,7 +142,7 @@ export function chargeLost(state: JobState, turn: Turn, lane: Lane, max: number)
   return charged;
 }
 
-/** Charges an attempt by the rules of its command. False: the command is missing, so it is unknown whether the job may run again. */
+/** Charges an attempt. False: its command is missing, so it is unknown whether the job may run again, and nothing was done. */
 function chargeStopped(state: JobState, turn: Turn, job: OpenAttempt): boolean {
   const command = state.commandOf(job.open);
   if (command) charge(state, turn, job, 'waiting', command.retrySafe ? stoppedBody : lostBody);

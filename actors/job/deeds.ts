@@ -13,13 +13,13 @@ import { findJob } from './views/jobs.ts';
 import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
 
 /**
- * The outcomes of the first ids, in order; the other ids are left for another turn. `waits`: why the next id cannot be handled
- * yet; null: it can.
+ * `outcomes`: the outcomes of the ids that were handled, in order; the other ids are left for another turn. `waits`: why the next id
+ * cannot be handled yet. Null: it can.
  */
 export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
 export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;
 
-/** A call of `rerunAll` stops when the payloads of the jobs that it has handled have this total size. */
+/** A call of `rerunAll` stops when the payloads of the jobs that it has handled have this many bytes in total. */
 const rerunBytesMax = 4 * 2 ** 20;
 
 export type DeedParts = RunNowParts & {

@@ -30,8 +30,9 @@ export type DelayedParts = {
 
 export class Delayed {
   readonly #parts: DelayedParts;
-  /** The last turn that handled timers. A turn handles timers only once, because no read shows its writes. */
+  /** The last turn that handled timers. A turn handles timers only once, because reads of the store do not show the turn's writes. */
   #turn: Turn | null = null;
+  /** How many more jobs this turn may make due or end (`timedPerTurnMax`). */
   #left = 0;
 
   constructor(parts: DelayedParts) {
@@ -81,7 +82,7 @@ export class Delayed {
   #handle(turn: Turn, open: OpenBlock, timer: Timer): boolean {
     if (this.#left <= 0 || turn.isSpent) return false;
     const isOver = this.#act(turn, open, timer);
-    // There may be very many blocks, so they must not all stay in memory.
+    // Timers may concern very many blocks, so the decoded block does not stay in memory.
     if (open.inFlight === 0) this.#parts.state.release(open);
     return isOver;
   }
@@ -115,7 +116,7 @@ export class Delayed {
     return some.length === due.length;
   }
 
-  /** Makes the delayed job wait in its lane. */
+  /** Ends the delay of the job and queues the job in its lane. */
   #enqueue(turn: Turn, open: OpenBlock, index: number): void {
     const { state } = this.#parts;
     // From now on the jobs of the block are queued one by one.

@@ -95,8 +95,8 @@ export class DetachedCancels {
   }
 
   /**
-   * The run above this run: the one that called this run, or else the one whose job started this run by an event. Null: there is
-   * none.
+   * The run above this run: the run that called it or, if none did, the run whose job started it by an event. Null: there is none, or
+   * this run belongs to a phase `finally`, where a detached cancel of a run above does not apply.
    */
   #next(run: JobId): JobId | null {
     const origin = this.#originOf(run);
@@ -116,7 +116,7 @@ export class DetachedCancels {
       const { run, root } = detached;
       this.#cancels.delete(name);
       if (!isQuiet(root)) {
-        // Moves the cancel to the end of the map: the next turn begins with the other cancels.
+        // Moves the cancel to the end of the map, so that the next turn begins with the other cancels.
         this.#cancels.set(name, detached);
         continue;
       }

@@ -47,7 +47,7 @@ export type DispatcherPorts = {
   readonly onIsolated?: (plugin: string) => void;
 };
 
-/** Lanes that compete for the same places, in the order of `turns`, and the slots with these places. */
+/** Lanes that take turns (`turns`) for the places of the same slots. `hasRunners`: whether runners run their jobs. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
 /** When a turn has moved or ended this many jobs without sending them, it stops dispatching. Moving a whole block counts as one. */
@@ -72,7 +72,7 @@ export class Dispatcher {
   readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
   readonly #outstanding: OutstandingFrames;
-  /** The current turn, and how much of `heldMovesPerTurnMax` it has left. */
+  /** The current turn. `#movesLeft`: how many more moves and ends it may make (`heldMovesPerTurnMax`). */
   #turn: Turn | null = null;
   #movesLeft = heldMovesPerTurnMax;
   #generation = 0;
@@ -188,7 +188,7 @@ export class Dispatcher {
     );
   }
 
-  /** Sends a frame of the next lane, or moves or ends its jobs that cannot run. False: no lane is ready, or no place is free. */
+  /** Sends a frame of the next lane, or moves or ends jobs of this lane that cannot run. False: no lane is ready, or no place is free. */
   #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
@@ -204,12 +204,12 @@ export class Dispatcher {
       // The next job may have a different command.
       if (dropped > 0) return true;
     }
-    // If there is no free place, the same lane comes next again.
+    // If no place is free, `turns` does not advance: this lane comes first the next time.
     const slot = hasRunners ? slots[0] : freeSlotFor(slots, command);
     if (!slot) return false;
     turns.advance(lane);
     const runner = hasRunners ? command.runners.free(slot.threads, command.concurrency) : -1;
-    // Sending may end the jobs of the frame instead (`#failRevoked`), so the frame must not exceed the moves that are left.
+    // `#send` may end the jobs of the frame instead of sending them (`#failRevoked`), so the frame has at most `#movesLeft` jobs.
     const max = Math.min(tasksMax(lane, command, slots, runner), this.#movesLeft);
     const frame = pickFrame(this.#state, turn, lane, command, this.#outstanding.nextId(), max, runner);
     this.#send(turn, slot, frame);
@@ -270,15 +270,14 @@ export class Dispatcher {
       heard++;
       settleTask(this.#state, turn, frame, outcome);
     }
-    // Jobs that ran at the same time do not show how long jobs take that run one after another.
+    // The pace is measured only without a runner, where the jobs of a frame run one after another.
     if (frame.runner < 0) frame.command.pace.measured(heard, ranUs);
     this.#closeIfOver(turn, slot, frame);
   }
 
   /**
-   * Takes back tasks that a host returns. Tasks that have not begun wait in their lane again or, if a quarantine host returns them,
-   * are suspects again. Tasks that may have begun are charged if their command must not run twice; otherwise each runs alone the
-   * next time.
+   * Takes back tasks that a host returns. A task that has not begun waits in its lane again or, if a quarantine host returns it,
+   * becomes a suspect again. A task that may have begun is charged if its command must not run twice; otherwise it becomes a suspect.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], reason: ReturnReason): void {
     const slot = this.#slots.get(slotName)!;
@@ -367,7 +366,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.over(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // Only jobs that are delayed or have a record in `retries` can still need the block. It is read again for them.
+      // Only jobs that are delayed or have a record in `retries` can still need the decoded block. It is then read again.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }

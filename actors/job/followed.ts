@@ -25,7 +25,6 @@ export class FollowedEnds implements FollowedJobs {
     if (this.#ids.delete(text)) this.#ended.push({ id: text, status });
   }
 
-  /** The followed jobs that have ended since the last call. */
   takeEnded(): readonly EndedJob[] {
     const ended = this.#ended;
     if (ended.length > 0) this.#ended = [];

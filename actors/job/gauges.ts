@@ -2,9 +2,10 @@
 
 const names = ['queued', 'running', 'delayed', 'held', 'scheduled', 'runs', 'settledInRuns', 'journaled'] as const;
 /**
- * `queued`: the number of queued jobs, without delayed jobs and jobs that wait for a retry. `delayed`: the number of jobs that
- * wait for a retry. `held`: the number of queued jobs that are held, by a pause or otherwise. `scheduled`: the number of delayed
- * jobs and runs. `journaled`: the time in µs of the newest commit in the journal; 0: the journal is empty.
+ * `queued`: the number of queued jobs, without delayed jobs and jobs that wait for a retry. `running`: the number of jobs that hosts
+ * have. `delayed`: the number of jobs that wait for a retry. `held`: the number of queued jobs that are held, by a pause or otherwise.
+ * `scheduled`: the number of delayed jobs and runs. `runs`: the number of open runs. `settledInRuns`: the number of settled jobs inside
+ * open runs. `journaled`: the time in µs of the newest commit in the journal; 0: the journal is empty.
  */
 type Name = (typeof names)[number];
 

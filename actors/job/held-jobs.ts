@@ -1,4 +1,5 @@
-// Moves held jobs, some per turn: out of the way of other commands, back into their lane, or to their end if they were held for too long.
+// Handles held jobs, some per turn: moves them out of the way of other commands, moves them back into their lane when their hold ends,
+// and ends those that were held for too long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
@@ -9,7 +10,10 @@ import type { Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
-/** Moves jobs at the head of the lane out of the way if their command is missing or paused. Returns the number of moves. */
+/**
+ * Moves the next jobs of the lane to the backlogs of their commands, as long as these commands are missing or paused, at most
+ * `movesMax`. Returns the number of moves.
+ */
 export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (let name = lane.nextCommand; name !== undefined && moves < movesMax; name = lane.nextCommand) {
@@ -20,7 +24,7 @@ export function moveToHeld(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Gives held jobs whose command can run again back to the lane. Returns the number of moves. */
+/** Moves held jobs whose command can run again back into the lane. Returns the number of moves. */
 function takeBack(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (const [name, backlog] of lane.heldByCommand) {
@@ -32,8 +36,9 @@ function takeBack(lane: Lane, movesMax: number): number {
 }
 
 /**
- * Charges `lost` attempts whose commands are available again, returns jobs to their lane if their hold has ended, and ends jobs
- * that were held for too long. `max`: the maximum number of moves and ends together; moving a whole block counts as one.
+ * Charges `lost` attempts whose commands are available again, moves jobs back into their lane if their command can run again, and ends
+ * jobs that were held for too long. `max`: the maximum number of jobs that are charged, moved or ended. Moving a whole block counts as
+ * one.
  */
 export function advanceHolds(
   state: JobState,
@@ -70,8 +75,8 @@ function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number 
 }
 
 /**
- * Fails the next jobs of the backlog with this reason; jobs that were cancelled or are past their deadline end as such. Returns
- * the number of these jobs, at most `jobsMax`.
+ * Ends the next jobs of the backlog, at most `jobsMax`: as failed with this reason or, if a job was cancelled or is past its deadline,
+ * as cancelled or timed out. Returns the number of ended jobs.
  */
 function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: string, jobsMax: number): number {
   let jobs = 0;

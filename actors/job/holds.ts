@@ -1,4 +1,4 @@
-// Finds out which lanes and commands are held, since when, and which have been held for too long. The holds that have jobs are stored.
+// Determines which lanes and commands are held, since when, and which have been held for too long. The holds that have jobs are stored.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -12,7 +12,7 @@ export type HoldSources = readonly (readonly [reason: HoldReason, holdOf: HoldOf
 
 export class Holds {
   readonly #sources: HoldSources;
-  /** By key: the holds that have jobs, and others that may have some later. */
+  /** By key: the holds that have jobs, and holds that may get some later. */
   readonly #known = new Map<string, Hold>();
   readonly #reader: Reader;
 
@@ -26,7 +26,7 @@ export class Holds {
   }
 
   /**
-   * The hold of all jobs of the lane, other than a pause. Null: there is none. `isDisabled`: the plugin is configured, but
+   * The hold of all jobs of the lane, other than a pause. Null: there is none. `isDisabled`: whether the plugin is configured, but
    * disabled.
    */
   ofLane({ name, instance }: Lane, isDisabled: boolean): Hold | null {
@@ -75,8 +75,8 @@ export class Holds {
   }
 
   /**
-   * The holds that have lasted for at least `lastingUs` and whose jobs therefore fail. A hold by the vault never expires: the
-   * operator decides what happens.
+   * The holds that have lasted for at least `lastingUs`: their jobs fail. A hold by the vault never expires, because the operator
+   * decides what happens to its jobs.
    */
   expired(nowUs: number, lastingUs: number): readonly Hold[] {
     if (this.#known.size === 0) return none;

@@ -1,5 +1,5 @@
-// A slot of the dispatcher: a host, and the frames that the host has. The places of a slot are the host's threads, or the
-// programs that the host may run at once.
+// A slot of the dispatcher: a host, and the frames that the host has. The places of a slot are the threads of the host, or the number
+// of programs that the host may run at once.
 import type { PluginHost, Runtime } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';
@@ -11,7 +11,7 @@ export const programHostsMax = 4;
 /** The maximum number of suspects that run at the same time, each in a host of its own. */
 export const quarantineHostsMax = 4;
 
-/** How many frames each place may have if all of them are short: one runs, and one waits behind it. */
+/** How many frames a place may have if all frames of the slot are short: one runs, and one waits behind it. */
 const framesPerPlace = 2;
 
 export type HostSlotName =
@@ -31,15 +31,18 @@ export type HostSlot = {
   readonly runtimes: readonly Runtime[];
   /** How many threads the host has, or how many programs it may run at once. */
   readonly threads: number;
-  /** A frame that is expected to take at most this time is short: another one may wait behind it. */
+  /** A frame that is expected to take at most this time is short: another frame may wait behind it. */
   readonly shortUs: number;
   /** Whether each thread or process runs several jobs at once. */
   readonly isConcurrent: boolean;
   host: PluginHost | null;
   readonly frames: Map<number, JobFrame>;
-  /** The number of slow frames (job-frame.ts). While there are any, no frame may wait. */
+  /** The number of slow frames (job-frame.ts). While there are any, no frame may wait behind another. */
   slow: number;
-  /** Whether the host has returned jobs for lack of free threads or processes: no frame may wait there until its next report. */
+  /**
+   * Whether the host has returned jobs because no thread or process was free for them. Until its next report of ended tasks, no frame
+   * may wait behind another.
+   */
   congested: boolean;
   busyRunners: number;
 };
@@ -78,14 +81,14 @@ export function programSlots(places: number): readonly HostSlot[] {
 }
 
 /**
- * The slots for suspects: one for each job that can run at the same time, up to `quarantineHostsMax`. So a suspect seldom waits
- * for another one to end.
+ * The slots for suspects: as many as there are places, but at most `quarantineHostsMax`. So a suspect seldom waits for another one to
+ * end.
  */
 export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));
 }
 
-/** A slot for suspects or isolated plugins, whose host runs threads and programs, one job at a time. */
+/** A slot for suspects or isolated plugins. Its host runs one job at a time, on a thread or as a program. */
 export function singleJobSlot(name: HostSlotName): HostSlot {
   return emptySlot(name, ['worker', 'process'], 1, 0);
 }

@@ -27,7 +27,10 @@ import { writeTree } from './records/tree.ts';
 import { enqueue } from './spared.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
-/** `timing` null: the jobs of the block have no times. Blocks of delayed jobs contain no other jobs. */
+/**
+ * A block that this turn fills. `timing`: whether its jobs are delayed or have other times; null: they have none. A block of delayed
+ * jobs contains no other jobs.
+ */
 type FillingBlock = {
   readonly builder: BlockBuilder;
   readonly failed: FailedAtCreation[];
@@ -37,7 +40,10 @@ type FillingBlock = {
 export class JobAcceptor {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
-  /** By plugin and command, apart for jobs with times or with a deadline of their attempts: the block that this turn fills. */
+  /**
+   * The blocks that this turn fills, by plugin and command. Jobs with times, and jobs whose step sets a deadline for attempts, have
+   * blocks of their own.
+   */
   readonly #builders = new Map<string, FillingBlock>();
   /** Why no new work is accepted at the moment; null: new work is accepted. */
   closed: 'stopping' | 'disk_full' | null = null;
@@ -88,7 +94,7 @@ export class JobAcceptor {
     return allWaiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
   }
 
-  /** Whether the plugin, or jobs of some of its commands, are held. Then a new job may have to wait, too. */
+  /** Whether the plugin is held, or some of its commands have held jobs. Then a new job may have to wait, too. */
   #mayWait(plugin: string): boolean {
     const { hold, heldByCommand } = this.#state.lane(plugin);
     return hold !== null || heldByCommand.size > 0;
@@ -148,9 +154,7 @@ export class JobAcceptor {
     this.#state.unsettled += payloads.length;
   }
 
-  /**
-   * Writes the blocks of this turn, and adds their jobs to the lanes, except jobs that are delayed or failed at their creation.
-   */
+  /** Writes the blocks of this turn, and queues their jobs, except jobs that are delayed or failed at their creation. */
   seal(turn: Turn): void {
     for (const filling of this.#builders.values()) this.#close(turn, filling);
     this.#builders.clear();
@@ -219,7 +223,7 @@ export class JobAcceptor {
   }
 }
 
-/** Whether the pause of the service does not hold some of the jobs. */
+/** Whether the service is paused, but the pause does not hold some of the jobs (spared.ts). */
 function hasSpared({ pauses, openRuns }: JobState, { groups }: BlockBuilder): boolean {
   return pauses.isOfService && groups.some(({ run }) => run !== null && openRuns.sparedSince(run.run) !== null);
 }

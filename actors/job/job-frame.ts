@@ -1,5 +1,6 @@
-// Makes frames of waiting jobs. A frame has jobs of one lane and command, in order. The pace of the command (pace.ts) limits
-// their number or, if a runner runs them, the room in the runner.
+// Makes frames of waiting jobs. A frame has jobs of one lane and command, in order. The pace of the command (pace.ts) limits their
+// number or, if a runner runs them, the room in the runner. A job that must not run twice (`retry_safe: false`), or that is a suspect,
+// is alone in its frame.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { lengthOf, type PartReader } from '../../runtime/parted.ts';
@@ -14,20 +15,20 @@ import type { OpenBlock } from './records/open.ts';
 /** A frame whose payloads have this size gets no further job. */
 export const frameBytesMax = 2 ** 20;
 
-/** A frame that a host has: the attempts of its tasks, and which of these have been reported as ended or returned. */
+/** A frame that a host has. `jobs`: the attempts of its tasks. A task is reported when it has ended or was returned. */
 export type JobFrame = {
   readonly id: number;
   readonly lane: Lane;
   readonly command: CommandLane;
   readonly jobs: readonly OpenAttempt[];
-  /** By task: 1 if it has been reported, else 0. */
+  /** By task: 1 if the task has been reported, else 0. */
   readonly reported: Uint8Array;
   unreportedCount: number;
-  /** The number of the runner that runs the jobs concurrently; -1: there is no runner, and they run one after another. */
+  /** The number of the runner that runs the jobs concurrently; -1: there is no runner, and the jobs run one after another. */
   readonly runner: number;
   /** The deadline of each attempt. */
   readonly deadlineMs: number;
-  /** Whether the frame is too long for another one to wait behind it (host-slot.ts). Set at dispatch. */
+  /** Whether the frame is expected to take too long for another one to wait behind it (host-slot.ts). Set at dispatch. */
   slow: boolean;
   readonly sentUs: number;
   readonly ids: Uint8Array;
@@ -74,7 +75,7 @@ export function pickFrame(
     takeNext();
     isComplete = isAlone || jobs.length >= sizeMax || bytes >= frameBytesMax;
   }
-  // While an attempt waits, no job of a block is taken.
+  // Jobs of blocks are taken only if no attempt waits in `lane.attempts`.
   isComplete ||= lane.attempts.length > 0;
   for (let open = lane.nextBlock; !isComplete && open?.command === command.name; open = lane.nextBlock) {
     if (!fits(open)) break;
@@ -110,7 +111,7 @@ export function frameOf(
   return { id, lane, command, jobs, reported, unreportedCount, runner, deadlineMs, slow: false, sentUs: nowUs, ids };
 }
 
-/** The deadline of an attempt that a step sets for the jobs of the block. Undefined: that of the command. */
+/** The deadline that a step sets for each attempt of the block's jobs. Undefined: the deadline of the command applies. */
 function timeoutOf(state: JobState, open: OpenBlock): number | undefined {
   return state.load(open).group(0).limits?.timeoutMs;
 }

@@ -32,7 +32,7 @@ import { Retries } from './retries.ts';
 import { SettledJobs } from './settled-jobs.ts';
 import { assertMove } from './transitions.ts';
 
-/** The maximum total size of the accepted blocks that stay decoded in memory. Other blocks are read again when needed. */
+/** If the accepted blocks in memory exceed this many bytes, new ones are released after the commit, and read again when needed. */
 export const cachedBytesMax = 8 * 2 ** 20;
 
 export type JobStateOptions = {
@@ -75,13 +75,13 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /** By key: the blocks with unsettled jobs that hosts run. `find` also reads blocks whose unsettled jobs are all delayed. */
+  /** By key: the open blocks, except those of runs and actions. `find` also reads blocks whose unsettled jobs are all delayed. */
   readonly open = new Map<KeyText, OpenBlock>();
-  /** Suspects that wait for a slot of the quarantine. */
+  /** Suspects and spared jobs (spared.ts) that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
   /** Blocks whose open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
-  /** The number of unsettled jobs, except delayed ones and those that stand for runs and actions. */
+  /** The number of unsettled jobs, without delayed jobs, runs and actions. */
   unsettled = 0;
   running = 0;
   /** The number of delayed jobs and runs, whose time to run has not come. */
@@ -146,7 +146,7 @@ export class JobState {
     return lane;
   }
 
-  /** The open block with this key. Undefined: it has no unsettled job that hosts run, is not read yet, or is unusable. */
+  /** The open block with this key. Undefined: all its jobs have settled, they are runs or actions, or it is not yet read or unusable. */
   find(key: Uint8Array): OpenBlock | undefined {
     const name = keyText(key);
     const known = this.open.get(name);
@@ -171,7 +171,7 @@ export class JobState {
     return open.block;
   }
 
-  /** Marks the block's open record to be written at the end of the turn. */
+  /** Makes `close` write or remove the block's open record at the end of the turn. */
   touch(open: OpenBlock): void {
     this.#touched.add(open);
   }
@@ -215,7 +215,7 @@ export class JobState {
     else this.observations.job(`job.${status}`, turn.nowUs, plugin, command, id, errorOf(body));
   }
 
-  /** Ends the attempt; the job waits for its next one. */
+  /** Ends the attempt. The job's next attempt is due after `delayMs`. */
   retry(
     turn: Turn,
     job: OpenAttempt,
@@ -294,7 +294,10 @@ export class JobState {
     return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
   }
 
-  /** Why the job is neither started nor retried: it was cancelled, or its deadline has passed. Null: nothing stops it. */
+  /**
+   * Why the job is neither started nor retried: it, or a run that contains it, was cancelled, or its deadline has passed. Null:
+   * nothing.
+   */
   stopOf(job: Pick<OpenAttempt, 'open' | 'index'>, nowUs: number): 'cancelled' | 'timed_out' | null {
     if (this.isCancelled(job)) return 'cancelled';
     if (!job.open.isTimed) return null;
@@ -312,7 +315,7 @@ export class JobState {
     return true;
   }
 
-  /** Removes the attempt of a job from where it waits. Undefined: it does not wait, or waits in `blocks` of a backlog. */
+  /** Removes the attempt of a job from the queue in which it waits. Undefined: it does not wait, or it waits in `blocks` of a backlog. */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
     if (this.wake(open, index)) return firstAttempt(open, index);
     const lane = this.lane(open.plugin);

@@ -1,5 +1,5 @@
-// The times of jobs: when delayed jobs run, when jobs expire, and when their deadlines are. A job without times costs one comparison.
-// Only the time of the next timer is in memory.
+// The times of jobs: when delayed jobs run, when jobs expire, and when their deadlines pass. For a block without times, a lookup costs
+// one comparison. Of the timers, only the time of the next one is in memory.
 import { type BlockKey, blockKeyBytes, type JobId, jobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -94,7 +94,7 @@ export class JobTimesTable {
 
   #set(turn: Turn, jobs: Omit<Timer, 'atUs' | 'kind'>, { plugin }: Block, times: JobTimes): void {
     for (const [kind, atUs] of timersOf(plugin, times)) {
-      // The jobs are due at once, and need no timer.
+      // Jobs that are due at once need no timer.
       if (kind === 'run_at' && atUs <= turn.nowUs) continue;
       putTimer(turn.batch, { ...jobs, kind, atUs });
       this.nextUs = earlier(this.nextUs, atUs);
@@ -106,7 +106,7 @@ export class JobTimesTable {
     for (const [kind, atUs] of timersOf(plugin, times)) batch.remove('timers', timerKey({ ...jobs, kind, atUs }));
   }
 
-  /** The timers whose time has come, oldest first; also those that this turn has removed. */
+  /** The timers whose time has come, oldest first. Timers that this turn has removed are among them. */
   *due(nowUs: number): Iterable<Timer> {
     let from: Uint8Array | undefined;
     for (;;) {

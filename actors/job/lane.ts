@@ -8,7 +8,7 @@ import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
 import type { Hold } from './records/hold.ts';
 import { Runners } from './runners.ts';
 
-/** A command, as the dispatcher sees it. */
+/** A command of a lane: its settings, and the measurements and runners of its jobs. */
 export type CommandLane = {
   readonly name: string;
   /** The plugin's name in its manifest, which several instances may share. */
@@ -27,8 +27,8 @@ export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
   /**
-   * `running`: the number of jobs that hosts have. `inFlight`: the number of these jobs, but jobs that run one after another in a
-   * frame count as one.
+   * `running`: the number of jobs that hosts have. `inFlight`: the same number, but the jobs of a frame without a runner, which run one
+   * after another, count as one.
    */
   running = 0;
   inFlight = 0;
@@ -67,7 +67,7 @@ export class Lane extends Backlog {
     this.#holdOfCommand = holdOfCommand;
   }
 
-  /** Applies a new configuration. Measured paces are kept if the lane's jobs run in the same way as before. */
+  /** Applies a new configuration. The measured paces are kept if the kind of the lane stays the same. */
   configure(instance: PluginInstance | null): void {
     const kind = this.kind;
     this.instance = instance;
@@ -113,7 +113,7 @@ export class Lane extends Backlog {
       paused.size === 0 ? this.#commands : new Map([...this.#commands].filter(([name]) => !paused.has(name)));
   }
 
-  /** Where jobs of a missing or paused command wait. */
+  /** The backlog in which jobs of this missing or paused command wait. Creates it if there is none. */
   heldBacklog(command: string): Backlog {
     let backlog = this.heldByCommand.get(command);
     if (!backlog) {
@@ -137,7 +137,7 @@ export class Lane extends Backlog {
     return held + this.lost.length;
   }
 
-  /** The number of jobs that a pause holds. */
+  /** The number of jobs that a pause holds. Jobs of a paused command count once they have been moved to `heldByCommand`. */
   get paused(): number {
     if (this.hold) return this.hold.reason === 'paused' ? this.held : 0;
     let paused = 0;
@@ -179,12 +179,12 @@ export class Lane extends Backlog {
     return this.#commands.get(name);
   }
 
-  /** The command, unless it is missing or paused. */
+  /** The command. Undefined: it is missing or paused. */
   runnable(name: string): CommandLane | undefined {
     return this.#runnable.get(name);
   }
 
-  /** The command as described by the newest configuration that had it. */
+  /** The command as the newest configuration that had it defines it. */
   lastKnown(name: string): CommandLane | undefined {
     return this.#known.get(name);
   }

@@ -1,4 +1,5 @@
-// Collects the observations of a turn for the hub. Consecutive jobs of one plugin and command with the same observation form one group.
+// Collects the observations of a turn for the hub. Consecutive observations of one type about jobs of one plugin and command form a
+// group.
 
 import { copyBytes } from '../../runtime/bytes.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';

@@ -1,4 +1,4 @@
-// Finds out which jobs belong to open runs: jobs of steps of an open run, or of a run that an open run called, directly or not.
+// Determines which jobs belong to open runs: they are jobs of an open run, or of a run that an open run has called, directly or not.
 import { indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';

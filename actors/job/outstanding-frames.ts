@@ -1,4 +1,4 @@
-// The frames that hosts have, and the cancels that hosts must confirm, as of the last commit. Both outlive the actors, so a
+// The frames that hosts have, and the cancels whose callers wait for an answer, as of the last commit. Both outlive the actors, so a
 // failed turn loses no work.
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -11,8 +11,8 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
 /**
- * Effects of a turn, which run after its commit, and the adoption of frames (adoption.ts) change the contents. So the contents
- * agree with the store.
+ * The contents agree with the store: they are changed only by effects, which run after the commit of their turn, and by the adoption of
+ * frames (adoption.ts).
  */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();

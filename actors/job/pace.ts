@@ -1,10 +1,10 @@
 // Chooses how many jobs of a command a frame may have: as many as fit into a target time, given how long jobs have taken so far.
 
 export const frameUsTarget = 2_000;
-/** The target time of a frame of programs. Less would fit only a few programs, and each frame costs a commit. */
+/** The target time of a frame of programs. A shorter frame would have only a few programs, and each frame costs a commit. */
 export const programsUsTarget = 20_000;
 export const frameTasksMax = 512;
-/** Each measurement makes frames at most this many times larger, which limits the cost of a wrong estimate. */
+/** Each measurement enlarges the frames at most by this factor, which limits the cost of a wrong estimate. */
 const growth = 8;
 /** The weight of the newest measurement in a falling estimate. */
 const weight = 0.25;
@@ -27,7 +27,7 @@ export class Pace {
     return this.#taskUs * this.#size;
   }
 
-  /** Records how long tasks of a frame took in total. */
+  /** Records that `tasks` tasks of a frame took `totalUs` in total. */
   measured(tasks: number, totalUs: number): void {
     if (tasks === 0) return;
     const taskUs = Math.max(totalUs / tasks, 0.5);
@@ -37,7 +37,7 @@ export class Pace {
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 
-  /** Called when a host has returned jobs of a frame, because a job was slow or no thread was free: frames become smaller. */
+  /** Makes frames smaller. Called when a host has returned jobs of a frame because a job was slow or no thread was free. */
   tooLarge(): void {
     this.#size = Math.max(1, this.#size >> 2);
   }

@@ -41,16 +41,16 @@ export class Pauses {
   }
 
   /**
-   * Makes the breaker that began this pause half open: one job at a time runs, and how that job ends decides whether the breaker closes or
-   * opens again.
+   * Makes the breaker that began this pause half open: one job at a time runs, and the end of that job closes the breaker or opens it
+   * again.
    */
   probe(pause: Pause, nowUs: number): void {
     this.#probing.set(pauseKey(pause), nowUs);
   }
 
   /**
-   * Ends the half-open state of all breakers. Called when the configuration changes, because the breakers may be gone; `over` then returns
-   * their expired pauses again.
+   * Ends the half-open state of all breakers. Called when the configuration changes, because it may lack these breakers. `over` then
+   * returns their expired pauses again.
    */
   endProbes(): void {
     this.#probing.clear();
@@ -72,13 +72,16 @@ export class Pauses {
     return this.#known.size > 0 && this.#find(system) !== null;
   }
 
-  /** The pause that holds the runs of a pipeline. */
+  /** The pause that holds the runs of a pipeline: its own, or that of the service. Null: there is none. */
   ofPipeline(name: string): Pause | null {
     if (this.#known.size === 0) return null;
     return this.#find({ kind: 'pipeline', name, command: null }) ?? this.#find(system);
   }
 
-  /** The pause that holds all jobs of a plugin instance: its own, that of a plugin that it builds on, or that of the service. */
+  /**
+   * The pause that holds all jobs of a plugin instance: its own, that of a plugin that it builds on, or that of the service. Null:
+   * there is none.
+   */
   ofLane(lane: Lane): Hold | null {
     if (this.#known.size === 0) return null;
     const pause = this.#ofPlugin(lane, null) ?? this.#find(system);
@@ -95,14 +98,14 @@ export class Pauses {
     return new Map(held);
   }
 
-  /** The pause that refuses new jobs of this command. */
+  /** The pause that refuses new jobs of this command. Null: none does. */
   rejecting(lane: Lane, command: string): Pause | null {
     if (this.#known.size === 0) return null;
     const found = [this.#ofPlugin(lane, command), this.#ofPlugin(lane, null), this.#find(system)];
     return found.find(pause => pause?.rejects) ?? null;
   }
 
-  /** The pause that refuses new runs of this pipeline. */
+  /** The pause that refuses new runs of this pipeline. Null: none does. */
   rejectingRuns(pipeline: string): Pause | null {
     if (this.#known.size === 0) return null;
     const found = [this.#find({ kind: 'pipeline', name: pipeline, command: null }), this.#find(system)];

@@ -35,7 +35,7 @@ export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
   state.reviewHolds();
 }
 
-/** Counts an ended attempt of a lane with a breaker. `sentUs`: when it was dispatched. */
+/** Counts an ended attempt of a lane with a breaker. `sentUs`: when the attempt was dispatched. */
 export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boolean, sentUs: number): void {
   const { name, probingSinceUs } = lane;
   const breaker = lane.breaker!;
@@ -58,7 +58,10 @@ function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: stri
   beginPause(state, turn, { ...target, reason, by: breakerName, sinceUs, untilUs, rejects: false });
 }
 
-/** Records for the stopwatch that a pause of jobs ends: from now on these jobs can run, unless something else holds them. */
+/**
+ * Records for the stopwatch that a pause of a plugin, a command or the service ends: from now on its jobs can run, unless something
+ * else holds them.
+ */
 function noteEnd({ reader, lanes }: JobState, turn: Turn, { kind, name, command }: PauseTarget): void {
   const write = (plugin: string) =>
     writeHoldEnd(reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });

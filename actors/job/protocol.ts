@@ -18,14 +18,12 @@ import type { ScheduledWork } from './scheduled-work.ts';
 import type { RescheduleJob, RunNow } from './time-protocol.ts';
 
 /**
- * `key`: a hash of an Idempotency-Key and the caller's API token, or of a webhook and the id of a delivery. `request`: a hash of
- * the whole request; it is the same for all deliveries. Each has 16 bytes.
+ * `key`: a hash of an Idempotency-Key and the caller's API token, or of a webhook and the id of a delivery. `request`: a hash of the
+ * whole request; for deliveries, a constant. Each has 16 bytes.
  */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
 
-/**
- * Which calls with an idempotency key were answered, and how. A key belongs to one request: for jobs, for runs or for an action.
- */
+/** The earlier answers to calls with idempotency keys. Calls of commands, calls of pipelines and actions share the keys. */
 export interface IdempotencyStore {
   /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
@@ -59,7 +57,7 @@ export type NewCalls = {
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;
-  /** What a rerun takes from the original job. Absent: the jobs are no reruns. Only a single job can be a rerun. */
+  /** The data that a rerun takes from its original job; `payloads` then has a single payload. Absent: the jobs are no reruns. */
   readonly source?: RerunSource;
 } & ScheduledWork;
 /** From the main thread: new jobs. Answered with a SubmitJobsReply. */
@@ -79,8 +77,8 @@ export type NewRun = {
   readonly payload: Uint8Array;
   readonly submittedBy: string;
   /**
-   * The event of a delivery or of a schedule. Of a rerun: the event that started the original run. Absent: a call starts the run,
-   * or started the original run.
+   * The event of a delivery or of a schedule. For a rerun: the event that started the original run. Absent: a call starts the run, or
+   * started the original run.
    */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
@@ -111,7 +109,7 @@ export type RefusedWork = {
   readonly kind: 'refused';
   readonly refusal: Refusal;
   readonly untilUs?: number;
-  /** What is no longer stored; only for `not_kept`. */
+  /** Only for `not_kept`: a text that names the data that is no longer stored. */
   readonly detail?: string;
 };
 
@@ -126,8 +124,8 @@ export const payloadGone: RefusedWork = {
 export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | RefusedWork;
 
 /**
- * The answer to the submission of several jobs. `ids` has 16 bytes per job, in the order of the payloads. There may be fewer jobs
- * than payloads: then there was no room for the last payloads.
+ * The answer to the submission of several jobs. `ids` has 16 bytes per job, in the order of the payloads. If there are fewer ids than
+ * payloads, there was no room for the last payloads.
  */
 export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
@@ -156,11 +154,11 @@ export type NewJobs = {
   readonly plugin: string;
   readonly command: string;
   readonly group: JobGroup;
-  /** Packed, one per job: payloads[k] belongs to job k of the group. */
+  /** The packed payloads, one per job: `payloads[k]` belongs to job k of the group. */
   readonly payloads: readonly Uint8Array[];
   /**
-   * How the jobs end at once, without an attempt, because of a template error, or a limit on chains or trees. Null: the jobs do
-   * not end at once.
+   * Set if the jobs end at once, without an attempt, because of a template error or a limit on chains or trees. Null: the jobs are
+   * queued.
    */
   readonly failedAtCreation: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
 };
@@ -169,7 +167,7 @@ export type EndedRun = {
   readonly id: JobId;
   readonly pipeline: string;
   readonly submittedBy: string;
-  /** How the run ended. `dead`: it never began, because its root had too many descendants. */
+  /** The final status of the run. `dead`: the run never began, because its root had too many descendants. */
   readonly status: TerminalStatus;
   readonly body: Body;
   /** When the run was created, in µs. */
@@ -179,9 +177,9 @@ export type EndedRun = {
 /** The job actor, as the other actors of its thread call it. All changes are part of the turn's commit. */
 export interface JobCalls {
   /**
-   * Why no new work is accepted at the moment; null: new work is accepted. Without a plugin: for a run, which may call any
-   * plugin. `waitingRuns`: how many accepted runs count in addition to the counted jobs. `isDelayed`: the work is for a later
-   * time.
+   * Why no new work is accepted at the moment; null: new work is accepted. `plugin`: the plugin of a new job; absent: the work is a
+   * run, which may call any plugin. `waitingRuns`: the number of accepted runs that count as queued jobs, too. `isDelayed`: whether the
+   * work is for a later time.
    */
   refusal(plugin?: string, waitingRuns?: number, isDelayed?: boolean): Refusal | null;
   readonly idempotency: IdempotencyStore;
@@ -223,13 +221,16 @@ export interface PipelineCalls {
   /** Null: the run is in its main part, or has ended. */
   phaseOf(run: JobId): RunPhase | null;
   /**
-   * When the phase of a cancelled run began that contains this run, or is its current part, in µs; or an earlier time. A pause of the
-   * service does not hold the run then. Null: there is no such phase.
+   * A pause of the service holds neither a cancelled run that is in a phase, nor the runs that such a phase has called. For these runs,
+   * returns when the phase began, in µs, or an earlier time. Null: a pause of the service holds the run.
    */
   sparedSince(run: JobId): number | null;
-  /** When the next run or phase must be stopped; null: never. */
+  /** When the next run or phase must be stopped, in µs, or an earlier time; null: never. */
   readonly nextDeadlineUs: number | null;
-  /** The runs whose time is over now, and why each is stopped. */
+  /**
+   * Takes runs that must be stopped now, because their deadline or the time limit of their phase has passed. Each such time is returned
+   * once.
+   */
   takeOverdue(turn: Turn): readonly OverdueRun[];
   /** The origin of an open run, which the store may not contain yet. Null: the run is a root, or is not open. */
   begun(run: JobId): BegunRun | null;
@@ -250,13 +251,13 @@ export type JobsSettled = {
 };
 export type SettledJob = {
   readonly id: JobId;
-  /** The index of the job in the group. The ordinal of the job is the sum of the group's first ordinal and this index. */
+  /** The position of the job in its group. The sum of the group's first ordinal and this position is the ordinal of the job. */
   readonly offset: number;
   readonly status: TerminalStatus;
   readonly body: Body;
   /** Whether the job was cancelled with its run before it started: then no hook fires. */
   readonly isSilent?: boolean;
-  /** It ended without an attempt. */
+  /** Set if the job ended without an attempt. */
   readonly neverStarted?: true;
 };
 
@@ -283,7 +284,7 @@ export type QueueReply = {
   readonly waiting: number;
   readonly dead: number;
   readonly workers: number;
-  /** The share of the last minute in which the workers of the busiest kind were busy, 0 to 1. */
+  /** The share of the last minute in which the workers of the busiest kind were busy, from 0 to 1. */
   readonly utilization: number;
   readonly active: readonly {
     readonly jobId: string;
@@ -318,8 +319,8 @@ export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null 
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
- * From the main thread: which jobs are held, other than by a pause? `next`: the commands of each plugin in another configuration;
- * if given, which further jobs would that configuration hold? Answered with a HeldReply.
+ * From the main thread: which jobs are held, other than by a pause? `next`: the commands of each plugin in another configuration. With
+ * `next`, the question is which further jobs that configuration would hold. Answered with a HeldReply.
  */
 export type HeldQuery = {
   readonly kind: 'ask_held';
@@ -362,13 +363,13 @@ export type ActionStep = {
   readonly kind: 'action_step';
   readonly replyTo: ReplyTo;
   readonly id: JobId;
-  /** The cursor that the ids follow. If the action's cursor is another one, nothing is done. */
+  /** The cursor that the ids follow. If the action has another cursor, the step does nothing. */
   readonly after: JobId | null;
   readonly ids: Uint8Array;
   /** Whether no further jobs match. */
   readonly isLast: boolean;
 };
-/** How far an action has come. `waits`: why the job or occurrence after the cursor cannot be handled yet. Null: it can. */
+/** The state of an action after a step. `waits`: why the job or occurrence after the cursor cannot be handled yet. Null: it can. */
 export type ActionStepReply = {
   readonly kind: 'action_step';
   readonly cursor: JobId | null;

@@ -1,5 +1,5 @@
-// The quarantine: hosts in each of which one suspect runs at a time. If jobs of a plugin have recently ended several hosts, the
-// plugin is isolated: its jobs run one at a time in a host that only isolated plugins use.
+// The quarantine: hosts in each of which one suspect, or one spared job (spared.ts), runs at a time. If jobs of a plugin have recently
+// ended several hosts, the plugin is isolated: its jobs run one at a time in a host that only isolated plugins use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endStoppedWaiting, isStopped } from './cancelled-jobs.ts';
@@ -36,7 +36,8 @@ export class Quarantine {
   }
 
   /**
-   * Adds a suspect. Likely culprits (`isLikely`) run before other suspects. A suspect of an isolated plugin waits in its lane.
+   * Adds a suspect. Likely culprits (`isLikely`) run before other suspects. A suspect of an isolated plugin waits in its lane instead,
+   * unless it is spared (spared.ts).
    */
   take(job: OpenAttempt, isLikely: boolean): void {
     const lane = this.#state.lane(job.open.plugin);
@@ -58,15 +59,15 @@ export class Quarantine {
     turn.after(() => this.#onIsolated(lane.name));
   }
 
-  /** Called after a reload: ends all isolations, because the plugin code may have been mended. */
+  /** Called after a reload: ends all isolations, because the plugin code may have been fixed. */
   reloaded(): void {
     for (const lane of this.#breakers.keys()) lane.isIsolated = false;
     this.#breakers.clear();
   }
 
   /**
-   * Ends isolations that have expired, dispatches suspects while `mayGoOn` (a suspect may end without being sent), and stops hosts that are
-   * no longer needed.
+   * Ends isolations that have expired, dispatches suspects, and stops hosts that are no longer needed. `mayGoOn`: whether the turn may
+   * handle another suspect.
    */
   dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, mayGoOn: () => boolean): void {
     let isIsolating = false;

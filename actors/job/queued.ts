@@ -1,4 +1,4 @@
-// Queued jobs by plugin and command, calculated from counters: unsettled jobs that no host has.
+// The numbers of queued jobs by plugin and command, calculated from counters. A job is queued if it is unsettled and no host has it.
 
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
@@ -31,7 +31,8 @@ export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJ
 }
 
 /**
- * The queued jobs that a configuration with only the commands of `next` would hold, and that are not held now, except by a pause.
+ * The queued jobs that a configuration with exactly the commands of `next` would hold, without those that are held now other than by a
+ * pause.
  */
 export function wouldBeHeld(
   state: JobState,

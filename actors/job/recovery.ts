@@ -73,8 +73,8 @@ export class Recovery {
   }
 
   /**
-   * The attempt that the job is at. If the record of it is unusable, the job runs again now, as a suspect, with the attempt after the last
-   * logged one.
+   * The running or next attempt of the job. If its record is unusable, the job runs again now, as a suspect, with the attempt after the
+   * last logged one.
    */
   #attemptOf(open: OpenBlock, index: number): RetryRecord {
     const { reader, setAside } = this.#state;
@@ -87,7 +87,7 @@ export class Recovery {
   }
 }
 
-/** Ends jobs that were never dispatched, and that were cancelled before recovery reached them. */
+/** Ends jobs that were cancelled before recovery reached them, if they were never dispatched. */
 function endMarked(state: JobState, turn: Turn, open: OpenBlock): void {
   const marked = new Set<number>();
   for (let index = 0; index < open.count; index++) {

@@ -24,18 +24,22 @@ import { dependents, pruneReruns } from './records/reruns.ts';
 import { pruneRescheduled } from './records/rescheduled.ts';
 import { pruneTagged } from './records/tags.ts';
 
-/** The maximum number of blocks that one turn reads, and of block keys that it scans. */
+/** The maximum number of blocks that one turn reads. */
 const blocksPerTurnMax = 4;
+/** The maximum number of block keys that one turn scans. */
 const keysPerTurnMax = 512;
-/** When a walk has read this many blocks without pruning them, it continues only in the next sweep. */
+/** When a walk (see `Retention`) has read this many blocks without pruning them, it continues only in the next sweep. */
 export const passedPerSweepMax = 256;
 /** When a walk has passed this many open blocks, it continues only in the next sweep. */
 const openPerSweepMax = 8192;
 
-/** By the time of a commit: its value in the journal, from which this turn removes entries. */
+/** By the time of a commit: its value in the journal, in which this turn marks entries as pruned. */
 type Commits = Map<number, Buffer>;
 
-/** The position of a walk through the blocks, and how many settled (`passed`) and open (`open`) blocks it has passed in this sweep. */
+/**
+ * A walk through the blocks. `at`: its position. `passed` and `open`: the numbers of settled and of open blocks that it has passed in
+ * this sweep.
+ */
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
 /** A block that a walk has reached. `block` null: the block is open, and its key has the time of its acceptance. */
@@ -54,9 +58,9 @@ type SweepContext = {
 };
 
 /**
- * A sweep has two walks. The front moves from the oldest block to the first block that is young enough to stay, and waits there.
- * The other walk checks the blocks behind the front again, because their jobs may have ended in the meantime, and starts over
- * when it reaches the front. Of most open blocks, the walks read only the keys.
+ * A sweep has two walks. The front moves from the oldest block to the first block that neither its age nor `max_jobs` removes, and
+ * waits there. The other walk checks the blocks behind the front again, because their jobs may have ended in the meantime, and starts
+ * over when it reaches the front. Of most open blocks, the walks read only the keys.
  */
 export class Retention {
   readonly #state: JobState;
@@ -105,7 +109,7 @@ export class Retention {
     return !isSwept;
   }
 
-  /** Advances the front. False: it advances no further in this sweep. */
+  /** Advances the front. False: the front advances no further in this sweep. */
   #advance(step: SweepContext): boolean {
     const { nowUs } = step.turn;
     const walk = this.#front;
@@ -138,7 +142,10 @@ export class Retention {
     return !isEnd && hasBudget(walk);
   }
 
-  /** The next blocks with keys from `from` up to, not including, `to`, as many as one turn may read. `isEnd`: no others follow. */
+  /**
+   * The next blocks with keys from `from` up to, not including, `to`, as many as one turn may read. `isEnd`: whether these are the last
+   * ones.
+   */
   #meet(from: Buffer | undefined, to: Buffer | undefined, nowUs: number): { met: Met[]; isEnd: boolean } {
     const { reader } = this.#state;
     const range = { ...(from && { from }), ...(to && { to }), limit: keysPerTurnMax };
@@ -162,7 +169,7 @@ export class Retention {
     return { met, isEnd: keys.length < keysPerTurnMax && met.length === keys.length };
   }
 
-  /** Prunes the block or passes it. `acceptedUs` null: unknown. */
+  /** Prunes the block, or passes over it. `acceptedUs`: when it was accepted, at the latest; null: unknown. */
   #take(step: SweepContext, walk: SweepCursor, { key, block, isOpen }: Met, acceptedUs: number | null): void {
     walk.at = keyAfter(key);
     if (isOpen || block === null) walk.open++;
@@ -235,7 +242,7 @@ export class Retention {
     return true;
   }
 
-  /** Whether events of the block's jobs still wait to be read from the attempts of these jobs. */
+  /** Whether events or hooks of the block's jobs still wait to start runs. They will be read from the attempts of these jobs. */
   #isAwaited(key: Uint8Array, block: Block): boolean {
     const range = { from: jobId(key, 0), to: jobId(key, block.count), limit: 1 };
     for (const _ of this.#state.reader.scan('emissions', range)) return true;

@@ -32,7 +32,7 @@ export class Retries {
     return first && first.dueUs <= nowUs ? this.remove(first.open, first.index) : undefined;
   }
 
-  /** Removes the next attempt of a job. Undefined: the job does not wait for a time. */
+  /** Removes and returns the next attempt of a job. Undefined: the job does not wait for the time of an attempt. */
   remove(open: OpenBlock, index: number): OpenAttempt | undefined {
     const item = this.#index.take(open, index);
     if (!item) return undefined;

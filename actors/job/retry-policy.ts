@@ -1,4 +1,4 @@
-// Decides whether a job ends or is retried after an attempt (docs/contract.md#retries). Depends only on its arguments.
+// Decides whether a job ends or is retried after an attempt (docs/contract.md#retries). The decision depends only on the arguments.
 import type { RetryPolicy } from '../../config/config.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { TerminalStatus } from './records/job.ts';
@@ -11,7 +11,7 @@ export type Decision =
   /** Another attempt follows. `status`: that of the ended attempt, for its log. */
   | { readonly kind: 'retry'; readonly status: 'failed' | 'timed_out'; readonly delayMs: number };
 
-/** Decides after an attempt. `random` gives a number in [0, 1): the delay is this share of the longest possible wait ("full jitter"). */
+/** `random` returns a number in [0, 1). The delay is this share of the longest possible wait ("full jitter"). */
 export function decide(end: AttemptEnd, attempt: number, policy: RetryPolicy, random: () => number): Decision {
   if (end.verdict === 'ok') return { kind: 'end', status: 'succeeded' };
   const status = end.verdict === 'timed_out' ? 'timed_out' : 'failed';

@@ -7,7 +7,7 @@ export class RoundRobin {
   /** The position of the lane that is asked first. */
   #place = 0;
 
-  /** `isOurs`: whether a lane takes turns here. */
+  /** `isOurs`: whether a lane is one of those that take turns here. */
   constructor(lanes: ReadonlyMap<string, Lane>, isOurs: (lane: Lane) => boolean) {
     this.#lanes = lanes;
     this.#isOurs = isOurs;

@@ -24,11 +24,11 @@ type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[]; read
 export class RunJobs {
   readonly #state: JobState;
   readonly #new = new Map<KeyText, NewBlock>();
-  /** By pipeline, and for runs with times also by whether they are delayed: the block that takes the next root run. */
+  /** The blocks that take further root runs, by pipeline. Delayed runs, and runs with other times, have blocks of their own. */
   readonly #filling = new Map<string, BlockBuilder>();
-  /** The blocks with open runs that were created or read since the start. */
+  /** By key: the blocks with open runs that were created or read since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
-  /** Blocks whose last run has ended in this turn. The store still has them as open. */
+  /** Blocks whose last run has ended in this turn. Until the commit, the store still has their open records. */
   readonly #over = new Set<KeyText>();
   /** The blocks with times that this turn has created. */
   readonly #timed: OpenBlock[] = [];
@@ -114,7 +114,7 @@ export class RunJobs {
     open.isTimed = builder.starts.some((_, place) => areTimed(builder.group(place).options));
     if (open.isTimed) {
       this.#state.times.begin(turn, key, builder);
-      // The store has the block from the next turn on.
+      // Reads of the store show the block only from the next turn on.
       open.block = builder;
       this.#timed.push(open);
     }
@@ -122,7 +122,7 @@ export class RunJobs {
     this.#state.touch(open);
   }
 
-  /** The block with this key, if it has an open run. */
+  /** The block with this key. Undefined: it has no open run, or cannot be decoded. */
   find(key: Uint8Array): OpenBlock | undefined {
     const known = this.#open.get(keyText(key));
     if (known || this.#over.has(keyText(key))) return known;

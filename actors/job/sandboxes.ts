@@ -28,7 +28,7 @@ export class Sandboxes {
 
   #try(sandbox: Sandbox): void {
     const key = JSON.stringify(sandbox);
-    // The sandbox works, or it is being tried.
+    // Does nothing if the sandbox works or is being tried.
     if (this.#found.has(key) && !this.#found.get(key)) return;
     this.#found.set(key, undefined);
     const found = (fault: string | null): void => {
@@ -38,7 +38,7 @@ export class Sandboxes {
     void this.#attempt(sandbox).then(found, (error: Error) => found(error.message));
   }
 
-  /** Why the sandbox keeps the jobs of the instance from running. Null: it does not. */
+  /** Why the sandbox of the instance keeps its jobs from running. Null: it does not. */
   readonly holdOf = (instance: string): string | null => {
     const sandbox = this.#config.plugins[instance]?.sandbox;
     if (!sandbox) return null;

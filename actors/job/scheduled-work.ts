@@ -1,8 +1,8 @@
-// What a schedule gives to the jobs and runs that it starts, and a call does not give.
+// Properties of jobs and runs that only schedules set.
 
 export type ScheduledWork = {
   /** The baggage, a packed map. */
   readonly context?: Uint8Array;
-  /** The job or run is accepted and waits, even if its target is paused and refuses new calls. */
+  /** Set if the job or run is accepted, and waits, even if a pause of its target refuses new calls. */
   readonly waitsUnderPause?: true;
 };

@@ -1,5 +1,5 @@
-// Under a pause of the whole service, the phases of cancelled runs go on, with the runs that are called there. Their jobs do not wait in
-// their lanes, which are held, but run alone in the quarantine.
+// A pause of the whole service does not hold the phases of cancelled runs, nor the runs that these phases call. Their jobs are spared:
+// because their lanes are held, each runs alone in a quarantine host.
 import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { readRunDeadlineKey } from '../pipeline/records/run-deadline.ts';
@@ -8,20 +8,20 @@ import { firstAttempt, type OpenAttempt } from './open-attempt.ts';
 import { findBlock, groupOf } from './records/block.ts';
 import { keyText, type OpenBlock } from './records/open.ts';
 
-/** Whether a pause of the service does not hold the job. */
+/** Whether the service is paused, but the pause does not hold this job. */
 export function isSpared(state: JobState, job: Pick<OpenAttempt, 'open' | 'index'>): boolean {
   if (!state.pauses.isOfService) return false;
   const run = state.runOf(job);
   return run !== null && state.openRuns.sparedSince(run) !== null;
 }
 
-/** Adds an attempt to those that are dispatched next. */
+/** Queues an attempt: in its lane or, if it is spared, for the quarantine. */
 export function enqueue(state: JobState, job: OpenAttempt): void {
   if (isSpared(state, job)) state.suspects.push(job);
   else state.lane(job.open.plugin).enqueueAttempt(job);
 }
 
-/** The maximum number of deadlines that one turn looks at. */
+/** The maximum number of deadlines that one turn reads. */
 const runsPerTurnMax = 256;
 
 /** Not greater than any key. */
@@ -29,12 +29,12 @@ const start = Buffer.of(0);
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
-/** Finds the jobs that wait in held lanes although the pause of the service does not hold them: they began to wait before the pause. */
+/** Finds the spared jobs that wait in held lanes, because they were queued before the pause began. */
 export class SparedJobs {
   readonly #state: JobState;
   /** Whether the service was paused in the last turn. */
   #isPaused = false;
-  /** Where the search among the deadlines of runs continues; null: it is complete. */
+  /** The key at which the search among the deadlines of runs continues; null: the search is complete. */
   #from: Uint8Array | null = start;
 
   constructor(state: JobState) {
@@ -56,7 +56,7 @@ export class SparedJobs {
     return this.#from !== null;
   }
 
-  /** Each run in a phase has a deadline. */
+  /** Finds runs in a phase by their deadlines: each such run has one. */
   #search(turn: Turn, from: Uint8Array): void {
     const { reader, openRuns } = this.#state;
     const keys = Array.from(reader.keys('run_deadlines', { from, limit: runsPerTurnMax }), key => Buffer.from(key));
@@ -70,7 +70,7 @@ export class SparedJobs {
     if (keys.length < runsPerTurnMax) this.#from = null;
   }
 
-  /** Spares the jobs of the run's phase, which began at `sinceUs`. */
+  /** Moves the waiting jobs of the run's phase, which began at `sinceUs` or later, to the quarantine. */
   #spare(turn: Turn, run: JobId, sinceUs: number): void {
     const state = this.#state;
     const block = state.setAside.read('blocks', blockOf(run), () => findBlock(state.reader, run) ?? null);
@@ -104,7 +104,7 @@ export class SparedJobs {
     if (open.inFlight === 0) state.release(open);
   }
 
-  /** The pause has ended: the spared jobs that have not been dispatched need not run alone. */
+  /** Called when the pause has ended: spared jobs that still wait return to their lanes. */
   #giveBack(): void {
     const { suspects } = this.#state;
     for (const job of suspects.splice(0)) {

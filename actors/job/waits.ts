@@ -1,4 +1,4 @@
-// What an unsettled job waits for, derived from its records, its lane, pauses and the dispatcher. No other job is read.
+// Determines what an unsettled job waits for, from its records, its lane, the pauses and the dispatcher. No other job is read.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Dispatcher } from './dispatch.ts';
