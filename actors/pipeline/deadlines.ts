@@ -73,8 +73,9 @@ export class Deadlines {
   /** The time of the first stored deadline after `afterUs`, or of the first of all. Null: there is none. */
   #firstUs(afterUs?: number): number | null {
     const from = afterUs === undefined ? {} : { from: runDeadlinesUpTo(afterUs).to };
-    for (const key of this.#reader.keys('run_deadlines', { ...from, limit: 1 })) {
-      return readRunDeadlineKey(key)?.deadline[0] ?? null;
+    for (const key of this.#reader.keys('run_deadlines', from)) {
+      const found = readRunDeadlineKey(key);
+      if (found) return found.deadline[0];
     }
     return null;
   }

@@ -155,10 +155,7 @@ export function* logsAt(reader: Reader, names: NameTable, places: readonly Journ
   }
 }
 
-/**
- * All logs of a job, newest first. `place`, which orders the logs of one commit, is always 0 here: attempts of one job seldom end
- * in one commit.
- */
+/** All logs of a job, newest first. `place`, which orders the logs of one commit, is the number of the attempt here. */
 export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const block = findBlock(reader, id);
   if (!block) return [];
@@ -167,7 +164,7 @@ export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const index = indexOf(id);
   const endings = attemptsOf(reader, blockOf(id), index, index + 1);
   return Array.from(endings, ({ number, attempt }) =>
-    viewOf(0, id, number, attempt, { plugin, command, submittedBy, createdUs }),
+    viewOf(number, id, number, attempt, { plugin, command, submittedBy, createdUs }),
   ).reverse();
 }
 
