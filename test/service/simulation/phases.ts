@@ -18,8 +18,13 @@ export function isLimited(generations: Generations, { plugin, command, group }: 
   return generations.some(pipelines => {
     const { deadline, on_failure, finally: last } = definitionOf(pipelines, command) ?? {};
     if (deadline !== undefined || on_failure !== undefined || last !== undefined) return true;
-    return group.run !== null && pipelines.some(({ steps }) => callsInTime(steps, command));
+    return group.run !== null && pipelines.some(pipeline => callsInTime(allSteps(pipeline as Authored), command));
   });
+}
+
+/** The steps of the main part and of the phases. */
+function allSteps({ steps, on_failure = [], finally: last = [] }: Authored): readonly Step[] {
+  return [...steps, ...on_failure, ...last];
 }
 
 /** Whether one of the steps calls the pipeline with a timeout. */

@@ -111,7 +111,10 @@ function setupOf(seed: number, generation: number): Generation {
     new Dice(seed, `pipelines ${generation}`),
     new Dice(seed, 'listeners'),
     new Dice(seed, 'telling'),
-  ).map(pipeline => limited(seed, new Dice(seed, `limits ${generation} ${pipeline.name}`), pipeline));
+  ).map(pipeline => {
+    const dice = new Dice(seed, `limits ${generation} ${pipeline.name}`);
+    return limited(seed, dice, new Dice(seed, `phase calls ${generation} ${pipeline.name}`), pipeline);
+  });
   const known = Object.fromEntries(cast.map(({ name, manifest }) => [name, manifest.commands.map(({ name }) => name)]));
   const checked = checkPipelines(pipelines, known);
   if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
@@ -151,14 +154,16 @@ function retryOf(seed: number, stepId: string): number | null {
 }
 
 /** Some pipelines have phases and a deadline, some steps a retry policy, a timeout or `fail_fast: false`. */
-function limited(seed: number, dice: Dice, pipeline: Authored): Authored {
+function limited(seed: number, dice: Dice, calls: Dice, pipeline: Authored): Authored {
   const { name } = pipeline;
   const steps = pipeline.steps.map(step => limitedStep(seed, dice, step));
   // What is started by events and hooks stays simple.
   if (!['p', 'q', 'r'].includes(name)) return { ...pipeline, steps };
   const phase = (id: string): Step[] => {
     const foreach = dice.chance(0.3) ? { foreach: 'payload.run.payload.list' } : {};
-    const first = { id: `${name}${id}0`, uses: dice.pick(inPipelines), ...foreach, on_error: 'continue' };
+    const uses = dice.pick(inPipelines);
+    const target = name !== 'r' && calls.chance(0.2) ? { call: 'r' } : { uses };
+    const first = { id: `${name}${id}0`, ...target, ...foreach, on_error: 'continue' };
     const all = dice.chance(0.3) ? [first, { id: `${name}${id}1`, uses: 'a', join: 'all' }] : [first];
     return all.map(step => limitedStep(seed, dice, step));
   };
