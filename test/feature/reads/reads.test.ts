@@ -128,7 +128,7 @@ describe('on one service', () => {
   });
 
   describe('with a run of many jobs', () => {
-    const count = cyclesOf({ deep: 20_000, quick: 8_000 });
+    const count = cyclesOf({ deep: 20_000, quick: 5_000 });
     let run: string;
     let leaf: string;
     beforeAll(async () => {
@@ -178,7 +178,7 @@ describe('on one service', () => {
   });
 
   test('HEAD of an answer that is streamed takes no place for long', async () => {
-    const { job_id: id } = await gateway.finished('list/handle', { count: cyclesOf({ deep: 30_000, quick: 10_000 }) });
+    const { job_id: id } = await gateway.finished('list/handle', { count: cyclesOf({ deep: 30_000, quick: 6_000 }) });
     for (let k = 0; k < cyclesOf({ deep: 12, quick: 4 }); k++) {
       const calls = Array.from({ length: 50 }, () => gateway.call('HEAD', `/job/${id}/tree`));
       for (const { status } of await Promise.all(calls)) expect(status).toBe(200);

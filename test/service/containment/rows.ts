@@ -27,7 +27,7 @@ const deep = 'nested deeper than 200 levels, or circular';
 const hasBwrap = (await sandboxFault({ kind: 'bwrap', limits: limitsDefault })) === null;
 
 /** Good jobs that are under way in the thread of each row that runs beside others. */
-export const neighbours = cyclesOf({ deep: 255, quick: 63 });
+export const neighbours = cyclesOf({ deep: 255, quick: 31 });
 /** The neighbours must begin and end within this time. */
 const besideMs = cyclesOf({ deep: 5000, quick: 3000 });
 const lateBeside = { status: 'timed_out', last_error: `timed out after ${besideMs} ms` };

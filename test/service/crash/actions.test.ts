@@ -9,7 +9,7 @@ import { Gateway } from '../gateway/gateway.ts';
 import { tamper } from '../gateway/tamper.ts';
 import { until } from '../gateway/until.ts';
 
-const jobs = countOf({ deep: 100_000, quick: 2_000 });
+const jobs = countOf({ deep: 100_000, quick: 1_000 });
 const kills = cyclesOf({ deep: 3, quick: 2 });
 /** Slow enough to be met on the way. */
 const perSecond = jobs / 4;

@@ -9,15 +9,17 @@ import { planted, readPatches } from './planted.ts';
 
 const exec = promisify(execFile);
 const seeds = cyclesOf({ deep: 1000, quick: 200 });
+/** With faults; about as many without them follow. */
+const turns = cyclesOf({ deep: 200, quick: 100 });
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 // Compiled, and in processes of its own: the runner of the tests would make each life take three times as long.
 it('keeps every promise in every life', { timeout: 1_200_000 }, async () => {
   await exec('npx', ['tsc', '-p', 'test/service/simulation'], { cwd: root });
   const main = 'dist/simulated/test/service/simulation/main.js';
-  const { stdout } = await exec(process.execPath, [main, '--seeds', String(seeds)], { cwd: root }).catch(
-    error => error,
-  );
+  const { stdout } = await exec(process.execPath, [main, '--seeds', String(seeds), '--turns', String(turns)], {
+    cwd: root,
+  }).catch(error => error);
   expect(stdout).toMatch(`${seeds} seeds in `);
   expect(stdout).toMatch(/: nothing broke\n/);
   // It is worth something only when all of it happens.

@@ -80,7 +80,7 @@ describe.each(schemas)('%s', (_, schema, expected) => {
           byAjv(value).sort(),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
     expect([...keywords]).toEqual(expect.arrayContaining([...expected]));
   });
