@@ -33,7 +33,8 @@ export function drawPlot({ title, scale, axis, panels }: Plot): string {
     return `<g transform="translate(${left} ${top})">${drawPanel(panel, scale, axis)}</g>`;
   });
   const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" style="${style}">`;
-  return [head, text(pad.left, 22, title, 'start', 'font-size="14"'), ...drawn, '</svg>', ''].join('\n');
+  const heading = text(pad.left, 22, title, 'start', 'font-size="14"');
+  return [head, `<title>${escaped(title)}</title>`, heading, ...drawn, '</svg>', ''].join('\n');
 }
 
 function drawPanel({ title, points }: Panel, scale: Scale, axis: string): string {
@@ -72,8 +73,11 @@ function ceiling(value: number): number {
 }
 
 function text(x: number, y: number, content: string, anchor: string, more = ''): string {
-  const safe = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}" fill="${ink}" ${more}>${safe}</text>`;
+  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}" fill="${ink}" ${more}>${escaped(content)}</text>`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
 
 /** 1500 as `1.5k`. */
