@@ -1,5 +1,5 @@
-// Decides whether a request reaches its handler. Refusals come in a fixed order: 503, 401, 400 for a malformed path, 403, 404, 405, and for
-// the body 413, 415, 400.
+// Checks requests before their handlers run; exchange.ts calls these checks. If several refusals apply, a request gets the first of them in
+// this order: 503, 401, 400 for a malformed path, 403, 404, 405, and for the body 413, 415, 400.
 
 import type { Config } from '../config/config.ts';
 import type { VaultCalls } from '../service/vault-client.ts';
@@ -17,15 +17,15 @@ export type Admitted = {
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
   /**
-   * Null if the path has a route for the method. Otherwise the 405 with which to answer after the names in the path have been looked up;
-   * `route` is then a route of the path for another method.
+   * Null if the path has a route for the method. Otherwise the 405, which is sent unless the lookup of the names in the path (`find` of the
+   * route) ends with a refusal; `route` is then a route of the path for another method.
    */
   readonly wrongMethod: HttpProblem | null;
 };
 export type Refused = {
   readonly kind: 'refused';
   readonly problem: HttpProblem;
-  /** Null: no caller is known, or the request was refused before it was authenticated. */
+  /** Null if the refusal is 503 or 401: the caller was not authenticated. */
   readonly caller: Caller | null;
 };
 export type Admission = Admitted | Refused;
@@ -41,7 +41,7 @@ export type AdmissionRequest = {
   readonly vault: Pick<VaultCalls, 'adminDigest'> | undefined;
 };
 
-/** Makes all checks that precede the lookup of the names in the path (`find` of the route). */
+/** Makes the checks that precede the lookup of the names in the path (`find` of the route). */
 export function admit(request: AdmissionRequest, authenticate: Authenticate): Admission {
   const { match, method } = request;
   const isReading = method === 'get' || method === 'head';
@@ -59,7 +59,7 @@ export function admit(request: AdmissionRequest, authenticate: Authenticate): Ad
     return refused(problem('invalid_path', 'the path has a bad percent-escape or a NUL'), caller);
   }
   if (typeof match === 'string') return refused(problem('unknown_route', 'there is nothing at this path'), caller);
-  // A 405 reveals that the path exists, so only callers with access to the path get it.
+  // If the path has no route for the method, 403 precedes 405: a 405 requires access to a route of the path for another method.
   const route = known!.find(({ access }) => isOpenTo(caller, access));
   if (!route) {
     const needed = known!.flatMap(({ access }) => (access.kind === 'scopes' ? access.anyOf : []));
@@ -94,12 +94,15 @@ function routeOf(place: RoutesAtPath, method: string): Route | undefined {
   return method === 'post' ? place.routes.POST : undefined;
 }
 
-/** A check of a JSON body, which lists what is wrong with the value; the list is empty if the value fits. */
+/** Checks the value of a JSON body against a schema. The returned list of errors is empty if the value fits the schema. */
 export type BodyCheck = (value: unknown) => readonly ProblemItem[];
 
 export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | HttpProblem;
 
-/** Reads a body as a value that fits the route's schema; undefined for an empty body. Otherwise 415 or 400. */
+/**
+ * Reads a JSON body. An empty body has the value undefined. Another media type gets 415; text that is not JSON, or a value that `check`
+ * rejects, gets 400.
+ */
 export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };
   const reading = readJsonBody(headerOf(head, 'content-type'), bytes);
@@ -108,7 +111,7 @@ export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck)
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : { kind: 'body', value: reading.value };
 }
 
-/** Returns the bytes of a batch, or 415. The handler parses them. */
+/** Returns the bytes of a batch, which the handler parses, or 415 if the media type is neither JSON nor NDJSON. */
 export function readBatchBody(head: RequestHead, bytes: Uint8Array): BodyReading {
   const type = headerOf(head, 'content-type');
   if (mayBeJson(type) || isNdjson(type)) return { kind: 'body', value: bytes };

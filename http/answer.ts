@@ -36,8 +36,8 @@ export function withHeaders(answer: Answer, headers: Headers): Answer {
 }
 
 /**
- * The answer to a read that the reads thread carries out, or its refusal. The answer includes everything that was committed
- * before the call.
+ * Answers with the result of a read on the reads thread, or with the problem for which the read is refused. The read sees every commit of the
+ * ledger that preceded the call; the index may lag behind the ledger.
  */
 export async function answerRead(
   call: Disconnectable & { readonly engine: Pick<Engine, 'reads'> },

@@ -59,7 +59,7 @@ export function makeAuthenticate(nowMs: () => number, adminDigest: () => string 
     const entry = entries.get(digest);
     presented.write(digest, 'latin1');
     if (!entry || !crypto.timingSafeEqual(presented, entry.digest)) return undefined;
-    // The vault's admin token gives access to nothing else, even if the configuration lists it.
+    // The vault's admin token gives access to the vault alone, even if `api.auth.tokens` lists the same token.
     if (digest === adminDigest()) return undefined;
     if (entry.expiresAtMs !== null && entry.expiresAtMs <= nowMs()) return undefined;
     return entry.caller;
@@ -85,7 +85,7 @@ function index(config: Config): Map<string, KnownToken> {
   return entries;
 }
 
-/** The SHA-256 of a text, as a string of 32 characters. Node before 20.12 has no `crypto.hash`, only the slower `createHash`. */
+/** The SHA-256 of a text, as a string with one character for each of the 32 bytes. Older versions of Node lack `crypto.hash`. */
 export const sha256: (text: string) => string =
   typeof crypto.hash === 'function'
     ? text => crypto.hash('sha256', text, 'binary')

@@ -12,22 +12,22 @@ import { readJson } from './json.ts';
 import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from './problem.ts';
 
 export const batchPayloadsMax = 10_000;
-/** The maximum number of errors in one answer. When there are so many, reading stops. */
+/** The maximum number of errors in one answer. Reading stops when it has found this many. */
 export const batchErrorsMax = 100;
-/** The maximum size of the JSON of each member beside `payloads`. */
+/** The maximum size of each member beside `payloads`, in bytes of JSON. */
 export const memberBytesMax = 16_384;
 const hashBytes = 16;
 
 export type BatchCheck = {
   /** The maximum size of a payload, in bytes of JSON. */
   readonly payloadBytesMax: number;
-  /** What is wrong with a payload; its pointers lead into the payload. */
+  /** Returns the errors of a payload, whose pointers lead into the payload. */
   readonly check: (payload: object) => readonly ProblemItem[];
   /** The members that a JSON batch may have beside `payloads`. */
   readonly members: readonly string[];
   /** Whether the hash of all payloads is needed. */
   readonly isHashed: boolean;
-  /** Whether the caller has disconnected, or its body was refused. Then the remaining payloads need not be read. */
+  /** Whether the caller has disconnected, or has been refused to free the memory of its body. Reading stops then. */
   readonly isGone: () => boolean;
 };
 
@@ -43,7 +43,7 @@ export type PayloadBatch = {
   readonly hash: Uint8Array;
 };
 
-/** How long all batches together are worked on before other requests are handled. */
+/** The maximum time that all batches together take before other requests are handled. */
 const batchMsMax = 1;
 const slices = new Slices(() => undefined, batchMsMax);
 
@@ -51,7 +51,7 @@ export function inSlices<T>(work: Sliced<T>): Promise<T> {
   return slices.share().run(work);
 }
 
-/** Reads all payloads, or says what is wrong. `bytes` must stay valid until the promise has settled. */
+/** Reads all payloads. Resolves with a problem if the batch is invalid. `bytes` must stay valid until the promise has settled. */
 export async function readBatch(
   contentType: string | undefined,
   bytes: Buffer,
@@ -67,7 +67,7 @@ export async function readBatch(
   }
 }
 
-/** Thrown if the body as a whole is refused, rather than single payloads. */
+/** Thrown if the body is refused as a whole. The errors of single payloads are collected instead. */
 class BatchFault extends Error {
   readonly problemCode: ProblemCode;
   constructor(problemCode: ProblemCode, message: string) {
@@ -222,7 +222,7 @@ class Reading {
     return { kind: 'batch', payloads: this.#payloads.list(), members: this.#members, hash };
   }
 
-  /** Skips space. Returns the next byte, or undefined at the end. */
+  /** Skips space. Returns the next byte without taking it, or undefined at the end of the body. */
   #peek(): number | undefined {
     this.#skipSpace(this.#bytes.length);
     return this.#bytes[this.#at];
@@ -257,8 +257,8 @@ function isSpace(byte: number): boolean {
 }
 
 /**
- * Finds the end of the value at `start`: the comma or bracket behind the value. For an invalid value the end may be wrong, but
- * then parsing fails.
+ * Finds the end of the value at `start`: the comma or closing bracket behind the value, or the end of the bytes. The end of an invalid value
+ * may be wrong; such a value is refused when it is parsed.
  */
 function valueEnd(bytes: Buffer, start: number): number {
   let depth = 0;

@@ -3,9 +3,9 @@
 const firstBytes = 4096;
 
 /**
- * The maximum size of all bodies together that are arriving on one listener. Another limit of the same size holds for batches,
- * which count from their arrival until they have been read. Beyond a limit the oldest bodies are refused, so slow senders can
- * neither exhaust memory nor block other callers. A single body may exceed the limit.
+ * The maximum memory for all bodies that are arriving on one listener. The bodies of batches have a limit of their own with the same size,
+ * and count until their payloads have been read. Beyond a limit the oldest bodies are refused, so slow senders can neither exhaust memory nor
+ * block other callers. A single body may exceed the limit.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 
@@ -43,7 +43,7 @@ export class RequestBody {
     this.#onGivenWay = onGivenWay;
   }
 
-  /** Copies the chunk, because the server reuses the memory of the chunk. A chunk beyond the limit is not copied. */
+  /** Copies the chunk, because the server reuses the memory of the chunk. `too_large`: the chunk exceeds the limit and is not copied. */
   append(chunk: Uint8Array): 'taken' | 'too_large' {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return 'too_large';

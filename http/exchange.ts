@@ -18,7 +18,7 @@ import type { RouteTable } from './route-table.ts';
 import type { ResponseTarget } from './transport/transport.ts';
 import { vaultOpOf } from './vault-admission.ts';
 
-/** What all requests of a listener share. */
+/** The parts and functions that all requests of a listener share. */
 export type Shared = {
   readonly engine: Engine;
   readonly log: ServerLog;
@@ -44,7 +44,7 @@ export class Exchange implements HttpCall, AnswerSink {
   #route: Route | null = null;
   /** The path of the route that matches, with parameters in braces; null if none matches. */
   #pattern: string | null = null;
-  /** The operation by which the vault's audit trail names this call; null if the path does not belong to the vault. */
+  /** The operation under which the vault's audit trail records this call; null if the path does not belong to the vault. */
   #vaultOp: string | null = null;
   #arriving: RequestBody | null = null;
   #state: 'open' | 'streaming' | 'over' = 'open';
@@ -114,7 +114,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return caller !== undefined && may(caller, access.anyOf) ? caller : undefined;
   }
 
-  // The steps: admission, lookup of the names in the path, body, query, handler. Undefined means that the body must arrive first.
+  // The steps of a request: admission, lookup of the names in the path, body, query, handler. Undefined: the body has not arrived yet.
 
   #admit(): Reply {
     const head = this.#head;
@@ -160,7 +160,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return undefined;
   }
 
-  /** Takes a chunk. A body in one chunk is parsed in place. Other bodies, and those of batches, are collected first. */
+  /** Takes a chunk. A body in one chunk is read in place. A body in several chunks, and the body of a batch, is copied first. */
   #arrived(route: Route, bytes: Uint8Array, isLast: boolean, limit: BodyLimit): Reply {
     if (isLast && this.#arriving === null && !route.batch) {
       return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);
@@ -175,7 +175,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return reply;
   }
 
-  /** Refuses this body. The answer is sent in the next round of the event loop, because another connection is being read now. */
+  /** Refuses this body to free its memory. The answer is sent later, because the server is handling a chunk of another request now. */
   #giveWay(): void {
     this.#isDecided = true;
     const detail = `the bodies that are arriving exceed ${bodiesBytesMax} bytes together, and this one is the oldest; send it again`;
@@ -220,7 +220,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /** Answers once the audit trail has the refusal. A 503 is not recorded. Calls without the admin token are only counted. */
+  /** Answers a refused vault call once the audit trail has recorded the refusal. A 401 is answered before, and a 503 is not recorded. */
   #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
     if (problemStatus(refusal) === 503) return refusal;
@@ -242,14 +242,14 @@ export class Exchange implements HttpCall, AnswerSink {
     return problem('length_required', detail);
   }
 
-  /** Closes the connection after the answer, because a proxy may take the following bytes for part of this body. */
+  /** Closes the connection after the answer, because a proxy may have taken the bytes behind this request for its body. */
   #refuseFraming(refusal: HttpProblem): void {
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
     this.#finish(status);
   }
 
-  // The methods that answer. Once the exchange is over, they do not use the response.
+  // The methods that write answers. They do nothing if an answer has begun or the caller has disconnected.
 
   #answer(answer: Answer): void {
     if (this.#state !== 'open') return;
@@ -381,7 +381,7 @@ export class Exchange implements HttpCall, AnswerSink {
     else this.#answer(problem('internal_error', 'internal error; the log has the details under this request id'));
   }
 
-  /** Closes the connection in the middle of an answer, so that the caller does not take this answer for a complete one. */
+  /** Closes the connection after an error during an answer, so that the caller does not take this answer for a complete one. */
   #cut(error: unknown): void {
     this.#shared.log.fault(error, this.requestId);
     if (this.#state !== 'over') this.#res.close();

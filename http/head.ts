@@ -1,6 +1,6 @@
-// The head of a request: copies it while the server offers it, and checks its framing.
+// Copies the head of a request while the HTTP server offers it, and checks the framing of the request.
 
-/** A request head as the server offers it, valid until the handler returns. Method and header names are in lower case. */
+/** A request head as the HTTP server offers it, valid until `RequestHandler.begin` returns. Method and header names are in lower case. */
 export interface RequestSource {
   getMethod(): string;
   getUrl(): string;

@@ -1,9 +1,8 @@
 // A strict reader of JSON bodies. It refuses documents that JSON.parse accepts, but that other parsers read differently.
 //
-// JSON.parse accepts 500 KB of nested brackets, keeps the last of two equal keys, accepts `__proto__` and half surrogate pairs,
-// and rounds integers beyond ±(2^53 − 1). Besides JSON.parse, a valid body costs one pass over its text and one over its value.
-// Only a body with numbers beyond that limit is parsed a second time. A refused body is read again by `firstFault` to find its
-// fault, unless the fault is its encoding or depth.
+// JSON.parse accepts deep nesting, keeps the last of two equal keys, accepts `__proto__` and half surrogate pairs, and rounds integers beyond
+// ±(2^53 − 1). Besides JSON.parse, a valid body costs one pass over its text and one over its value. Only a body with a number beyond
+// ±(2^53 − 1) is parsed a second time. `firstFault` parses a refused body again to find the fault, unless the fault is its encoding or depth.
 import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
@@ -75,7 +74,8 @@ function refusal(text: string, { message, at, pointer }: JsonFault): JsonReading
 }
 
 /**
- * Counts keys and nesting outside of strings. The result is exact for a valid document, and up to the fault for an invalid one.
+ * Counts the keys (the colons outside of strings), and finds the first bracket beyond `jsonDepthMax`. For invalid JSON the number of keys
+ * may be wrong.
  */
 function outlineOf(text: string): { readonly keys: number; readonly tooDeepAt: number | null } {
   let keys = 0;
@@ -105,9 +105,9 @@ function stringEnd(text: string, start: number): number {
 type Content = {
   /** The number of keys in the value: fewer than in the text if an object has a key twice. */
   keys: number;
-  /** Whether the document has `__proto__` as a key, half of a surrogate pair, or a number that is too large. */
+  /** Whether the value has `__proto__` as a key, half of a surrogate pair, or a number that became infinite. */
   isRefused: boolean;
-  /** Whether the document has a number beyond ±(2^53 − 1), which may be a rounded integer. */
+  /** Whether the value has a number beyond ±(2^53 − 1), which may be a rounded integer. */
   mayRound: boolean;
 };
 

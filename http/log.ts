@@ -17,6 +17,6 @@ export interface ServerLog {
   request(line: RequestLine): void;
   /** Called when the answer was 401 or 403. */
   refused(line: Omit<RequestLine, 'durationUs'>): void;
-  /** Called for an unexpected error: the caller was answered 500 or 503, or the connection was closed. */
+  /** Called for an unexpected error while a request is handled. */
   fault(error: unknown, requestId: string): void;
 }

@@ -100,7 +100,10 @@ export function readOptions(given: GivenOptions | undefined, nowMs: number): Cal
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : optionsOf(values, given.tags);
 }
 
-/** The options of a run; a problem if its deadline is longer than that of its pipeline (`deadlineMsMax`; undefined: it has none). */
+/**
+ * Returns the options of a run, or a problem if their deadline is longer than `deadlineMsMax`, the deadline of the pipeline (undefined: the
+ * pipeline has no deadline).
+ */
 export function ofRun(
   options: CallOptions | HttpProblem | undefined,
   deadlineMsMax: number | undefined,

@@ -72,7 +72,7 @@ export type HttpProblem = {
   readonly code: ProblemCode;
   readonly detail: string;
   readonly errors?: readonly ProblemItem[];
-  /** The status of the job, if that is why the request is refused. */
+  /** The status of the job, if the request is refused because of this status. */
   readonly jobStatus?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
 };

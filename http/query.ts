@@ -7,7 +7,7 @@ import { type HttpProblem, problem } from './problem.ts';
 /** One query parameter: its JSON Schema, which the OpenAPI documents show, and its parser. */
 export type Parameter<T> = {
   readonly schema: { readonly [keyword: string]: unknown };
-  /** Completes the message of a refusal: "must be true or false". */
+  /** The end of the message of a refusal, such as "must be true or false". */
   readonly rule: string;
   /** Parses the value; undefined if the text breaks the rule. */
   read(text: string): T | undefined;
@@ -104,7 +104,7 @@ export type QueryReading =
   | HttpProblem;
 const noQuery: QueryReading = { kind: 'query', values: none };
 
-/** Refuses parameters that are unknown, badly escaped, given too often, or break their rule. */
+/** Reads the query. Refuses parameters that are unknown, badly escaped, given too often, or break their rule. */
 export function readQuery(text: string, parameters: Parameters): QueryReading {
   if (text === '') return noQuery;
   const values: { [name: string]: unknown } = {};

@@ -27,7 +27,7 @@ export type ResponseHead = {
   readonly isClosing: boolean;
 };
 
-/** Status line and headers as one string, for uWebSockets.js: each call into native code costs as much as building the string. */
+/** Status line and headers as one string. So uWebSockets.js needs a single call into native code for all headers. */
 export function headText(head: ResponseHead): string {
   let block = `${statusLine(head.status)}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${head.requestId}`;
   if (head.contentType !== null) block += `\r\nContent-Type: ${head.contentType}`;

@@ -87,8 +87,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** Replaces `body`: the handler gets the bytes as they were sent, and the query is ignored. */
   readonly raw?: BodyLimit;
   /**
-   * Present for a route that takes a batch. Then `body` only describes the batch in OpenAPI and docs/reference.md: the handler
-   * gets the bytes, which stay valid until the handler calls `releaseBody`.
+   * Present for a route that takes a batch: returns the limit of its body. The handler gets the bytes, which stay valid until it calls
+   * `releaseBody`. `body` only describes the batch in OpenAPI and docs/reference.md.
    */
   readonly batch?: (config: Config) => BodyLimit;
   /** The codes of refusals that the documents list, besides those that follow from access, query and body. */

@@ -73,7 +73,7 @@ export type Where = {
   readonly all?: true;
 };
 
-/** The errors in `where` that the schema cannot express; empty if it is valid. */
+/** The errors in `where` that the schema cannot find; empty if `where` is valid. */
 export function whereProblems(where: Where): readonly ProblemItem[] {
   const items: ProblemItem[] = [];
   const refuse = (key: string, message: string) => items.push({ pointer: `/where${key}`, message });

@@ -53,7 +53,7 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** The line with the reason in an error message of uWebSockets.js. The list of supported versions of Node is left out. */
+/** The line with the reason in an error message of uWebSockets.js: the line that begins with `Error: `, else the first line. */
 function lastLine(text: string): string {
   const lines = text
     .trim()

@@ -22,7 +22,7 @@ export const waitNotes =
   `With \`?wait=30s\`, or with the header \`Prefer: wait=30\` (RFC 7240), the answer waits until the job has ended, for at most ` +
   `${waitSecondsMax} s: 200 if it has ended, else 202. At most ${waitersMax} callers wait at the same time; further ones are answered at once.`;
 
-/** A caller's wish to wait. `applied`: the header of the answer if the wish came as a preference and was followed. */
+/** A caller's wish to wait. `applied`: the header that confirms a wish from the header `Prefer`; empty for the query parameter. */
 export type Wait = { readonly ms: number; readonly applied: Headers };
 
 /**
@@ -38,7 +38,7 @@ export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>,
   return { ms: seconds * 1000, applied: [['Preference-Applied', `wait=${seconds}`]] };
 }
 
-/** The answer to a caller that wanted to wait. If the wait took place, the header that confirms the wait is added. */
+/** The answer to a caller that wanted to wait. The headers in `applied` are added if the wait has begun. */
 export function waitedAnswer(answer: Answer, { applied }: Wait, how: WaitEnd): Answer {
   return how === 'crowded' ? answer : withHeaders(answer, applied);
 }

@@ -78,7 +78,7 @@ function answersOf({ answers }: Route): JsonObject {
 
 /** The refusals of a route, by status. Each description lists the codes of its status. */
 function refusalsOf(route: Route): JsonObject {
-  // `invalid_query` is always possible, because every route refuses unknown query parameters.
+  // `invalid_query` is always possible, because every route of the API refuses unknown query parameters.
   const codes = new Set<ProblemCode>([...problemsOf(route), 'invalid_query']);
   if (route.access.kind !== 'open') codes.add('unauthorized');
   const byStatus = new Map<number, ProblemCode[]>();

@@ -7,7 +7,7 @@ import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, who
 import { embedSchema } from './references.ts';
 import { accepted } from './schemas.ts';
 
-/** The options of a call, and the names of their components. */
+/** The options of a call, each with the name of its schema component in the document. */
 const optionTitles = {
   run_at: 'RunAt',
   delay: 'Delay',

@@ -6,7 +6,8 @@ export type OpenapiSchemas = { [name: string]: JsonObject };
 export type Paths = { readonly [path: string]: JsonObject };
 
 /**
- * Makes a document. `schemas` are the components to which the paths refer. The schema of refusals is added if there are paths.
+ * Makes a document. `schemas` are the components to which the paths refer; the schema of refusals is added to them. A document without paths
+ * has no schemas.
  */
 export function wholeDocument(title: string, version: string, paths: Paths, schemas: OpenapiSchemas): JsonObject {
   return {

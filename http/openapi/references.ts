@@ -3,10 +3,7 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/**
- * What the value of each keyword is: one schema (`single`), a list or a map of schemas (`lists`, `maps`), or plain data
- * (`values`).
- */
+/** The keywords of JSON Schema by kind of value: one schema (`single`), a list of schemas, a map of schemas, or plain data (`values`). */
 const single = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items', 'additionalItems']
   .concat(['contains', 'propertyNames', 'not', 'if', 'then', 'else', 'contentSchema'])
   .map(keyword => [keyword, 'schema'] as const);
@@ -23,17 +20,17 @@ const referring = ['$ref', '$dynamicRef'];
 const naming = ['$id', '$anchor', '$dynamicAnchor', '$schema', '$comment'];
 const defining = ['$defs', 'definitions'];
 
-/** The prefix of references to components. The name of a component follows, and possibly a pointer into it. */
+/** The prefix of a reference to a component. The component's name follows, and possibly a pointer into the component. */
 const components = '#/components/schemas/';
 
 export type Embedded = {
-  /** What takes the schema's place: the converted schema, or a reference to its component. */
+  /** The replacement of the schema: the converted schema, or a reference to its component. */
   readonly schema: JsonObject;
   /** The components to which `schema` refers, by name. */
   readonly components: { readonly [name: string]: JsonObject };
 };
 
-/** Converts a schema for a document of dialect 2020-12, in which no component may be called `name` or `name.…` yet. */
+/** Converts a schema for an OpenAPI document (dialect 2020-12). The document must not have a component called `name` or `name.…` yet. */
 export function embedSchema(schema: JsonObject, name: string): Embedded {
   const places = placesOf(schema, name);
   const names = namesOf(places);
@@ -141,7 +138,7 @@ function namesOf(places: readonly SchemaPlace[]): ReadonlyMap<string, string> {
     const { $anchor, $dynamicAnchor, $id } = value;
     if (typeof $anchor === 'string') add(`#${$anchor}`, base, to);
     if (typeof $dynamicAnchor === 'string') add(`#${$dynamicAnchor}`, base, to);
-    // In draft 7 an `$id` that begins with `#` is an anchor.
+    // In drafts 6 and 7 an `$id` that begins with `#` is an anchor.
     if (typeof $id === 'string' && $id.startsWith('#')) add($id, base, to);
   }
   return names;
@@ -170,7 +167,7 @@ function baseWithin(schema: JsonObject, above: string): string {
   }
 }
 
-/** The keyword's name in 2020-12. If `items` is a list (draft 7), it becomes `prefixItems`, and `additionalItems` becomes `items`. */
+/** The keyword's name in 2020-12. A list in `items` (drafts 6 and 7) becomes `prefixItems`, and `additionalItems` beside it `items`. */
 function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string {
   if (!isOld || !Array.isArray(schema['items'])) return keyword;
   return keyword === 'items' ? 'prefixItems' : keyword === 'additionalItems' ? 'items' : keyword;
@@ -178,9 +175,7 @@ function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string
 
 type Rewriting = { readonly isOld: boolean; resolve(reference: string, base: string): string };
 
-/**
- * Rewrites a schema for the new document. A schema `true` or `false` becomes an object, because a component must be an object.
- */
+/** Rewrites a schema for the new document. A component `true` or `false` becomes an equivalent object. */
 function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
   if (!isObject(schema)) return schema === false ? { not: {} } : {};
   const base = baseWithin(schema, above);

@@ -81,7 +81,7 @@ export const reusedSchema = Type.Optional(
   }),
 );
 
-/** The schemas of the answers to a pipeline call that waits: the run has ended, or has not. */
+/** The schema of the answer to a call of a synchronous pipeline whose run has ended. `runUnfinished`: the run has not ended in time. */
 export const runFinished = Type.Object({
   job_id: uuid,
   status: jobStatus,
@@ -107,7 +107,7 @@ export const runFinished = Type.Object({
 
 export const runUnfinished = Type.Object({
   job_id: uuid,
-  // If the status is not `running`, the run has settled, but could not be read at that moment.
+  // A status other than `running` means that the run has settled, but could not be read for this answer.
   status: jobStatus,
   timeout_exceeded: Type.Boolean({
     description: 'false: the service is stopping, or the run has settled but cannot be read now',

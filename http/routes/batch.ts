@@ -154,7 +154,7 @@ const elsewhere = 'a JSON batch has its options beside "payloads"; only those of
 /** The number of ids that are written before the work may yield. */
 const idsAtOnce = 256;
 
-/** Encodes the answer as bytes, because a long string that was made of many pieces would be costly to send. */
+/** Encodes the answer as bytes, because a long string that is joined from many pieces would be costly to send. */
 function* acceptedText(ids: Uint8Array): Sliced<Uint8Array> {
   const count = ids.length / jobIdBytes;
   const end = `],"accepted":${count}}`;
@@ -165,7 +165,7 @@ function* acceptedText(ids: Uint8Array): Sliced<Uint8Array> {
     let some = '';
     for (let n = first; n < Math.min(first + idsAtOnce, count); n++) {
       const id = ids.subarray(n * jobIdBytes, (n + 1) * jobIdBytes);
-      // Most ids are in the same block as the id before, and then have the same prefix.
+      // All ids of a block have the same prefix. Most ids are in the same block as the id before.
       if (n === 0 || !isOfBlock(id, ids.subarray((n - 1) * jobIdBytes))) prefix = idPrefix(id);
       some += `${n === 0 ? '' : ','}"${prefix}${indexText(indexOf(id))}"`;
     }

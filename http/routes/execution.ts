@@ -154,7 +154,7 @@ const callPipeline = route({
     const { engine, found: pipeline, body, query, caller } = call;
     const options = ofRun(readOptions(body as CallBody, call.nowMs()), pipeline.deadlineMs);
     if (isProblem(options)) return options;
-    // A synchronous call waits for a run that begins later only if `wait` is given.
+    // A call of a synchronous pipeline waits for a delayed run only if `wait` is given.
     const isDelayed = options?.runAtUs !== undefined || options?.delayMs !== undefined;
     const isSynchronous = pipeline.executionMode === 'synchronous' && query.async !== true && !isDelayed;
     if (isSynchronous && firstStepCount(pipeline) > 1) {
@@ -214,7 +214,7 @@ function answerSubmitted(
       return queued(formatId(reply.id), plugin, command);
     case 'waited':
       return answerAsItStands(call, reply.id).then(answer => {
-        // The job is on disk. A refusal would make the caller submit the job again.
+        // The job is on disk, but cannot be read now. A refusal would make the caller submit the job again.
         const isUnread = answer.kind === 'problem' && answer.code !== 'unknown_job';
         return waitedAnswer(isUnread ? queued(formatId(reply.id), plugin, command) : answer, wait!, reply.how);
       });

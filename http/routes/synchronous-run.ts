@@ -1,4 +1,4 @@
-// Answers a pipeline call that waits until its run ends, the timeout passes, or the caller disconnects.
+// Answers a pipeline call that waits until its run ends, the timeout passes, the caller disconnects, or the service stops.
 
 import type { RefusedWork } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/records/job.ts';
@@ -43,7 +43,7 @@ async function settled(call: WaitingCall, id: JobId): Promise<Answer> {
   const tree = engine.smallTree(id, treeJobsMax + 1);
   if (tree) return smallAnswer(settledParts(tree));
   const answer = await answerRead(call, { kind: 'run', id });
-  // The run has ended. A refusal would make the caller run the pipeline again.
+  // The run has ended, but cannot be read now. A refusal would make the caller run the pipeline again.
   if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
   return unshown(id, engine.job(id)?.status ?? 'running');
 }

@@ -93,7 +93,7 @@ const unavailableDetails = {
   unavailable: 'the vault cannot take calls right now',
 } as const;
 
-/** The fields of all bodies of vault routes. The schema of a route allows some of them. */
+/** The fields of all bodies of vault routes. The schema of each route allows only some of these fields. */
 type VaultBody = {
   readonly name: string;
   readonly kind: string;

@@ -1,4 +1,4 @@
-// Waits for a job until it has settled, the time is up, or the caller disconnects.
+// Waits for a job until the job has settled, the time is up, the caller disconnects, or the service stops.
 import type { RefusedWork, SubmitReply } from '../../actors/job/protocol.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { OnJobEnd } from '../../service/job-waiters.ts';

@@ -14,7 +14,7 @@ import { idleMsMax, type RequestHandler } from './transport.ts';
 export const pipelinedMax = 128;
 /** The minimum number of bytes of a body that must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
-/** How long the connection stays open so that the caller can read a refusal of the parser. */
+/** The time for which the connection stays open so that the caller can read a refusal (`#hangUp`). */
 const lingerMsMax = 1_000;
 
 const tooSlow = `at least ${arrivingBytesMin} bytes of a body must arrive every ${idleMsMax / 1000} s`;
@@ -47,7 +47,7 @@ export class NodeConnection implements ConnectionContext {
     });
   }
 
-  /** Handles a request whose head is complete, or lets it wait until earlier requests have been answered. */
+  /** Handles a request whose head is complete. The request waits until the address is open and earlier requests have been answered. */
   take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     if (this.#isEnding) return;
     if (this.#waiting.length >= pipelinedMax) {

@@ -6,7 +6,7 @@ import { type HttpProblem, problem } from '../problem.ts';
 /** The maximum number of header lines; a request with more is refused. */
 export const headerLinesMax = 100;
 
-/** What is wrong with a request that Node's parser has accepted; null if nothing is wrong. */
+/** The refusal of an invalid request that Node's parser has accepted; null if the request is valid. */
 export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProblem | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return wrongVersion;
   if (rawHeaders.length > 2 * headerLinesMax) {
@@ -68,7 +68,7 @@ function pathOf(url: string): string {
 
 const beyondAscii = /[\x80-\xff]/;
 
-/** Decodes as UTF-8 what node:http has decoded as Latin-1. */
+/** Decodes text as UTF-8 that node:http has decoded as Latin-1. */
 function text(bytes: string): string {
   return beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString() : bytes;
 }

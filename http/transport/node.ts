@@ -1,5 +1,5 @@
-// The HTTP server of Node, which has a stricter parser. It serves if `api.server` is `node`, or if `api.server` is `auto` and
-// uWebSockets.js cannot be loaded.
+// The HTTP server of Node, whose parser is stricter than that of uWebSockets.js. It serves if `api.server` is `node`, or if `api.server` is
+// `auto` and uWebSockets.js cannot be loaded.
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';

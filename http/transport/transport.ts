@@ -11,7 +11,7 @@ export interface ResponseTarget {
   /** Registers a function that is called once if the connection closes before the answer is complete. */
   onAborted(aborted: () => void): void;
   /**
-   * Asks for the body. After `arrived` has returned, the server reuses the memory of the chunk. `length` is the length of the
+   * Asks for the body. After `arrived` has returned, the server may reuse the memory of the chunk. `length` is the length of the
    * whole body; null if the body is chunked.
    */
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
@@ -32,7 +32,7 @@ export interface ResponseTarget {
   /** Registers a function that is called whenever there is room to write again. */
   onWritable(writable: () => void): void;
   end(): void;
-  /** Closes the connection in the middle of an answer. */
+  /** Closes the connection at once, even in the middle of an answer. */
   close(): void;
 }
 
@@ -55,7 +55,8 @@ export type Listener = {
   /** The certificates in use; null: HTTP without TLS. */
   served(): Served | null;
   /**
-   * Uses this certificate for new connections, as far as the server can. If a CertificateFault is thrown, nothing has changed.
+   * Uses this certificate for new connections. With uWebSockets.js, some callers still get an older certificate, which `served` tells. If a
+   * CertificateFault is thrown, nothing has changed.
    */
   renew(certificate: Certificate): void;
   /** Accepts no new connections. Open ones are closed after their next answer while the service is stopping. */

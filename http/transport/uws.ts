@@ -1,4 +1,4 @@
-// The HTTP server uWebSockets.js: fast, with an older parser (docs/http.md). No other file imports uWebSockets.js.
+// The HTTP server uWebSockets.js; docs/http.md lists its limits. No other file imports uWebSockets.js.
 
 import type { AppOptions, HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { Certificate } from '../../config/certificate.ts';
@@ -134,7 +134,7 @@ class ServerNames {
 type ListenOn = (host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void) => void;
 const exclusivePort = 1;
 
-/** How many bytes of answers uWebSockets.js collects for one network packet before it sends them. */
+/** The size of the buffer in which uWebSockets.js collects answers before it sends them. */
 const corkedBytesMax = 16_384;
 
 class UwsResponse implements ResponseTarget {
@@ -161,9 +161,8 @@ class UwsResponse implements ResponseTarget {
     });
   }
 
-  // uWebSockets.js still handles the requests that follow in the same network packet. Then it closes the connection and aborts
-  // these requests before it is done with the packet. Submissions wait for the end of the packet, so the submissions of these
-  // requests can still be withdrawn.
+  // If more requests follow in the same network packet, uWebSockets.js still handles them, but then closes the connection and aborts them.
+  // This happens before submissions are sent to the ledger, so the submissions of aborted requests are withdrawn.
   hold(): void {
     this.#res.pause();
     this.#isHeld = true;
@@ -181,8 +180,7 @@ class UwsResponse implements ResponseTarget {
     this.#write(() => {
       this.#release();
       this.#res.writeStatus(headText(head));
-      // The length is written as a header. As an argument of `endWithoutBody`, the length would make uWebSockets.js wait for that
-      // many bytes.
+      // The length is written as a header. If it were an argument of `endWithoutBody`, uWebSockets.js would wait for a body of this length.
       if (length !== null) this.#res.writeHeader('Content-Length', String(length));
       this.#res.endWithoutBody();
     });

@@ -6,7 +6,7 @@ import { standardKeyBytes } from '../../config/section/webhook-key.ts';
 /** Returns the value of the header with this lower-case name. */
 export type HeaderOf = (name: string) => string | undefined;
 
-/** Whether the sender has signed these bytes with the endpoint's key and, if the endpoint has a signed time, recently enough. */
+/** Whether a signature of these bytes was made with the endpoint's key. If the endpoint has a signed time, this time must be recent, too. */
 export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => boolean;
 
 /**
