@@ -1,5 +1,6 @@
-// Actions: the calls that the HTTP servers make, and a loop for each open action. In the loop, the reads thread finds the next jobs, and
-// the ledger thread acts on them and moves the action's cursor. After an error or a restart the loop continues from the committed cursor.
+// Actions: the functions that routes call, and a loop for each open action. In the loop, the reads thread finds the next jobs, and the ledger
+// thread acts on them and moves the action's cursor; a backfill needs only the ledger thread. After an error or a restart the loop continues
+// from the committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActionStepReply, MomentReply, RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
@@ -103,8 +104,8 @@ export function openActions({ link, reader, reads, stopping }: ActionParts): Act
         }
         if (reply.isOver) return;
         const taken = takenIds(after, reply.cursor, left);
-        // If the committed cursor is neither `after` nor a job that was sent, the next page starts from the cursor. A backfill
-        // has no pages.
+        // If the committed cursor is neither `after` nor a job of the page (`left`), a new page is read from the cursor. A backfill has no
+        // pages.
         if (taken === null || plan.backfill) {
           left = new Uint8Array(0);
           isEnd = false;
@@ -149,8 +150,8 @@ class Pace {
   }
 
   /**
-   * Waits until the next portion is due. `taken`: the number of jobs that the ledger has just taken. Time lost by a delay is not
-   * made up for.
+   * Waits until the next portion is due. `taken`: the number of jobs that the ledger has just taken. After a delay the rate is not
+   * exceeded to make up for lost time.
    */
   async wait(taken: number): Promise<void> {
     if (this.#perSecond === null) return;
@@ -165,9 +166,7 @@ function pause(ms: number): Promise<void> {
   return sleep(ms, undefined, { ref: false });
 }
 
-/**
- * How many of the ids come after `after`, up to and including the cursor. Null: the cursor is neither `after` nor any of the ids.
- */
+/** The number of ids up to and including the cursor; 0 if the cursor is `after`. Null: the cursor is neither `after` nor any of the ids. */
 function takenIds(after: JobId | null, cursor: JobId | null, ids: Uint8Array): number | null {
   if (cursor === null) return after === null ? 0 : null;
   if (after !== null && Buffer.compare(after, cursor) === 0) return 0;

@@ -27,7 +27,7 @@ export type AdministrationParts = {
   readonly reads: Pick<ReadsThread, 'selfcheck' | 'inspect' | 'trySandboxes'>;
   /** The configuration in force. */
   readonly config: () => Config;
-  /** Where the configuration on disk is; the doctor reads it. */
+  /** The location of the configuration on disk, which the doctor reads. */
   readonly source: Omit<LoadOptions, 'env'>;
   readonly reload: Pick<Reload, 'reload' | 'dryRun'>;
   readonly listeners: Pick<Listeners, 'detail' | 'served'>;
@@ -85,7 +85,7 @@ export function openAdministration(parts: AdministrationParts) {
   return {
     reload: (options: Parameters<Reload['reload']>[0]) => reload.reload(options),
     dryRunReload: () => reload.dryRun(),
-    /** The queued and the running jobs; null if the ledger did not answer. */
+    /** The counts of queued and running jobs, and the lanes; null if the ledger did not answer. */
     queue: () => askLedger(link, { kind: 'ask_queue' }),
     /** The number of jobs with each status: of all unsettled jobs, and of those that settled in the last 24 hours. */
     summary(): { readonly [S in Status]: number } {

@@ -24,14 +24,14 @@ import { openSchedules } from './schedules.ts';
 import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
-/** The limits of a tree that is read and written on the main thread. A tree at either limit takes a few ms. */
+/** The limits of a tree that is read and written on the main thread. A larger tree is left to the reads thread. */
 const smallTreeBytesMax = 64 * 2 ** 10;
 const smallTreeBlocksMax = 256;
 
 /** An answer about a job waits at most this long for the ledger to report what the job waits for. */
 const waitsMsMax = 100;
 
-/** The answer to a cancel waits at most this long for the ledger. A host that does not confirm the cancel is killed long before that. */
+/** The answer to a cancel waits at most this long for the ledger. */
 const cancelMsMax = 20_000;
 
 export type EngineParts = {
@@ -115,7 +115,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       const late = sleep(cancelMsMax, null, { ref: false });
       return Promise.race([askLedger(link, { kind: 'cancel', ...cancel }), late]);
     },
-    /** What an unsettled job waits for; null if it waits for nothing, or if the ledger did not answer in time. */
+    /** The reason why an unsettled job waits; null if the job does not wait, or if the ledger did not answer in time. */
     async waits(id: JobId): Promise<Waits | null> {
       const late = sleep(waitsMsMax, null, { ref: false });
       return (await Promise.race([askLedger(link, { kind: 'ask_waits', id }), late]))?.waits ?? null;

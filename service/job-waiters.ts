@@ -1,5 +1,5 @@
-// The callers that wait for jobs and runs. Answers are written for a few milliseconds at a time; in between, the event loop handles
-// sockets. So the first callers can send their next calls before the last callers have their answers.
+// The callers that wait for jobs and runs. Answers are written for `answersMsMax` at a time; in between, the event loop handles sockets. So the
+// first callers can send their next calls before the last callers have their answers.
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { IdempotencyKey, SubmitReply } from '../actors/job/protocol.ts';
 import { formatId, type JobId, parseId } from '../runtime/ids.ts';
@@ -97,7 +97,7 @@ export class JobWaiters {
 
   /** Called when the ledger's actors have begun again. Tells them for which jobs callers wait. */
   renew(): void {
-    // Waits until callers have been added whose replies are in the same packet as this message.
+    // The replies to some callers are in the same packet as this message. These callers are added first.
     setImmediate(() => {
       for (const name of this.#waiting.keys()) this.#link.tell('job', { kind: 'await_job', id: parseId(name)! });
     });

@@ -34,7 +34,7 @@ export type ReloadReply =
   /** Nothing was reloaded: the new configuration has these problems. The old configuration stays in force. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** What a reload would find now. `held`: the jobs that a reload would hold; null if the ledger did not answer. */
+/** The findings of a dry run. `held`: the queued jobs that a reload would hold and that are not held now; null if the ledger did not answer. */
 export type ReloadDryRun = {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
@@ -76,7 +76,7 @@ export class Reload {
     return { errors: [], warnings, held: await this.#wouldHold(loaded.config) };
   }
 
-  /** The jobs that a reload of this configuration would hold; null if the ledger did not answer. */
+  /** The jobs that a reload of this configuration would hold and that are not held now; null if the ledger did not answer. */
   #wouldHold(next: Config): Promise<readonly QueuedJobs[] | null> {
     return heldUnder(this.#options.link(), compareForReload(this.#config, next).config);
   }

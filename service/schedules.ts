@@ -14,7 +14,7 @@ import type { Reader } from '../runtime/store/store.ts';
 export const backfillMax = 10_000;
 
 export type ScheduleParts = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
-/** What a backfill would do: how many occurrences there are, and how many of them have fired. Null: too many. */
+/** The number of occurrences of a backfill, and how many of them have fired. Null: more than `backfillMax` occurrences. */
 export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
 export type BackfillRequest = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
 

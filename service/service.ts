@@ -37,7 +37,7 @@ export type ServiceOptions = {
   readonly vaultKey?: string | undefined;
   /** The umask of plugin processes; undefined: the umask of the service. */
   readonly umask?: number | undefined;
-  /** Where the configuration on disk is. The reads thread reads it for the doctor. */
+  /** The location of the configuration on disk, which the reads thread reads for the doctor. */
   readonly source: Omit<LoadOptions, 'env'>;
   readonly listeners: Listeners;
 };

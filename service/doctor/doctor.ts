@@ -25,8 +25,8 @@ import { checkSchedules } from './schedules.ts';
 import { checkTokens } from './tokens.ts';
 
 /**
- * The check of the disk fails if less space than this is free, or on a small disk less than `diskLowPart` of it. New work is refused only
- * at a lower limit (`diskReserveBytes` in runtime/store/room.ts).
+ * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. New work is refused when less
+ * than `diskReserveBytes` (runtime/store/room.ts) is free.
  */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
@@ -202,8 +202,8 @@ function checkIndex(index: IndexCondition): CheckResult {
 }
 
 /**
- * Fails, naming the plugins, if plugins on disk have problems or warnings, or if an entrypoint or sandbox in force cannot be
- * used.
+ * Fails if plugins on disk have problems, if the configuration on disk has warnings outside of `api` and `webhooks`, or if an entrypoint or
+ * sandbox in force cannot be used.
  */
 async function checkPlugins(
   problems: readonly string[],
@@ -224,9 +224,7 @@ async function checkPlugins(
   return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${plugins.length} plugins; ${possible}`);
 }
 
-/**
- * Passes if there is no vault, or if its unlock key opens every record. Fails if users other than the owner can use the key file.
- */
+/** Fails if the unlock key does not open the vault and all its records, or if users other than the owner can use the key file. */
 function checkVault({ condition, looseMode, keys }: VaultExamination): CheckResult {
   const problems = condition.kind === 'absent' ? [] : condition.problems;
   const found = problems.length > 0 ? [lines(problems), condition.kind === 'open' ? damageRemedy : remedyOf(keys)] : [];
@@ -260,7 +258,7 @@ function checkExposure({ api, webhooks }: Config): CheckResult {
   return together(found);
 }
 
-/** Names the certificates and when they expire. Fails if one expires soon, or if some callers still get an older certificate. */
+/** Fails if a certificate has expired or expires within `endsSoonMs`, or if some callers still get an older certificate. */
 function checkCertificates({ certificates, nowMs }: DoctorOptions): CheckResult {
   if (certificates.length === 0) return passed('no TLS');
   const found = certificates.map(({ name, served }) => {

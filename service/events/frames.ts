@@ -5,13 +5,13 @@ import { type Gap, type Hub, idAt, type ObservationSlice } from '../../actors/hu
 import type { GroupOrigins } from '../../actors/hub/origins.ts';
 import { timestamp } from '../json/timestamp.ts';
 
-/** A chunk ends with the observation with which it reaches this many characters. */
+/** A chunk ends after the first observation that brings its text to this many characters. */
 export const chunkCharsMax = 32_768;
 /** The maximum number of observations in a chunk. */
 const chunkObservationsMax = 512;
 /** The maximum size of all cached chunks together, in characters. */
 export const keptCharsMax = 4 * 2 ** 20;
-/** The size that a cached chunk counts in addition to its text. */
+/** The number of characters that is counted for each cached chunk in addition to its text. */
 const chunkChars = 128;
 
 /** The frames of the observations after one id, up to and including the id `upTo`. */
@@ -41,7 +41,7 @@ class ChunkCache {
   }
 }
 
-/** Writes the observations that a filter selects. Streams at the same position share what is written. */
+/** Writes the observations that a filter selects. Streams with the same filter at the same position share the written chunks. */
 export class FrameWriter {
   readonly #hub: Hub;
   readonly #filter: Filter;

@@ -7,8 +7,8 @@ import { chunkCharsMax, type FrameWriter, FrameWriters } from './frames.ts';
 /** The maximum number of open streams. Further streams are refused. */
 export const streamsMax = 2_048;
 /**
- * The maximum number of bytes that wait in the service for one reader, not counting the socket's buffers. It is the size of two
- * chunks, because at most one chunk is written after a chunk that the reader did not take. A character takes up to three bytes.
+ * The maximum number of bytes that wait in the service for one reader, not counting the socket's buffers: two chunks, because at most one
+ * chunk is written after a chunk that the reader did not take. A character takes up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
 /** The interval at which each stream gets a comment line, which keeps its connection open. */
@@ -28,7 +28,7 @@ export interface StreamOutlet {
   end(): void;
 }
 
-/** What the caller of a stream may see, and when the caller's token expires (null: never). */
+/** Whether the caller of a stream may see errors, and when the caller's token expires (null: never). */
 export type StreamRights = { readonly withErrors: boolean; readonly expiresAtMs: number | null };
 
 export type StreamOptions = {

@@ -156,7 +156,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     stores = null;
   }
 
-  // The first poll opens the index before the service is ready. If that fails, the service starts without an index.
+  // The first poll opens the index before this thread reports that it is ready. If the index cannot be opened, the service starts without it.
   poll();
   report({ kind: 'ready' });
 }

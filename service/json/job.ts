@@ -22,7 +22,7 @@ export const shownInputBytesMax = 64 * 1024;
  */
 export type JobDetail = 'bare' | 'plain' | 'whole';
 
-/** Whether writing the job can take more than a millisecond. */
+/** Whether the job is too large to be written in one piece on the main thread. */
 export function isLongToShow(job: JobView, detail: JobDetail): boolean {
   if (detail === 'bare') return false;
   const { payloadBytes, context } = job.input;
@@ -239,8 +239,8 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
 }
 
 /**
- * The plugin output (docs/contract.md#plugin-output). Parts that the response lacks are null or empty. Before the job has ended,
- * the whole output is null.
+ * The plugin output (docs/contract.md#plugin-output). Parts that the response lacks are null or empty. Without a body, as before the job has
+ * ended, the whole output is null.
  */
 export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];
@@ -256,7 +256,7 @@ export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>):
   return [head, result, `${error},"events":`, events, ',"state_updates":', updates, ',"logs":', logs, '}'];
 }
 
-/** A part of the body: as JSON text if the body is small, otherwise to be written in chunks. `absent`: what stands for a missing part. */
+/** A part of the body: JSON text if the body is small, otherwise a function for writing in chunks. `absent`: the text for a missing part. */
 function part(body: Body, small: boolean, name: Part, absent: string): JsonPart {
   if (!hasPart(body, name)) return absent;
   return small ? JSON.stringify(unpack(bodyPart(body, name)!)) : () => bodyPart(body, name)!;

@@ -64,10 +64,10 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   const hosts = new Set<PluginHost>();
   const outstanding = new OutstandingFrames();
   let config = first;
-  /** Occurrences of schedules before this time were missed. */
+  /** The start of this thread. Occurrences of schedules before this time that have not fired count as missed. */
   const startedMs = Math.floor(clock.nowUs() / 1000);
   const alarms: { job?: NodeJS.Timeout; schedule?: NodeJS.Timeout } = {};
-  /** Whether the disk has room as far as the actors know. A new generation of actors assumes that it has. */
+  /** Whether the disk has room as far as the actors know. A new generation of actors assumes that the disk has room. */
   let hadRoom = true;
 
   const link: Link = openLink({
@@ -157,7 +157,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {
     const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
     let wasSealed = false;
-    /** Logs a failure of `settling`, for example if the directory of the key cannot be written. Throws failures of the store. */
+    /** Calls `settling`. Logs its failures, for example if the directory of the key cannot be written, but throws failures of the store. */
     function settle(problem: string, settling: () => void): void {
       try {
         settling();
@@ -195,7 +195,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     };
   }
 
-  /** Starts a host. It may outlive the generation of actors that asked for it: its messages go to the current generation. */
+  /** Starts a host. A host may outlive the generation of actors that started it; its messages go to the current generation. */
   function openHost({ name, threads, runtimes, isConcurrent }: HostSlot): PluginHost {
     const toJobs = (message: InnerMessage): void => lifecycle.loop.deliver('job', message);
     const host = new Host({

@@ -72,7 +72,7 @@ export class ActiveReads {
     return this.#guarded(id, () => this.#next(id, underWay));
   }
 
-  /** Ends a read, and frees what it holds. */
+  /** Ends a read, and frees its memory. */
   drop(id: number): void {
     this.#givenUp.delete(id);
     const underWay = this.#underWay.get(id);

@@ -1,5 +1,5 @@
-// The lists of the API. Jobs are found by the indexes of jobs, and logs by the journal; if words are searched for, the search index is
-// used.
+// The lists of jobs and logs. Jobs are found by the indexes in the ledger, and logs by the journal. Searches for words or tags use the index
+// environment (actors/index).
 
 import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, parseQuery } from '../../actors/index/records/words.ts';

@@ -9,7 +9,7 @@ import type { LogFilter, LogView } from '../../actors/job/views/log-listing.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { JobDetail } from '../json/job.ts';
 
-/** Which logs are wanted; a filter that is null matches all logs. */
+/** The filters of a list of logs. A filter that is null matches all logs. */
 export type LogsWanted = LogFilter & {
   /** The job id as the caller gave it. A text that is not a job id matches nothing. */
   readonly jobId: string | null;
@@ -43,7 +43,7 @@ export type StopwatchWanted = {
   readonly subs: boolean | null;
 };
 
-/** Which jobs are wanted. `error`: words that the last error must have, in the language of docs/search.md; null: any error or none. */
+/** The filters of a list of jobs. `error`: words that the last error must have (docs/search.md); null: any error or none. */
 export type JobsWanted = {
   readonly filter: JobFilter;
   readonly error: string | null;
@@ -91,6 +91,9 @@ export type ReadAnswer =
 export type Disconnectable = { onGone(forget: () => void): void };
 
 export interface Reads {
-  /** Reads an answer. It includes everything that was committed before the call. The read ends early if the caller disconnects. */
+  /**
+   * Reads an answer, which includes every commit of the ledger that preceded the call; the index may lag behind the ledger. The read ends
+   * early if the caller disconnects.
+   */
   answer(read: Read, call: Disconnectable): Promise<ReadAnswer>;
 }
