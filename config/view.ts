@@ -72,7 +72,7 @@ export function viewOf({ service, api, plugins, disabledPlugins, pipelines, sche
   };
 }
 
-/** What the schedule runs, and when. GET /schedules shows the rest. */
+/** The target of the schedule and its times. GET /schedules shows the other settings. */
 function scheduleView({ id, target, recurrence, enabled }: ScheduleDefinition): JsonObject {
   return { id, ...target, ...timesOf(recurrence), enabled };
 }

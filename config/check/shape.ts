@@ -16,7 +16,7 @@ import { type Definitions, definitionsOf, isValid, type Mismatch, mismatchesOf, 
 import type { ConfigProblem, Report } from './problem.ts';
 import { closest, didYouMean, hint } from './suggestion.ts';
 
-/** Reports what breaks the schema. Returns the source tree without unset keys, and with misspelt keys corrected. */
+/** Reports each mismatch with the schema. Returns the source tree without unset keys, and with misspelt keys corrected. */
 export function checkShape(root: SourceNode, schema: JsonObject, report: Report): SourceNode {
   const definitions = definitionsOf(schema);
   const tree = normalised(root, schema, [], { definitions, report });
@@ -107,7 +107,7 @@ function isSchema(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null;
 }
 
-/** What is wrong with a key: it is unknown, missing, badly named, or lacks another key that it requires. */
+/** The problem of a key: the key is unknown, missing, badly named, or lacks another key that it requires. */
 function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mismatch): ConfigProblem | null {
   if (key === null) return null;
   const path = [...parent, key];
@@ -125,9 +125,7 @@ function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mi
   return { place: placesAt(root, path).key, path, message };
 }
 
-/**
- * What is wrong with a value. The message says all that is expected, so one problem per value is reported, however many keywords it breaks.
- */
+/** The problem of a value. One problem per value is reported, because its message says everything that the schema expects. */
 function valueProblem(root: SourceNode, { path, keyword, schema }: Mismatch): ConfigProblem | null {
   const node = nodeAt(root, ...path);
   if (node === undefined) return null;

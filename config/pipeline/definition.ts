@@ -106,9 +106,9 @@ export type PipelineDefinition = {
   readonly timeoutMs: number;
   readonly if: Condition | null;
   readonly steps: readonly Step[];
-  /** How long the steps of a run may take, from its time to run or its acceptance; absent: without limit. */
+  /** How long the steps of a run may take, counted from its `run_at`, else from its acceptance; absent: without limit. */
   readonly deadlineMs?: number;
-  /** The steps that follow if the run failed or took too long, and (`finally`) those that always follow. */
+  /** The steps that follow if the run has failed or passed its deadline, and (`finally`) those that follow every outcome. */
   readonly onFailure?: readonly Step[];
   readonly finally?: readonly Step[];
   /** How long each of these two phases may take; set if there is at least one. */

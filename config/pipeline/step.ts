@@ -9,7 +9,7 @@ import { type PathRoot, quote, readPath } from './path.ts';
 import { readDuration, readLimits } from './step-limits.ts';
 import { readTemplates } from './template.ts';
 
-/** What the readers of one pipeline's steps share: the names that steps may use, and where problems are reported. */
+/** The data that the readers of one pipeline's steps share: the names that steps may use, and the function that reports problems. */
 export type StepContext = {
   /** The commands of each plugin instance. */
   readonly plugins: ReadonlyMap<string, readonly string[]>;
@@ -53,7 +53,7 @@ function readStep(
   const { reportAt } = around;
   const kind = kinds.find(key => value[key] !== undefined);
   if (isFirst && value['join'] !== undefined) reportAt([...at, 'join'], 'the first step has nothing before it to join');
-  // The position of a step in a phase could be the id of another step.
+  // Positions in a phase, such as `finally.1`, are registered as ids, because another step could have the same text as its id.
   const id = value['id'] ?? (/^[a-z]/.test(number) ? number : undefined);
   const common = {
     id: readId(id, around, at) ?? number,

@@ -8,8 +8,7 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// The maximum number of directories that are searched. If there are more, a root is probably a mistake, such as `/` or a home
-// directory. This is reported at once, instead of after a search of minutes.
+// The maximum number of directories that are searched. If there are more, a root is probably a mistake, such as `/` or a home directory.
 const directoriesMax = 20_000;
 
 export type PluginRoot = {

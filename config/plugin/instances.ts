@@ -29,7 +29,7 @@ const deadlineOtherMs = 60_000;
 export type Instances = {
   /** Enabled instances, sorted by name. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
-  /** For each plugin that cannot be used, by name: why. If the configuration uses the name, these problems are errors. */
+  /** The problems of each plugin that cannot be used, by name. They become errors if the configuration uses the name. */
   readonly unusable: ReadonlyMap<string, readonly ConfigProblem[]>;
   readonly disabled: Config['disabledPlugins'];
   /** Problems of plugins that `plugins` does not name, and settings that have no effect. */

@@ -28,10 +28,7 @@ export type Seal = AcceptedLock & {
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /**
-   * Why the accepted lock is noted only in the state directory, and not beside the seal key as well. Null if that is not the
-   * case.
-   */
+  /** The reason why the accepted lock is noted in the state directory but not beside the seal key; otherwise null. */
   readonly gap: string | null;
 };
 
@@ -68,8 +65,8 @@ export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing
 
   const { lock } = onDisk;
   const isOlder = lock !== null && lock.number < (accepted.lock?.number ?? 0);
-  // A valid lock decides. Without a valid lock, strict mode holds if the lock file claims it, or if the last accepted lock was
-  // strict.
+  // A valid lock that is not older than the accepted one decides. Without such a lock, strict mode holds if the lock file claims it, or if
+  // the accepted lock was strict.
   const isLockStrict = lock !== null && !isOlder ? lock.strict : onDisk.isStrict || (accepted.lock?.strict ?? false);
   const found = survey(reading, lockFile(reading), disk);
   const findings = [...accepted.findings, ...onDisk.findings, ...found.findings];

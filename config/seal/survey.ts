@@ -1,5 +1,5 @@
-// Collects the files that a lock covers (the configuration files, and the files of the plugins outside node_modules), with their
-// hashes and what is unsafe about them.
+// Collects the files that a lock covers (the configuration files, and the files of the plugins outside node_modules) with their hashes, and
+// reports unsafe paths.
 import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
 import type { ConfigReading } from '../reading.ts';
@@ -20,7 +20,7 @@ export type FileSurvey = {
   readonly files: readonly LockedFile[];
   /** The SHA-256 in hex of each file, by real path. */
   readonly digests: ReadonlyMap<string, string>;
-  /** What is unsafe, for example paths that leave their directory through a link, or paths that everyone can write. */
+  /** The unsafe paths, for example a link that leaves its directory, or a file that everyone can write. */
   readonly findings: readonly LockFinding[];
   readonly groupWritable: readonly string[];
 };

@@ -3,7 +3,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import * as field from './field.ts';
 import { eventHeaderCharsMax, eventHeadersMax } from './webhook-event.ts';
 
-/** A field for the name of a header. The HTTP server accepts only these characters in such names (docs/http.md). */
+/** A field for the name of a header. uWebSockets.js accepts only these characters in such names (docs/http.md). */
 const headerName = (description: string) =>
   field.text('the name of a header: letters, digits and "-"', description, { pattern: '^[A-Za-z0-9-]+$' });
 
