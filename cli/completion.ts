@@ -8,7 +8,7 @@ export type Shell = 'bash' | 'zsh' | 'fish';
 /** Printed instead of candidates where a path is expected, because the shell completes paths itself. */
 const pathMark = '<path>';
 
-/** What `offersFor` returns if only the service knows the candidates: the plugins or pipelines whose names begin with `current`. */
+/** The result of `offersFor` if only the service knows the candidates: the plugins or pipelines whose names begin with `current`. */
 export type WantedNames = {
   readonly names: 'plugin' | 'pipeline';
   readonly current: string;

@@ -141,7 +141,7 @@ export async function act(deed: Deed, { options, client, out }: ClientCall<ActOp
   noteChildren();
   out.note(`"headgate action show ${started.action_id}" shows its progress`);
 
-  /** Tells the user that jobs inside runs do not match, unless `--children` or `--pipeline` is given. */
+  /** Unless `--children` or `--pipeline` is given, tells the user that jobs inside runs do not match. */
   function noteChildren(): void {
     if (!options.children && !options.pipeline)
       out.note('only runs and direct jobs match; add --children for jobs inside runs');

@@ -110,7 +110,7 @@ type OpenOptions = {
 class TooLate extends Error {}
 
 export function segment(name: string): string {
-  // The URL parser would resolve `.` and `..` as relative paths, even if they were written as `%2E`.
+  // The URL parser would resolve `.` and `..` as relative paths, even if they were written as `%2E`. So the percent sign is escaped, too.
   return name === '.' || name === '..' ? name.replaceAll('.', '%252E') : encodeURIComponent(name);
 }
 

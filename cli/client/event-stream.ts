@@ -18,8 +18,8 @@ export type StreamEvent = {
   readonly fields: { readonly at?: string; readonly [name: string]: unknown };
 };
 /**
- * `opened`: a connection is open. `continues`: it begins with the events after the last one seen, or with a `gap` event if some
- * of them are lost; otherwise it has only new events. `events`: events that arrived together. `lost`: the connection is lost, and
+ * `opened`: a connection is open. `continues`: whether the connection begins with the events after the last one seen (with a `gap` event if
+ * some of them are lost), instead of having only new events. `events`: events that arrived together. `lost`: the connection is lost, and
  * another one will be tried.
  */
 export type StreamNews =

@@ -14,10 +14,7 @@ export type Filters = {
   readonly cursor?: string;
 };
 
-/**
- * What each page says of its list: how many elements match (with `total_at_least`: at least how many), and the cursor of the next
- * page.
- */
+/** The members of each page besides its elements: the number of matches (with `total_at_least`: a minimum), and the cursor of the next page. */
 export type Page = { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string };
 
 export function filterOptions(): Option[] {

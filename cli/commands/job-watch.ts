@@ -36,7 +36,7 @@ export const jobWatch = clientCommand({
     // True at first and after each loss of events, until the job is read again: the job may have ended without an event on this
     // stream.
     let isUnsure = true;
-    /** The job's state when it was first printed, as an event. */
+    /** The state of the job when this command first printed it, as an event; null until then. */
     let standing: StreamEvent | null = null;
     const noteOpened = () => out.note(`listening to ${client.url}`);
 

@@ -4,8 +4,8 @@ import type { Service } from '../../service/service.ts';
 import type { HttpListeners } from './listeners.ts';
 
 /**
- * How long the ledger may take after the grace period, for its last commits and for closing the store. The ledger itself ends the
- * jobs that still run when the grace period is over.
+ * How long the ledger may take after the grace period, for its last commits and for closing the store. At the end of the grace period the
+ * ledger itself stops the jobs that still run.
  */
 const closeMsMax = 10_000;
 

@@ -23,8 +23,8 @@ const copiedMax = 10_000;
 export type Abandoned = { readonly records: string | null; readonly keyFile: string | null };
 
 /**
- * Abandons the vault. A crash leaves the vault either unchanged or abandoned. If the vault is abandoned, the next start of the
- * service, or the next command that locks the state directory, completes the remaining steps.
+ * Abandons the vault. A crash leaves the vault either unchanged or abandoned. In the second case, the next start of the service, or the next
+ * command that locks the state directory, completes the remaining steps.
  */
 export function abandonVault(place: VaultPlace): Abandoned {
   return withStore(place, store => {
