@@ -11,7 +11,7 @@ export type Caller = {
   readonly scopes: ReadonlySet<string>;
   /** The SHA-256 of the caller's token; empty on signed routes. */
   readonly tokenDigest: string;
-  /** When the API token expires; null: never. */
+  /** The time at which the API token expires; null: never. */
   readonly expiresAtMs: number | null;
 };
 

@@ -15,7 +15,7 @@ export { type Answer, type Headers, json } from './answer.ts';
 export type Method = 'GET' | 'POST';
 
 /**
- * Who may call a route. `open`: anybody; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
+ * The callers of a route. `open`: anybody; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
  * with one of these scopes. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin token, which
  * gives access to no other route.
  */
@@ -50,7 +50,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   readonly body: unknown;
   /** The caller; null on open routes. The caller of a signed route has neither name nor scopes. */
   readonly caller: Caller | null;
-  /** What `find` of the route returned. */
+  /** The value that `find` of the route returned. */
   readonly found: F;
   readonly requestId: string;
   /** Whether the caller has disconnected or has been answered. */

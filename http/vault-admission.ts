@@ -1,4 +1,4 @@
-// Who may use the vault: only the holder of its admin token (docs/contract.md#access).
+// Access to the vault: only the holder of its admin token may use the vault (docs/contract.md#access).
 import crypto from 'node:crypto';
 import { bearerToken, type Caller, sha256 } from './auth.ts';
 import type { Match } from './router.ts';

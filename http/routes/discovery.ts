@@ -1,4 +1,4 @@
-// Discovery (docs/contract.md#discovery): the routes that describe the service and what it can run.
+// Discovery (docs/contract.md#discovery): the routes that describe the service, its plugins and its pipelines.
 
 import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';

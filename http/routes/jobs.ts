@@ -185,7 +185,7 @@ function answerJob(call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>, job: Jo
     isLongToShow(job, detail)
       ? answerRead(call, { kind: 'job', id, detail, waits }, status)
       : smallAnswer(jobParts(job, detail, waits), status);
-  // Only the ledger knows what the job waits for.
+  // Only the ledger knows why the job waits.
   const isAsked = job.status === 'queued' || (job.status === 'running' && job.plugin === pipelinePlugin);
   return isAsked ? engine.waits(id).then(answer) : answer(null);
 }

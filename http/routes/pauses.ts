@@ -168,7 +168,7 @@ function nameIn({ params }: Pick<HttpCall, 'params'>): string {
   return plugin ?? pipeline ?? '';
 }
 
-/** Returns the name if it is known, else 404. Known plugins include disabled plugins, and plugins on which an instance builds. */
+/** Returns the name if the target is configured, else 404. Disabled plugins, and plugins on which an instance builds, count as configured. */
 function known({ plugins, disabledPlugins, pipelines }: Config, kind: PauseKind, name: string): string | HttpProblem {
   if (kind === 'system') return name;
   const quoted = JSON.stringify(name);

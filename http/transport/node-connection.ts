@@ -1,4 +1,4 @@
-// A connection of node:http: handles its requests one after the other, and answers what the parser refuses with a problem document.
+// A connection of node:http: handles its requests one after the other, and answers input that the parser refuses with a problem document.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type HttpProblem, problem, problemHeaders, problemStatus, writeProblem } from '../problem.ts';
