@@ -28,7 +28,7 @@ import type { VaultCalls } from './vault-client.ts';
 const smallTreeBytesMax = 64 * 2 ** 10;
 const smallTreeBlocksMax = 256;
 
-/** An answer about a job waits at most this long for the ledger to report what the job waits for. */
+/** An answer about a job waits at most this long for the ledger to report why the job waits. */
 const waitsMsMax = 100;
 
 /** The answer to a cancel waits at most this long for the ledger. */
@@ -75,7 +75,10 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     /** The number of jobs that wait to run: queued jobs that are not held, and jobs that wait for their next attempt. */
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: parts.config }),
-    /** Resolves when the job is on disk, or refused. If it is accepted, `onJobEnd` is called once, after the promise has resolved. */
+    /**
+     * Resolves when the job is on disk, or refused. If it is accepted, `onJobEnd` is called once after the promise has resolved, unless
+     * `unwatch` is called before.
+     */
     submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.submit(submission);
       return waiters.start(
@@ -91,7 +94,10 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       if (onJobEnd === undefined) return submissions.startRun(submission, false);
       return waiters.start(submission, watch => submissions.startRun(submission, watch), onJobEnd);
     },
-    /** Waits for a job. `onJobEnd` is called once: when the job settles, when the service stops, or at once if too many callers wait. */
+    /**
+     * Waits for a job. `onJobEnd` is called once: when the job settles, when the service stops, or at once if too many callers wait; never
+     * after `unwatch`.
+     */
     watch: (id: JobId, onJobEnd: OnJobEnd) => waiters.join(id, onJobEnd),
     /** Called when a caller no longer waits for a job. */
     unwatch: (id: JobId, onJobEnd: OnJobEnd) => waiters.leave(id, onJobEnd),

@@ -32,7 +32,10 @@ export class JobWaiters {
     this.#reader = reader;
   }
 
-  /** Submits a job whose caller waits. If the job is accepted, `onJobEnd` is called once, after the promise has resolved. */
+  /**
+   * Submits a job whose caller waits. If the job is accepted, `onJobEnd` is called once after the promise has resolved, unless the caller
+   * leaves before (`leave`).
+   */
   async start(
     { idempotency }: { readonly idempotency?: IdempotencyKey },
     submit: (watch: boolean) => Promise<SubmitReply>,

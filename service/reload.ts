@@ -1,4 +1,4 @@
-// Reloads the configuration from disk: puts it in force, or reports what a reload would find.
+// Reloads the configuration from disk: puts it in force, or only reports the findings (dry run).
 import type { Observations } from '../actors/hub/protocol.ts';
 import type { HeldJobs, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
@@ -29,7 +29,7 @@ export type ReloadReply =
       /** The jobs that are held after the reload. */
       readonly held: readonly QueuedJobs[];
     }
-  /** Nothing was reloaded: the new configuration would hold these jobs, or the ledger did not answer (null), and `refuseHeld` was set. */
+  /** Nothing was reloaded, because of `refuseHeld`: the new configuration would hold these jobs. Null: the ledger did not answer. */
   | { readonly kind: 'would_hold'; readonly held: readonly QueuedJobs[] | null }
   /** Nothing was reloaded: the new configuration has these problems. The old configuration stays in force. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };

@@ -2,7 +2,7 @@
 
 /** The pause after a step of the indexer, as a multiple of the duration of the step. */
 const restPerWork = 5;
-/** If the index is further behind than this, a pause lasts at most `behindRestMs`: searches read logs that are not indexed one by one. */
+/** If the index is further behind than this, a pause lasts at most `behindRestMs`, because searches read unindexed logs one by one. */
 export const behindMaxMs = 10_000;
 export const behindRestMs = 250;
 

@@ -3,7 +3,7 @@
 let lastSecond = Number.NaN;
 let lastText = '';
 
-/** Writes a time in µs since the epoch. The text of the last second is cached, because neighbouring times often share it. */
+/** Writes a time in µs since the epoch. The text of the second is kept for the next call, because neighbouring times often share it. */
 export function timestamp(us: number): string {
   const second = Math.floor(us / 1_000_000);
   if (second !== lastSecond) {
@@ -37,7 +37,7 @@ export function parseTimestamp(text: string): number | undefined {
   const offset = (match[8] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes);
   const seconds = date.getTime() / 1000 + hour * 3600 + (minute - offset) * 60 + second;
   const fraction = (match[7] ?? '').padEnd(6, '0');
-  // A time between two µs becomes a half, which a double of this size can represent.
+  // For a time between two µs, a half is added to the earlier one. A double of this size can represent the sum.
   const rest = /[1-9]/.test(fraction.slice(6)) ? 0.5 : 0;
   return seconds * 1e6 + Number(fraction.slice(0, 6)) + rest;
 }

@@ -75,7 +75,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
     const page = yield* error === null
       ? listJobs(reader, names, filter, limit, before)
       : listByError(reader, index, names, { filter, error, limit }, before ?? undefined);
-    // The jobs of a tree, and the jobs with these words, are examined one by one, so none of them is left out.
+    // With a filter by tree or by error, jobs are examined one by one, so no job is left out because the index lacks its tags.
     return tags.length === 0 ? page : { ...page, unindexed: 0 };
   }
 
