@@ -162,7 +162,7 @@ export type ScheduleDefinition = {
   readonly id: string;
   /** For an entry of the `schedules` of a plugin: the `schedule_id` in `GET /scheduler/jobs`. */
   readonly entryId?: string;
-  /** What the schedule runs: a command of a plugin, or a pipeline. */
+  /** The command of a plugin, or the pipeline, that the schedule runs. */
   readonly target: { readonly plugin: string; readonly command: string } | { readonly pipeline: string };
   readonly recurrence: Recurrence;
   readonly payload: JsonObject;
@@ -200,7 +200,7 @@ export type Config = {
   readonly log: {
     /** Null: `text` if stderr is a terminal, else `json`. */
     readonly format: LogFormat | null;
-    /** Which jobs are logged when they end. */
+    /** The jobs that are logged when they end. */
     readonly jobs: (typeof loggedJobs)[number];
     /** The maximum number of lines per minute, separately for jobs, refused deliveries and refused calls. */
     readonly perMinute: number;
@@ -212,7 +212,7 @@ export type Config = {
   };
   readonly api: Protection & {
     readonly enabled: boolean;
-    /** Which HTTP server serves both listeners. */
+    /** The HTTP server of both listeners. */
     readonly server: (typeof servers)[number];
     readonly listen: ListenAddress;
     readonly bodyBytesMax: number;

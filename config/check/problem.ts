@@ -1,7 +1,7 @@
-// A problem of the configuration: what is wrong and where, and the line that reports it.
+// The problems of the configuration, and the lines that report them.
 import { type NodePath, placesAt, type SourceLocation, type SourceNode } from '../source/tree.ts';
 
-/** What is wrong at a path of the configuration. `place` is null if the problem is in no file. */
+/** A problem at a path of the configuration. `place` is null if the problem is in no file. */
 export type ConfigProblem = {
   readonly place: SourceLocation | null;
   readonly path: NodePath;
@@ -10,7 +10,7 @@ export type ConfigProblem = {
   readonly isCause?: true;
 };
 export type Report = (problem: ConfigProblem) => void;
-/** Reports what is wrong with the value at a path of a source tree, or with its key. */
+/** Reports a problem of the value at a path of a source tree, or of its key. */
 export type ReportAt = (path: NodePath, message: string, at?: 'key' | 'value') => void;
 
 export function reportIn(root: SourceNode, report: Report): ReportAt {

@@ -39,7 +39,7 @@ export function readCondition(
   return path && { kind: 'test', path, op, value: operand };
 }
 
-/** What is wrong with the operand of an operator, or undefined. */
+/** The problem of the operand of an operator; undefined if there is none. */
 function operandProblem(op: Operator, value: Json): string | undefined {
   switch (op) {
     case 'exists':

@@ -8,10 +8,7 @@ export type PathRoot = Path['root'];
 
 const roots: readonly string[] = pathRoots;
 
-/**
- * Parses a path. Returns what is wrong if the text is not a path. `allowed` are the roots with which a path may begin at this
- * position.
- */
+/** Parses a path. If the text is not a path, `wrong` is the problem. `allowed` are the roots with which a path may begin here. */
 export function parsePath(text: string, allowed: readonly PathRoot[]): Path | { readonly wrong: string } {
   const [root = '', ...keys] = text.split('.');
   const list = allowed.map(name => `"${name}."`).join(' or ');

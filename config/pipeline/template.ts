@@ -48,8 +48,8 @@ function readText(text: string, at: NodePath, reportAt: ReportAt): Template {
 }
 
 /**
- * Splits text into literal text and the paths in braces; `{{` and `}}` are literal braces. Returns what is wrong if the text is no
- * template.
+ * Splits text into literal text and the paths in braces; `{{` and `}}` are literal braces. If the text is no template, `wrong` is the
+ * problem.
  */
 export function parseText(text: string, roots: readonly PathRoot[]): (string | Path)[] | { readonly wrong: string } {
   const parts: (string | Path)[] = [];

@@ -13,8 +13,8 @@ export type LockAcceptance = { readonly number: number; readonly strict: boolean
 export type AcceptanceNote = { readonly keyFile: string; readonly directory: string };
 
 /**
- * `lock`: the lock to accept; null if no lock is valid. `note`: where the lock is noted beside the seal key; null if the
- * directory of the seal key is unknown.
+ * `lock`: the lock to accept; null if no lock is valid. `note`: the location of the note beside the seal key; null if the directory of the
+ * seal key is unknown.
  */
 export type AcceptedLock = { readonly lock: LockAcceptance | null; readonly note: AcceptanceNote | null };
 

@@ -109,7 +109,7 @@ export function groupWritableWarnings(paths: readonly string[]): string[] {
   return [formatFinding({ path: first, message: `${which}can be written by a group; chmod g-w is safer` })];
 }
 
-/** Where the accepted lock is noted beside the seal key; null if the directory of the seal key is unknown. */
+/** The location of the note beside the seal key; null if the directory of the seal key is unknown. */
 export function acceptanceNoteOf(
   reading: ConfigReading,
   { env, cwd, disk }: Omit<SealOptions, 'statePath'>,

@@ -12,7 +12,7 @@ import type { LockedFile } from './lock.ts';
  */
 const filesMax = 50_000;
 
-/** What is wrong with one file or directory; the path is absolute. */
+/** A problem of one file or directory; the path is absolute. */
 export type LockFinding = { readonly path: string; readonly message: string };
 
 export type FileSurvey = {

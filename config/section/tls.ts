@@ -23,7 +23,7 @@ export function readProtection(root: SourceNode, name: ListenerName): Protection
 export type CertificateRules = {
   readonly strict: boolean;
   readonly report: Report;
-  /** Reports what is wrong with a certificate that can still be served. */
+  /** Reports a problem of a certificate that can still be served. */
   readonly warn: Report;
 };
 

@@ -12,11 +12,11 @@ export type Files = {
   readonly read: (path: string) => Uint8Array;
   /** The names in a directory, sorted. */
   readonly list: (directory: string) => readonly string[];
-  /** What a path refers to; links are followed. `missing`: nothing is there, or the path cannot be reached. */
+  /** The kind of the entry at a path; links are followed. `missing`: there is no entry, or the path cannot be reached. */
   readonly kind: (path: string) => EntryKind;
   readonly realpath: (path: string) => string;
   readonly isExecutable: (path: string) => boolean;
-  /** The permission bits of what a path refers to; links are followed. */
+  /** The permission bits of the entry at a path; links are followed. */
   readonly mode: (path: string) => number;
 };
 

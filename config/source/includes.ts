@@ -31,7 +31,7 @@ type ClosureReading = {
   readonly report: Report;
   readonly files: string[];
   readonly documents: MapNode[];
-  /** Where each file was first included, by its real path. */
+  /** The location of the first `include` entry for each file, by the real path of the file. */
   readonly named: Map<string, SourceLocation>;
 };
 
