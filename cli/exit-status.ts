@@ -18,7 +18,7 @@ export const exitStatus = {
   unavailable: 69,
   defect: 70,
   io: 74,
-  /** Another process uses the state directory or a listening address. */
+  /** Another process uses the state directory, or the service cannot listen on an address. */
   busy: 75,
   /** The configuration is invalid or missing, or the service refused a reload (409). */
   config: 78,

@@ -119,7 +119,7 @@ function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } 
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** With `--dry-run`, prints how many jobs match. Otherwise starts the action, and prints its id. */
+/** With `--dry-run`, prints the number of jobs that match, and some of their ids. Otherwise starts the action, and prints its id. */
 export async function act(deed: Deed, { options, client, out }: ClientCall<ActOptions>): Promise<void> {
   const { dryRun, limit, perSecond, reason, fromFailed } = options;
   const from = fromFailed && 'failed';

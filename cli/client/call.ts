@@ -18,7 +18,7 @@ type SubmitOptions = {
   readonly timeout?: number;
   readonly idempotencyKey?: string;
 } & TimeOptions;
-/** When the job runs, and how long it may wait and take: texts that the service parses. */
+/** The options for the times of a job, as texts that the service parses. */
 type TimeOptions = {
   readonly runAt?: string;
   readonly delay?: string;

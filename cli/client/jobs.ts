@@ -27,7 +27,7 @@ export type JobDocument = {
   /** The ids of the newest reruns of this job, newest first. */
   readonly reruns?: readonly string[];
   readonly rerun_count?: number;
-  /** Present if the job was cancelled, by itself or with a run. */
+  /** Present if somebody cancelled the job or its run, even if the job succeeded all the same. */
   readonly cancel?: { readonly by: string; readonly at: string; readonly reason?: string };
   /** True while the cancelled job is being stopped; for a run: how many of its jobs have not ended. */
   readonly cancelling?: true | number;
@@ -67,7 +67,7 @@ export type JobDocument = {
   } | null;
   readonly payload?: unknown;
   readonly context?: { readonly [name: string]: unknown };
-  /** Which of `payload` and `context` are left out because they are too large. */
+  /** The names `payload` and `context`, if their values are left out because they are too large. */
   readonly omitted?: readonly string[];
 };
 export type LogLineDocument = { readonly level: string; readonly message: string };

@@ -39,7 +39,7 @@ export function targetOf({ plugin, command, pipeline }: ScheduleDocument): strin
   return plugin === undefined ? '' : `${plugin}.${command}`;
 }
 
-/** When the schedule fires: `30 2 * * * (Europe/Berlin)`, `every 15m 00s` or `at 2026-12-01 00:00:00.000`. */
+/** The times of the schedule as text: `30 2 * * * (Europe/Berlin)`, `every 15m 00s` or `at 2026-12-01 00:00:00.000`. */
 export function whenOf({ cron, every_ms: everyMs, at, timezone }: ScheduleDocument): string {
   if (cron !== undefined) return `${cron} (${timezone})`;
   if (everyMs !== undefined) return `every ${formatMs(everyMs)}`;

@@ -1,4 +1,4 @@
-// The command `headgate doctor`, which prints what the running service finds when it checks its state and environment.
+// The command `headgate doctor`, which prints the checks of the running service and their results.
 import { clientCommand } from '../client/connect.ts';
 import { exitStatus } from '../exit-status.ts';
 import { table } from '../terminal/table.ts';

@@ -1,4 +1,4 @@
-// The command `headgate job why`, which says in a sentence what a job waits for.
+// The command `headgate job why`, which explains in one sentence why a job is not running.
 import { clientCommand } from '../client/connect.ts';
 import { fetchJob, isSettled, type JobDocument } from '../client/jobs.ts';
 import { formatAt } from '../terminal/time.ts';

@@ -1,4 +1,4 @@
-// The command `headgate pauses`, which lists what is paused.
+// The command `headgate pauses`, which lists the pauses in force.
 import { clientCommand } from '../client/connect.ts';
 import { fetchPauses, pauseLines } from '../client/pauses.ts';
 

@@ -1,4 +1,4 @@
-// The command `headgate pipeline run`, which starts a run of a pipeline and prints its result.
+// The command `headgate pipeline run`, which runs a pipeline, and prints the result or, without waiting, the ids of the runs.
 import { type CommandOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

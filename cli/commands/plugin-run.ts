@@ -1,4 +1,4 @@
-// The command `headgate plugin run`, which runs a command of a plugin and prints its result.
+// The command `headgate plugin run`, which runs a command of a plugin, and prints the result or, without waiting, the ids of the jobs.
 import { type CommandOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,5 +1,4 @@
-// The command `headgate status`, which prints whether the service is up, what is paused, queued and running, and how the last 24
-// hours went.
+// The command `headgate status`, which prints the health of the service, its pauses, its queue, and the totals of the last 24 hours.
 import { Option } from 'commander';
 import type { AnswerShape, Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -152,7 +152,7 @@ async function draw(pages: AuditPages, out: Output): Promise<string | null> {
   return broken;
 }
 
-/** Shows each page. Resolves with what the generator returns: the reason why the trail is broken, or null. */
+/** Shows each page. Resolves with the reason why the trail is broken, or null. */
 async function eachPage(
   pages: AuditPages,
   show: (page: readonly AuditLine[]) => Promise<void>,

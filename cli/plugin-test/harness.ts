@@ -84,10 +84,7 @@ export class PluginHarness {
     return { verdict: outcome.verdict, error, parts, runMs: outcome.runUs / 1000, isReplaced: this.#isReplaced };
   }
 
-  /**
-   * Starts a process plugin, writes `input` to its stdin, and closes stdin. Resolves with how the process ended and what it wrote to
-   * stdout.
-   */
+  /** Starts a process plugin, writes `input` to its stdin, and closes stdin. Resolves with the end of the process and its stdout. */
   async feed(plugin: HostedPlugin, input: string): Promise<{ readonly end: ProgramEnd; readonly stdout: string }> {
     const words = commandLine(plugin, this.#directory);
     const marks = new ProgramPids(this.#directory, 'stand', 'garbage');

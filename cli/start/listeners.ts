@@ -49,7 +49,7 @@ export class HttpListeners implements Listeners {
     return this.#webhooks?.port ?? 0;
   }
 
-  /** Which HTTP server implementation is in use; null until `start` has chosen it. */
+  /** The name of the HTTP server in use; null until `start` has chosen the server. */
   get serverName(): TransportName | null {
     return this.#serverName;
   }

@@ -98,7 +98,7 @@ async function writeSegment(
 
 /**
  * Verifies exported files: each must continue where the file before it ends, and the trail in the ledger must continue where the
- * last file ends. See `AuditPages` for what is yielded and returned.
+ * last file ends. `AuditPages` describes the yielded and returned values.
  */
 export function* readTrailFiles(place: VaultPlace, files: readonly string[], filter: AuditFilter): AuditPages {
   const reader = openBeside(place);
