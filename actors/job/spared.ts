@@ -24,7 +24,7 @@ export function enqueue(state: JobState, job: OpenAttempt): void {
 /** The maximum number of deadlines that one turn reads. */
 const runsPerTurnMax = 256;
 
-/** Not greater than any key. */
+/** Less than every key in the table `run_deadlines`. */
 const start = Buffer.of(0);
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
