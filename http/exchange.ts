@@ -220,7 +220,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /** Answers a refused vault call once the audit trail has recorded the refusal. A 401 is answered before, and a 503 is not recorded. */
+  /** Answers a refused vault call once the audit trail has recorded the refusal. A 401 is answered at once, and a 503 is not recorded. */
   #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
     if (problemStatus(refusal) === 503) return refusal;

@@ -3,7 +3,7 @@ import { type Schema, Type } from '../runtime/schema-type.ts';
 import { tagCharactersMax, tagKeyPattern, tagsMax } from '../runtime/tag-form.ts';
 import { type Parameter, repeated } from './query.ts';
 
-/** The `tags` of a call. */
+/** The schema of `tags` in a call. */
 export const tagsSchema: Schema = {
   type: 'object',
   description:
@@ -14,7 +14,7 @@ export const tagsSchema: Schema = {
   additionalProperties: { type: 'string', maxLength: tagCharactersMax },
 };
 
-/** The tags of a job in an answer. */
+/** The schema of the tags of a job in an answer. */
 export const jobTagsSchema: Schema = Type.Optional(
   Type.Map(Type.String(), { description: 'The tags of the job; left out if it has none.' }),
 );

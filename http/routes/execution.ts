@@ -53,7 +53,7 @@ export function eventOf({ name }: Command): EntryEvent | null {
   return name === 'handle' ? callEvent : null;
 }
 
-/** The scopes of which a caller needs one to run a command of this type. */
+/** By type of command: the scopes of which a caller needs one (or `*`) to run such a command. */
 const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   read: ['plugin:ro', 'plugin:rw'],
   write: ['plugin:rw'],
@@ -214,7 +214,7 @@ function answerSubmitted(
       return queued(formatId(reply.id), plugin, command);
     case 'waited':
       return answerAsItStands(call, reply.id).then(answer => {
-        // The job is on disk, but cannot be read now. A refusal would make the caller submit the job again.
+        // If the job cannot be read now, the answer is 202 with its id: a refusal would make the caller submit the job again.
         const isUnread = answer.kind === 'problem' && answer.code !== 'unknown_job';
         return waitedAnswer(isUnread ? queued(formatId(reply.id), plugin, command) : answer, wait!, reply.how);
       });

@@ -43,7 +43,7 @@ async function settled(call: WaitingCall, id: JobId): Promise<Answer> {
   const tree = engine.smallTree(id, treeJobsMax + 1);
   if (tree) return smallAnswer(settledParts(tree));
   const answer = await answerRead(call, { kind: 'run', id });
-  // The run has ended, but cannot be read now. A refusal would make the caller run the pipeline again.
+  // If the run cannot be read now, the answer is 202 with its id: a refusal would make the caller run the pipeline again.
   if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
   return unshown(id, engine.job(id)?.status ?? 'running');
 }
