@@ -220,7 +220,7 @@ export class ActorLifecycle {
     return [{ ...message, outcomes: [failed] }];
   }
 
-  /** Ends the actors for good: from now on every message is refused, and nothing is committed. */
+  /** Ends the actors permanently: from now on every message is refused, and nothing is committed. */
   #end(exitStatus: number, message: string, delivered: readonly Delivered[]): void {
     this.#number++;
     this.#state = 'over';

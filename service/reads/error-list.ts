@@ -15,7 +15,7 @@ import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 
-/** If the index may name more jobs than this, it is not used, and all jobs that may match are examined. */
+/** If the index may name more jobs than this, the index is not used, and all jobs that may match are examined. */
 export const candidatesMax = 20_000;
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);

@@ -85,12 +85,12 @@ export class ReadsClient implements Reads {
     return this.#ask<Findings>({ kind: 'selfcheck' });
   }
 
-  /** Counts the jobs that an action would take. */
+  /** Counts the jobs that match the filter of an action. */
   countMatches(selection: Selection, moment: Moment): Promise<Counted> {
     return this.#ask<Counted>({ kind: 'count_matches', selection, moment } satisfies CountWanted);
   }
 
-  /** Finds the next jobs that an action takes. */
+  /** Finds the next jobs that match the filter of an action. */
   nextMatches(wanted: Omit<PageWanted, 'kind'>): Promise<MatchPage> {
     return this.#ask<MatchPage>({ kind: 'next_matches', ...wanted } satisfies PageWanted);
   }
