@@ -101,7 +101,7 @@ export type Manifest = {
    * outside node_modules only those with these hashes are loaded or started. Files in node_modules are not sealed, except an entrypoint.
    */
   readonly digests?: { readonly [path: string]: string };
-  /** The sandbox that each instance of a process plugin has at least; absent: none. */
+  /** The minimum sandbox of the instances of a process plugin; absent: no sandbox is required. */
   readonly sandbox?: Sandbox['kind'];
   /**
    * Present for `mode: persistent`: a process runs many jobs, and is replaced after `jobsMax` jobs or after `ageMs`. Null means
