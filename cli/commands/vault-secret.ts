@@ -1,4 +1,4 @@
-// The commands `headgate vault secret …`, which read values from stdin or a prompt, never from arguments.
+// The commands `headgate vault secret …`. Values of secrets come from stdin or a prompt, never from arguments.
 import { Option } from 'commander';
 import { vaultChange } from '../client/vault.ts';
 import { usageFailure } from '../failure.ts';

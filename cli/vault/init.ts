@@ -46,8 +46,8 @@ export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promis
 }
 
 /**
- * Prepares a vault. Throws VaultRefused if there is a vault or a key file already. After a crash there is no vault, or a complete
- * one.
+ * Prepares a vault. Throws VaultRefused if there is a vault or a key file already, or if the key in the environment cannot be used. After a
+ * crash there is no vault, or a complete one.
  */
 function prepare(store: Store, place: VaultPlace): PreparedVault {
   const { file, variable } = place.keys;
