@@ -45,7 +45,7 @@ export type RunSubmission = {
   readonly pipeline: string;
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** The event that starts the run; absent: an API call starts the run. */
+  /** The event that starts the run; absent: a call starts the run without an event of its own. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;

@@ -60,7 +60,7 @@ export type DoctorOptions = {
   readonly schedules: readonly PausedSchedule[];
   /** The records that are set aside; null if the ledger does not respond. */
   readonly setAside: () => Promise<SetAsideReply | null>;
-  /** The HTTP server in use, and the reason if it is not uWebSockets.js. */
+  /** The HTTP server in use and, if uWebSockets.js cannot be loaded, the reason. */
   readonly server: string;
   readonly index: IndexCondition;
   readonly vault: () => VaultExamination;

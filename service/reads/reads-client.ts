@@ -95,7 +95,7 @@ export class ReadsClient implements Reads {
     return this.#ask<MatchPage>({ kind: 'next_matches', ...wanted } satisfies PageWanted);
   }
 
-  /** Finds the problems of the configuration on disk. */
+  /** Reads and checks the configuration on disk. */
   inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
     return this.#ask<Inspection>({ kind: 'inspect', options });
   }
