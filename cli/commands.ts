@@ -16,6 +16,7 @@ import { jobRerun } from './commands/job-rerun.ts';
 import { jobReschedule } from './commands/job-reschedule.ts';
 import { jobRunNow } from './commands/job-run-now.ts';
 import { jobShow } from './commands/job-show.ts';
+import { jobTimeline } from './commands/job-timeline.ts';
 import { jobTree } from './commands/job-tree.ts';
 import { jobWatch } from './commands/job-watch.ts';
 import { jobWhy } from './commands/job-why.ts';
@@ -66,6 +67,7 @@ export const commands: readonly CommandDeclaration[] = [
   jobList,
   jobShow,
   jobTree,
+  jobTimeline,
   jobLogs,
   jobWatch,
   jobRerun,

@@ -10,6 +10,12 @@ export function sparkline(values: readonly number[]): string {
     .join('');
 }
 
+/** A bar for each bucket, relative to the largest count; a dot for 0, and a cross for a bucket with failures. */
+export function densityStrip(buckets: readonly { readonly count: number; readonly hasFailed: boolean }[]): string {
+  const line = [...sparkline(buckets.map(({ count }) => count))];
+  return buckets.map(({ hasFailed }, at) => (hasFailed ? '×' : line[at])).join('');
+}
+
 /** A bar on a scale from 0 to `most`: full up to the first mark, lighter up to the second, and still lighter up to the third. */
 export function percentileBar(marks: readonly [number, number, number], most: number, columns: number): string {
   const [first, second, third] = marks.map(mark => (most <= 0 ? 0 : Math.round((mark / most) * columns))) as [

@@ -18,6 +18,7 @@ import { backfillRoutes } from './schedule-backfill.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { stopwatchRoutes } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
+import { timelineRoutes } from './timeline.ts';
 import { topologyRoutes } from './topology.ts';
 import { vaultRoutes } from './vault.ts';
 
@@ -25,6 +26,7 @@ export const apiRoutes: readonly Route[] = [
   ...executionRoutes,
   ...batchRoutes,
   ...jobRoutes,
+  ...timelineRoutes,
   ...rerunRoutes,
   ...runNowRoutes,
   ...rescheduleRoutes,

@@ -16,8 +16,10 @@ import type { JsonPart } from '../json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../json/job.ts';
 import { logsParts, writeJobs } from '../json/list.ts';
 import { writeStopwatch } from '../json/stopwatch.ts';
+import { timelineParts } from '../json/timeline.ts';
 import { openLists } from './lists.ts';
 import type { Read, StopwatchWanted } from './reads.ts';
+import { Timelines } from './timelines.ts';
 
 /** One step of reading the stopwatch takes about this long. Between two steps other reads can continue. */
 const stopwatchMsMax = 1;
@@ -36,6 +38,7 @@ export type AnswerRead = (read: Read, share: Share) => Promise<Iterable<JsonPart
 export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   const lists = openLists(reader, index);
   const blocks = new BlockCache(reader);
+  const timelines = new Timelines(reader);
 
   return async (read, share) => {
     switch (read.kind) {
@@ -51,6 +54,8 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
         return [writeActions(await share.run(actionsOf(read)))];
       case 'logs':
         return logsParts(await share.run(lists.logs(read.wanted)), read.detail);
+      case 'timeline':
+        return timelineOf(read, share);
       case 'stopwatch':
         return [await stopwatch(read, share)];
     }
@@ -80,6 +85,14 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   function treeOf(id: JobId, write: (jobs: Jobs) => Iterable<JsonPart>): Iterable<JsonPart> | null {
     const jobs = findTree(reader, id, blocks);
     return jobs ? write(jobs) : null;
+  }
+
+  async function timelineOf(
+    wanted: Extract<Read, { kind: 'timeline' }>,
+    share: Share,
+  ): Promise<Iterable<JsonPart> | null> {
+    const timeline = await share.run(timelines.read({ ...wanted, id: Buffer.from(wanted.id) }));
+    return timeline && timelineParts(timeline, wanted.withErrors);
   }
 
   async function stopwatch(wanted: StopwatchWanted, share: Share): Promise<string> {

@@ -6,6 +6,7 @@ import type { Waits } from '../../actors/job/protocol.ts';
 import type { JournalPosition } from '../../actors/job/records/journal.ts';
 import type { JobFilter } from '../../actors/job/views/job-page.ts';
 import type { LogFilter, LogView } from '../../actors/job/views/log-listing.ts';
+import type { TimelineWanted } from '../../actors/job/views/timeline-reading.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { JobDetail } from '../json/job.ts';
 
@@ -59,6 +60,7 @@ export type Read =
   | ({ readonly kind: 'jobs' } & JobsWanted)
   | { readonly kind: 'actions'; readonly limit: number; readonly before: JobId | null }
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
+  | ({ readonly kind: 'timeline'; readonly withErrors: boolean } & TimelineWanted)
   | ({ readonly kind: 'stopwatch' } & StopwatchWanted);
 
 /** Thrown if the reads thread is starting, or ends before it has answered. */

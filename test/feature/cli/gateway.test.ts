@@ -208,6 +208,7 @@ test.each([
   ['job list'],
   [`job show ${nowhere}`],
   [`job tree ${nowhere}`],
+  [`job timeline ${nowhere}`],
   ['job logs'],
   [`job watch ${nowhere}`],
   ['events'],

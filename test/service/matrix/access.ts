@@ -51,6 +51,7 @@ export const accessTable: readonly Access[] = [
   row('GET /job/{job_id}', '/job/JOB?wait=30s', ['jobs:status:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job/{job_id}', '/job/JOB', ['jobs:status:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job/{job_id}/tree', '/job/JOB/tree', ['jobs:tree:ro', 'jobs:ro', 'jobs:rw', '*']),
+  row('GET /job/{job_id}/timeline', '/job/JOB/timeline', ['jobs:tree:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /jobs', '/jobs', ['jobs:ro', 'jobs:rw', '*']),
   row('GET /job-logs', '/job-logs', ['jobs:logs:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job-logs', '/job-logs?include_result=true', ['jobs:logs:ro', 'jobs:ro', 'jobs:rw', '*']),

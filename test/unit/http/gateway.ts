@@ -283,9 +283,7 @@ export class MemoryEngine implements Engine {
   }
 
   /** All on this thread. */
-  readonly reads: Reads = {
-    answer: async read => readAnswer(this.#partsOf(read)),
-  };
+  readonly reads: Reads = { answer: async read => readAnswer(this.#partsOf(read)) };
 
   #partsOf(read: Read): Iterable<JsonPart> {
     switch (read.kind) {
@@ -303,6 +301,8 @@ export class MemoryEngine implements Engine {
         return logsParts({ logs: [], total: 0, next: null, unsearched: 0 }, read.detail);
       case 'stopwatch':
         return [writeStopwatch(read, new Map())];
+      default:
+        return ['{}'];
     }
   }
 

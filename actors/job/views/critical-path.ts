@@ -1,0 +1,123 @@
+// The critical path of a run: the chain of jobs that leads to the job that ended last. Each job begins with the end of the one before it. All
+// of it is pure; path-reading.ts finds the jobs.
+import type { JobId } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Status } from '../records/job.ts';
+import { keyOf, type StepName } from './timeline.ts';
+
+/** The maximum number of jobs that are followed back. The beginning of a longer path is missing. */
+export const pathJobsMax = 1_000;
+
+/** An ended job that may be part of the path. Times are in µs since the epoch. */
+export type PathJob = {
+  readonly id: JobId;
+  readonly name: StepName;
+  readonly status: Status;
+  readonly createdUs: number;
+  /** When its first attempt started. Null: none did. */
+  readonly startedUs: number | null;
+  /** The time for which its attempts ran. */
+  readonly ranUs: number;
+  readonly endedUs: number;
+};
+
+/** The times of a part of the path, in µs; together they are its length. */
+type PathTimes = {
+  /** From the end of the job before it (of the first job: from the start of the run) to the acceptance of the job. */
+  handingOutUs: number;
+  /** From the acceptance of the job to the start of its first attempt. */
+  waitingUs: number;
+  runningUs: number;
+  /** Between the attempts of the job. */
+  retryingUs: number;
+};
+
+/** Consecutive jobs of the path that belong to the same step. */
+export type PathStep = Readonly<PathTimes> & {
+  readonly name: StepName;
+  /** The last of these jobs. */
+  readonly id: JobId;
+  readonly status: Status;
+  readonly jobs: number;
+  readonly fromUs: number;
+  readonly toUs: number;
+};
+
+/** The times of the whole path in which none of its jobs ran, in µs. */
+export type PathGaps = Readonly<Omit<PathTimes, 'runningUs'>> & {
+  /** From the end of the last job to the commit that ended the run; 0 if the run is open. */
+  readonly commitUs: number;
+};
+
+export type CriticalPath = {
+  /** From the first to the last. */
+  readonly steps: readonly PathStep[];
+  /** Whether the beginning is missing, because the path has more than `pathJobsMax` jobs. */
+  readonly isCut: boolean;
+  readonly gaps: PathGaps;
+};
+
+/** A run whose path is wanted. `endedUs`: when it ended; null: it is open. */
+export type PathEnds = { readonly fromUs: number; readonly endedUs: number | null };
+
+/** `last`: the job that ended last. `before`: the job whose end led to a job; null: the start of the run did. */
+export function* criticalPath(
+  { fromUs, endedUs }: PathEnds,
+  last: PathJob | null,
+  before: (job: PathJob) => Sliced<PathJob | null>,
+  jobsMost = pathJobsMax,
+): Sliced<CriticalPath> {
+  /** From the last to the first. */
+  const steps: Mutable<PathStep>[] = [];
+  let isCut = false;
+  let jobs = 0;
+  for (let job = last; job !== null; ) {
+    const earlier: PathJob | null = yield* before(job);
+    prepend(steps, job, Math.min(earlier?.endedUs ?? fromUs, job.endedUs));
+    isCut = ++jobs === jobsMost && earlier !== null;
+    job = isCut ? null : earlier;
+  }
+  const gaps = {
+    handingOutUs: sum(steps, 'handingOutUs'),
+    waitingUs: sum(steps, 'waitingUs'),
+    retryingUs: sum(steps, 'retryingUs'),
+    commitUs: endedUs === null ? 0 : Math.max(0, endedUs - (last?.endedUs ?? fromUs)),
+  };
+  return { steps: steps.reverse(), isCut, gaps };
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Adds a job before all others. `fromUs`: the end of the job before it. */
+function prepend(steps: Mutable<PathStep>[], job: PathJob, fromUs: number): void {
+  const { id, name, status, endedUs } = job;
+  const times = timesFrom(job, fromUs);
+  const next = steps.at(-1);
+  if (next === undefined || keyOf(next.name) !== keyOf(name)) {
+    steps.push({ name, id, status, jobs: 1, fromUs, toUs: endedUs, ...times });
+    return;
+  }
+  next.jobs++;
+  next.fromUs = fromUs;
+  next.handingOutUs += times.handingOutUs;
+  next.waitingUs += times.waitingUs;
+  next.runningUs += times.runningUs;
+  next.retryingUs += times.retryingUs;
+}
+
+/** Divides the time from `fromUs` to the end of the job. Records of a clock that stood still may overlap; no part is negative. */
+function timesFrom({ createdUs, startedUs, ranUs, endedUs }: PathJob, fromUs: number): PathTimes {
+  const created = Math.min(Math.max(createdUs, fromUs), endedUs);
+  const started = Math.min(Math.max(startedUs ?? endedUs, created), endedUs);
+  const runningUs = Math.min(ranUs, endedUs - started);
+  return {
+    handingOutUs: created - fromUs,
+    waitingUs: started - created,
+    runningUs,
+    retryingUs: endedUs - started - runningUs,
+  };
+}
+
+function sum(steps: readonly PathStep[], what: keyof PathTimes): number {
+  return steps.reduce((total, step) => total + step[what], 0);
+}

@@ -1,0 +1,100 @@
+// Finds the jobs of a run's critical path. A job is created in the turn that commits the end of the job before it, so the journal has that job
+// at the time at which the next one was created.
+import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { groupOf } from '../records/block.ts';
+import type { JobGroup } from '../records/job.ts';
+import { entriesOf, readUs, usKey } from '../records/journal.ts';
+import { keyText } from '../records/open.ts';
+import type { BlockCache } from './block-cache.ts';
+import type { PathJob } from './critical-path.ts';
+import { BlockJobs } from './job-view.ts';
+import { timedJobs } from './timed-jobs.ts';
+import { stepNameOf } from './timeline.ts';
+
+/** The maximum number of commits that are searched for the job before another one. */
+const commitsMax = 32;
+/** The maximum number of journal entries that are searched for a whole path. Beyond it, only parents are followed. */
+const entriesMax = 65_536;
+
+export class PathReader {
+  readonly #reader: Reader;
+  readonly #blocks: BlockCache;
+  readonly #run: string;
+  readonly #fromUs: number;
+  #entriesLeft = entriesMax;
+
+  /** `fromUs`: when the run began. */
+  constructor(reader: Reader, blocks: BlockCache, run: JobId, fromUs: number) {
+    this.#reader = reader;
+    this.#blocks = blocks;
+    this.#run = keyText(run);
+    this.#fromUs = fromUs;
+  }
+
+  /** Whether jobs of this group belong to the run itself, not to a run inside it. */
+  isOfRun({ run }: JobGroup): boolean {
+    return run !== null && keyText(run.run) === this.#run;
+  }
+
+  /** An ended job of the run. Null: it is not stored, has not ended, or does not belong to the run. */
+  job(id: JobId): PathJob | null {
+    const key = Buffer.from(blockOf(id));
+    const block = this.#blocks.find(key);
+    const index = indexOf(id);
+    if (!block || index >= block.count) return null;
+    const { group } = groupOf(block, index);
+    if (!this.isOfRun(group)) return null;
+    const { status, createdUs, startedUs, ranUs, endedUs } = timedJobs(
+      new BlockJobs(this.#reader, key, block),
+      key,
+      index,
+      index + 1,
+    )[0]!;
+    const name = stepNameOf(block, group);
+    return endedUs === null ? null : { id: Buffer.from(id), name, status, createdUs, startedUs, ranUs, endedUs };
+  }
+
+  /**
+   * The job whose end led to this job: its parent, if that ended in the turn that created the job. Otherwise the last descendant of its parent
+   * that had ended by then: the job was created by a join, or by a fan-out that had waited for others. Null: the start of the run led to it.
+   */
+  *before(job: PathJob): Sliced<PathJob | null> {
+    const parentId = this.#parentOf(job.id);
+    const parent = parentId && this.job(parentId);
+    if (parent && parent.endedUs >= job.createdUs) return parent;
+    const from = usKey(parent?.endedUs ?? this.#fromUs);
+    for (let toUs = job.createdUs + 1, commit = 0; commit < commitsMax; commit++) {
+      const range = { from, to: usKey(toUs), reverse: true, limit: 1 };
+      const [found] = [...this.#reader.scan('journal', range)];
+      if (!found) break;
+      toUs = readUs(found.key);
+      for (const { id, final } of entriesOf(toUs, found.value).reverse()) {
+        yield;
+        if (this.#entriesLeft-- <= 0) return parent;
+        if (final && this.#led(id, job, parent)) return this.job(id);
+      }
+    }
+    return parent;
+  }
+
+  /** Whether the end of a job may have led to `job`: it is an older job of the run, and `parent` or a descendant of it. */
+  #led(id: JobId, { createdUs }: PathJob, parent: PathJob | null): boolean {
+    const block = this.#blocks.find(blockOf(id));
+    if (!block || block.createdUs >= createdUs || indexOf(id) >= block.count) return false;
+    if (!this.isOfRun(groupOf(block, indexOf(id)).group)) return false;
+    if (parent === null) return true;
+    const top = keyText(parent.id);
+    for (let at: JobId | null = id; at !== null; at = this.#parentOf(at)) if (keyText(at) === top) return true;
+    return false;
+  }
+
+  /** The parent of a job of the run. Null: it is the run itself, or the job is not stored or does not belong to the run. */
+  #parentOf(id: JobId): JobId | null {
+    const block = this.#blocks.find(blockOf(id));
+    if (!block || indexOf(id) >= block.count) return null;
+    const { group } = groupOf(block, indexOf(id));
+    return this.isOfRun(group) ? group.parent : null;
+  }
+}

@@ -1,0 +1,55 @@
+// Reads when jobs were accepted, started and ended, and for how long they ran, many jobs at a time.
+import type { BlockKey } from '../../../runtime/ids.ts';
+import { type NumberedAttempt, pagesOf } from '../records/attempts.ts';
+import type { BlockJobs } from './job-view.ts';
+import type { TimedJob } from './timeline.ts';
+
+/** The ended attempts of a job. */
+type Ended = { last: NumberedAttempt; startedUs: number | null; ranUs: number };
+
+/** The jobs of a block from index `from` up to, not including, `to`. */
+export function timedJobs(jobs: BlockJobs, key: BlockKey, from: number, to: number): TimedJob[] {
+  const ended = endedAttempts(jobs, key, from, to);
+  const { createdUs } = jobs.block;
+  const timed: TimedJob[] = [];
+  for (let index = from; index < to; index++) {
+    const known = ended[index - from];
+    const startedUs = known?.startedUs ?? null;
+    const ranUs = known?.ranUs ?? 0;
+    if (known?.last.attempt.final) {
+      const { status, completedUs: endedUs } = known.last.attempt;
+      timed.push({ key, index, status, createdUs, startedUs, ranUs, endedUs });
+      continue;
+    }
+    const { status, startedUs: runningUs } = jobs.view(index, known?.last);
+    const sinceUs = startedUs ?? (status === 'running' ? runningUs : null);
+    timed.push({ key, index, status, createdUs, startedUs: sinceUs, ranUs, endedUs: null });
+  }
+  return timed;
+}
+
+/** By the distance of the index from `from`. */
+function endedAttempts({ reader }: BlockJobs, key: BlockKey, from: number, to: number): (Ended | undefined)[] {
+  const ended: (Ended | undefined)[] = new Array(to - from);
+  for (const page of pagesOf(reader, key, from, to)) {
+    const { number, first, count } = page;
+    const end = Math.min(to, first + count);
+    for (let index = Math.max(from, first); index < end; index++) {
+      const attempt = page.attempt(index)!;
+      const ranUs = attempt.completedUs - attempt.startedUs;
+      // A job that ended without an attempt has attempt 0. An attempt may be cancelled before it starts.
+      const hasRun = number > 0 && (ranUs > 0 || attempt.status !== 'cancelled');
+      const known = ended[index - from];
+      const last = { number, attempt };
+      if (known === undefined)
+        ended[index - from] = { last, startedUs: hasRun ? attempt.startedUs : null, ranUs: hasRun ? ranUs : 0 };
+      else {
+        known.last = last;
+        if (!hasRun) continue;
+        known.startedUs ??= attempt.startedUs;
+        known.ranUs += ranUs;
+      }
+    }
+  }
+  return ended;
+}

@@ -1,0 +1,247 @@
+// The timeline of a run, as figures: for each step how many jobs it had, how they ended, how long they waited and ran, and when. All of it
+// is pure; timeline-reading.ts reads the jobs.
+import { type BlockKey, type JobId, jobId } from '../../../runtime/ids.ts';
+import { Histogram } from '../../index/records/histogram.ts';
+import type { Block } from '../records/block.ts';
+import { type JobGroup, type PhaseName, type Status, statuses } from '../records/job.ts';
+
+/** The number of buckets into which the time of a run is divided, if the caller names none, and the maximum number. */
+export const bucketsDefault = 400;
+export const bucketsMax = 2_000;
+/** The maximum number of steps that are told apart. The jobs of all further steps are counted together. */
+export const stepsMax = 256;
+/** How many jobs are named for each step: the slowest ones, and those that failed first. */
+export const namedMax = 10;
+
+/** What a bucket counts, in this order. `ended` includes the jobs that the following counts name, and those that succeeded. */
+export const bucketCounts = ['started', 'ended', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
+const width = bucketCounts.length;
+/** For each status, the place of its count in a bucket; -1: there is none. */
+const placeOf = new Map<Status, number>(
+  statuses.map(status => [status, (bucketCounts as readonly string[]).indexOf(status)]),
+);
+
+/** What the jobs of a step have in common. Null: the job belongs to no step, or several steps are counted together. */
+export type StepName = {
+  readonly pipeline: string | null;
+  readonly step: string | null;
+  /** Null: the main part of the run. */
+  readonly phase: PhaseName | null;
+  readonly plugin: string | null;
+  readonly command: string | null;
+};
+
+/** The step of the jobs of a group. A job that belongs to no step has only a plugin and a command. */
+export function stepNameOf(
+  { plugin, command }: Pick<Block, 'plugin' | 'command'>,
+  { pipeline, stepId, phase }: JobGroup,
+): StepName {
+  return { pipeline, step: stepId, phase: phase ?? null, plugin, command };
+}
+
+/** The times of a job, in µs since the epoch. */
+export type TimedJob = {
+  readonly key: BlockKey;
+  readonly index: number;
+  readonly status: Status;
+  /** When it was accepted or, if it was delayed, when its time came. */
+  readonly createdUs: number;
+  /** When its first attempt started. Null: none has. */
+  readonly startedUs: number | null;
+  /** The time for which its ended attempts ran, in µs. */
+  readonly ranUs: number;
+  /** When it ended. Null: it has not. */
+  readonly endedUs: number | null;
+};
+
+/** Percentiles of times, in µs, with the error of a histogram; the maximum is exact. All are 0 if there are no times. */
+export type TimePercentiles = {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+};
+
+export type SlowJob = {
+  readonly id: JobId;
+  readonly status: Status;
+  readonly startedUs: number;
+  readonly ranUs: number;
+};
+
+export type FailedJob = { readonly id: JobId; readonly status: Status; readonly endedUs: number };
+
+export type StepTimeline = {
+  readonly name: StepName;
+  readonly count: number;
+  readonly byStatus: { readonly [S in Status]: number };
+  readonly firstCreatedUs: number;
+  readonly lastCreatedUs: number;
+  /** Null: no job has started. */
+  readonly firstStartUs: number | null;
+  /** Null: no job has ended. */
+  readonly lastEndUs: number | null;
+  /** From the acceptance of each job to the start of its first attempt. */
+  readonly queueUs: TimePercentiles;
+  /** For how long each ended job ran, in all its attempts. */
+  readonly runUs: TimePercentiles;
+  /** The counts of all buckets, one bucket after another. */
+  readonly buckets: Uint32Array;
+  /** The jobs that ran longest, the slowest first. */
+  readonly slowest: readonly SlowJob[];
+  /** The jobs that failed, timed out or are dead, the first to end first. */
+  readonly failed: readonly FailedJob[];
+};
+
+/** A time range that is divided into buckets of the same width. */
+export type DividedTime = {
+  readonly fromUs: number;
+  readonly toUs: number;
+  readonly bucketUs: number;
+  readonly buckets: number;
+};
+
+/** Divides the range into at most `buckets` buckets of whole microseconds. */
+export function dividedTime(fromUs: number, toUs: number, buckets: number): DividedTime {
+  const us = Math.max(1, toUs - fromUs);
+  const bucketUs = Math.ceil(us / buckets);
+  return { fromUs, toUs, bucketUs, buckets: Math.ceil(us / bucketUs) };
+}
+
+/** Collects the jobs of a run by step. */
+export class TimelineSums {
+  readonly time: DividedTime;
+  readonly #stepsMost: number;
+  readonly #steps = new Map<string, StepSums>();
+  #rest: StepSums | null = null;
+
+  constructor(time: DividedTime, stepsMost = stepsMax) {
+    this.time = time;
+    this.#stepsMost = stepsMost;
+  }
+
+  /** The sums of a step, to which its jobs are added. */
+  of(name: StepName): StepSums {
+    const key = keyOf(name);
+    const known = this.#steps.get(key);
+    if (known) return known;
+    if (this.#steps.size >= this.#stepsMost) {
+      this.#rest ??= new StepSums(rest, this.time);
+      return this.#rest;
+    }
+    const sums = new StepSums(name, this.time);
+    this.#steps.set(key, sums);
+    return sums;
+  }
+
+  /** The steps by the time of their first job. The steps that were counted together come last. */
+  steps(): StepTimeline[] {
+    const steps = Array.from(this.#steps.values(), sums => sums.figures());
+    steps.sort((a, b) => a.firstCreatedUs - b.firstCreatedUs);
+    return this.#rest === null ? steps : [...steps, this.#rest.figures()];
+  }
+}
+
+const rest: StepName = { pipeline: null, step: null, phase: null, plugin: null, command: null };
+
+/** A text that is different for each step. */
+export function keyOf({ pipeline, step, phase, plugin, command }: StepName): string {
+  return `${pipeline}\0${step}\0${phase}\0${plugin}\0${command}`;
+}
+
+/** The sums of one step. */
+export class StepSums {
+  readonly #name: StepName;
+  readonly #time: DividedTime;
+  readonly #byStatus: { [S in Status]: number };
+  readonly #buckets: Uint32Array;
+  readonly #queue = new Histogram();
+  readonly #run = new Histogram();
+  readonly #slowest: SlowJob[] = [];
+  readonly #failed: FailedJob[] = [];
+  #count = 0;
+  #firstCreatedUs = Number.POSITIVE_INFINITY;
+  #lastCreatedUs = 0;
+  #firstStartUs: number | null = null;
+  #lastEndUs: number | null = null;
+
+  constructor(name: StepName, time: DividedTime) {
+    this.#name = name;
+    this.#time = time;
+    this.#byStatus = Object.fromEntries(statuses.map(status => [status, 0])) as { [S in Status]: number };
+    this.#buckets = new Uint32Array(time.buckets * width);
+  }
+
+  add(job: TimedJob): void {
+    const { status, createdUs, startedUs } = job;
+    this.#count++;
+    this.#byStatus[status]++;
+    if (createdUs < this.#firstCreatedUs) this.#firstCreatedUs = createdUs;
+    if (createdUs > this.#lastCreatedUs) this.#lastCreatedUs = createdUs;
+    if (startedUs !== null) {
+      this.#queue.add(Math.max(0, startedUs - createdUs));
+      this.#buckets[this.#bucketOf(startedUs)]!++;
+      if (this.#firstStartUs === null || startedUs < this.#firstStartUs) this.#firstStartUs = startedUs;
+    }
+    if (job.endedUs !== null) this.#end(job, job.endedUs);
+  }
+
+  #end({ key, index, status, startedUs, ranUs }: TimedJob, endedUs: number): void {
+    const bucket = this.#bucketOf(endedUs);
+    this.#buckets[bucket + 1]!++;
+    const place = placeOf.get(status)!;
+    if (place >= 0) this.#buckets[bucket + place]!++;
+    if (this.#lastEndUs === null || endedUs > this.#lastEndUs) this.#lastEndUs = endedUs;
+    if (hasFailed(status) && isWanted(this.#failed, at => at.endedUs <= endedUs))
+      insert(this.#failed, { id: jobId(key, index), status, endedUs }, (a, b) => a.endedUs - b.endedUs);
+    if (startedUs === null) return;
+    this.#run.add(ranUs);
+    if (isWanted(this.#slowest, at => at.ranUs >= ranUs))
+      insert(this.#slowest, { id: jobId(key, index), status, startedUs, ranUs }, (a, b) => b.ranUs - a.ranUs);
+  }
+
+  /** The place of the bucket's counts. Times outside of the range belong to the first and the last bucket. */
+  #bucketOf(us: number): number {
+    const { fromUs, bucketUs, buckets } = this.#time;
+    return Math.max(0, Math.min(buckets - 1, Math.floor((us - fromUs) / bucketUs))) * width;
+  }
+
+  figures(): StepTimeline {
+    return {
+      name: this.#name,
+      count: this.#count,
+      byStatus: this.#byStatus,
+      firstCreatedUs: this.#firstCreatedUs,
+      lastCreatedUs: this.#lastCreatedUs,
+      firstStartUs: this.#firstStartUs,
+      lastEndUs: this.#lastEndUs,
+      queueUs: percentilesOf(this.#queue),
+      runUs: percentilesOf(this.#run),
+      buckets: this.#buckets,
+      slowest: this.#slowest,
+      failed: this.#failed,
+    };
+  }
+}
+
+function hasFailed(status: Status): boolean {
+  return status === 'failed' || status === 'timed_out' || status === 'dead';
+}
+
+/** Whether an item belongs to a list of at most `namedMax`. `isAhead`: whether an item of the list comes before it. */
+function isWanted<T>(list: readonly T[], isAhead: (item: T) => boolean): boolean {
+  return list.length < namedMax || !isAhead(list[namedMax - 1]!);
+}
+
+/** Inserts an item into a sorted list, behind equal items, and drops the last item of a list that is too long. */
+function insert<T>(list: T[], item: T, order: (a: T, b: T) => number): void {
+  let at = list.length;
+  while (at > 0 && order(item, list[at - 1]!) < 0) at--;
+  list.splice(at, 0, item);
+  if (list.length > namedMax) list.pop();
+}
+
+function percentilesOf(times: Histogram): TimePercentiles {
+  const [p50, p95, p99] = [times.percentile(0.5), times.percentile(0.95), times.percentile(0.99)];
+  return { p50, p95, p99, max: times.maxUs };
+}

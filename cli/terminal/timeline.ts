@@ -1,0 +1,176 @@
+// Draws the timeline of a run: a row with a strip for each step, the critical path, and the jobs that were slowest or failed first.
+import { densityStrip } from './plot.ts';
+import { table } from './table.ts';
+import { type Piece, statusPiece, type TerminalLine } from './text.ts';
+import { formatAt, formatMs } from './time.ts';
+
+type Percentiles = { readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number };
+
+type Named = {
+  readonly pipeline: string | null;
+  readonly step: string | null;
+  readonly phase?: string;
+  readonly plugin: string | null;
+  readonly command: string | null;
+};
+
+type Slow = { readonly job_id: string; readonly status: string; readonly run_us: number };
+type Failed = {
+  readonly job_id: string;
+  readonly status: string;
+  readonly completed_at: string;
+  readonly error?: string;
+};
+
+type TimelineStep = Named & {
+  readonly count: number;
+  readonly by_status: { readonly [status: string]: number };
+  readonly queue_us: Percentiles;
+  readonly run_us: Percentiles;
+  /** For each bucket how many jobs started, ended, failed, timed out, are dead, and were cancelled. */
+  readonly buckets: readonly (readonly number[])[];
+  readonly slowest: readonly Slow[];
+  readonly failed: readonly Failed[];
+};
+
+type TimelinePathStep = Named & {
+  readonly job_id: string;
+  readonly status: string;
+  readonly jobs: number;
+  readonly handing_out_us: number;
+  readonly waiting_us: number;
+  readonly running_us: number;
+  readonly retrying_us: number;
+};
+
+/** The answer of GET /job/{job_id}/timeline. */
+export type JobTimeline = {
+  readonly job_id: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: string;
+  readonly from: string;
+  readonly to: string;
+  readonly duration_us: number;
+  readonly bucket_us: number;
+  readonly count: number;
+  readonly reused?: number;
+  readonly steps: readonly TimelineStep[];
+  readonly critical_path: readonly TimelinePathStep[];
+  readonly critical_path_cut?: boolean;
+  readonly gaps: {
+    readonly handing_out_us: number;
+    readonly waiting_us: number;
+    readonly retrying_us: number;
+    readonly commit_us: number;
+  };
+};
+
+/** How many slow jobs are listed, and how many failed ones for each step. */
+const slowestShown = 5;
+const failedShown = 3;
+
+export function timelineLines(timeline: JobTimeline): TerminalLine[] {
+  const { plugin, command, status, from, duration_us, count, reused = 0, steps } = timeline;
+  const more = reused > 0 ? `, ${reused} reused` : '';
+  const title: TerminalLine = [
+    { text: `${plugin}.${command}`, style: 'bold' },
+    ' ',
+    statusPiece(status),
+    ` ${durationOf(duration_us)} from ${formatAt(from)}, ${count} ${count === 1 ? 'job' : 'jobs'}${more}`,
+  ];
+  const rows = steps.map(step => [
+    nameOf(step, timeline),
+    String(step.count),
+    String(failuresIn(step)),
+    ...[step.queue_us.p50, step.queue_us.p95, step.run_us.p50, step.run_us.p95, step.run_us.max].map(durationOf),
+    { text: densityStrip(step.buckets.map(activityOf)), style: 'cyan' as const },
+  ]);
+  const columns = ['STEP', 'JOBS', 'FAILED', 'QUEUED P50', 'P95', 'RAN P50', 'P95', 'MAX', 'STARTS AND ENDS'];
+  const scale = `one column is ${durationOf(timeline.bucket_us)}; × marks a failure`;
+  return [
+    title,
+    ...(steps.length === 0 ? ['no jobs'] : [...table(columns, rows), dim(scale)]),
+    ...pathLines(timeline),
+    ...slowLines(timeline),
+    ...failedLines(timeline),
+  ];
+}
+
+function activityOf([started = 0, ended = 0, failed = 0, timedOut = 0, dead = 0]: readonly number[]) {
+  return { count: started + ended, hasFailed: failed + timedOut + dead > 0 };
+}
+
+function pathLines(timeline: JobTimeline): TerminalLine[] {
+  const { critical_path: path, critical_path_cut: isCut, gaps } = timeline;
+  if (path.length === 0) return [];
+  const rows = path.map(step => [
+    nameOf(step, timeline),
+    String(step.jobs),
+    ...[step.handing_out_us, step.waiting_us, step.running_us, step.retrying_us].map(durationOf),
+    dimPiece(step.job_id),
+  ]);
+  const { handing_out_us: handing, waiting_us: waiting, retrying_us: retrying, commit_us: commit } = gaps;
+  const total =
+    `no job of this path ran for ${durationOf(handing + waiting + retrying + commit)}: handing out ${durationOf(handing)}, ` +
+    `waiting for workers ${durationOf(waiting)}, between attempts ${durationOf(retrying)}, last commit ${durationOf(commit)}`;
+  return [
+    '',
+    heading(isCut ? 'Critical path (its beginning is missing)' : 'Critical path'),
+    ...table(['STEP', 'JOBS', 'HANDING OUT', 'WAITED', 'RAN', 'BETWEEN ATTEMPTS', 'LAST JOB'], rows),
+    dim(total),
+  ];
+}
+
+function slowLines(timeline: JobTimeline): TerminalLine[] {
+  const slow = timeline.steps.flatMap(step => step.slowest.map(job => ({ ...job, name: nameOf(step, timeline) })));
+  if (slow.length < 2) return [];
+  slow.sort((a, b) => b.run_us - a.run_us);
+  const rows = slow
+    .slice(0, slowestShown)
+    .map(({ name, run_us, status, job_id }) => [name, durationOf(run_us), statusPiece(status), dimPiece(job_id)]);
+  return ['', heading('Slowest jobs'), ...table(['STEP', 'RAN', 'STATUS', 'JOB'], rows)];
+}
+
+function failedLines(timeline: JobTimeline): TerminalLine[] {
+  const failed = timeline.steps.flatMap(step =>
+    step.failed.slice(0, failedShown).map(job => ({ ...job, name: nameOf(step, timeline) })),
+  );
+  if (failed.length === 0) return [];
+  const rows = failed.map(({ name, completed_at, status, job_id, error = '' }) => [
+    name,
+    formatAt(completed_at),
+    statusPiece(status),
+    dimPiece(job_id),
+    error,
+  ]);
+  return ['', heading('First failures'), ...table(['STEP', 'ENDED (UTC)', 'STATUS', 'JOB', 'ERROR'], rows)];
+}
+
+/** The name of a step, with its pipeline if that is not the one whose timeline is shown, and with its phase. */
+function nameOf({ pipeline, step, phase, plugin, command }: Named, { command: own }: JobTimeline): string {
+  if (plugin === null) return '(further steps)';
+  if (step === null) return `${plugin}.${command}`;
+  const name = pipeline === own ? step : `${pipeline}/${step}`;
+  return phase === undefined ? name : `${name} (${phase})`;
+}
+
+function failuresIn({ by_status: { failed = 0, timed_out = 0, dead = 0 } }: TimelineStep): number {
+  return failed + timed_out + dead;
+}
+
+function durationOf(us: number): string {
+  return formatMs(us / 1000);
+}
+
+function heading(text: string): TerminalLine {
+  return [{ text, style: 'bold' }];
+}
+
+function dim(text: string): TerminalLine {
+  return [dimPiece(text)];
+}
+
+function dimPiece(text: string): Piece {
+  return { text, style: 'dim' };
+}

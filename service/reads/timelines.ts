@@ -1,0 +1,58 @@
+// The timelines of jobs and runs. Those of ended ones are kept in memory, because they do not change any more.
+import { bucketCounts } from '../../actors/job/views/timeline.ts';
+import { readTimeline, type Timeline, type TimelineWanted } from '../../actors/job/views/timeline-reading.ts';
+import { blockOf, formatId } from '../../runtime/ids.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+
+/** The maximum size of the timelines that are kept, estimated. The one that was read least recently is dropped first. */
+export const timelinesBytesMax = 16 * 2 ** 20;
+/** Estimated sizes: a step without its buckets, an entry of the path, and the rest of a timeline. */
+const stepBytes = 8 * 2 ** 10;
+const pathStepBytes = 512;
+const ownBytes = 4 * 2 ** 10;
+
+export class Timelines {
+  readonly #reader: Reader;
+  readonly #bytesMax: number;
+  readonly #kept = new Map<string, Timeline>();
+  #bytes = 0;
+
+  constructor(reader: Reader, bytesMax = timelinesBytesMax) {
+    this.#reader = reader;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Null: there is no such job, or it was pruned. */
+  *read(wanted: TimelineWanted): Sliced<Timeline | null> {
+    const name = `${formatId(wanted.id)} ${wanted.buckets}`;
+    const known = this.#kept.get(name);
+    this.#drop(name);
+    if (known && this.#reader.peek('blocks', blockOf(wanted.id)) === undefined) return null;
+    const timeline = known ?? (yield* readTimeline(this.#reader, wanted));
+    if (timeline?.isOver) this.#keep(name, timeline);
+    return timeline;
+  }
+
+  #keep(name: string, timeline: Timeline): void {
+    this.#drop(name);
+    this.#kept.set(name, timeline);
+    this.#bytes += bytesOf(timeline);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= this.#bytesMax) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(name: string): void {
+    const timeline = this.#kept.get(name);
+    if (!timeline) return;
+    this.#kept.delete(name);
+    this.#bytes -= bytesOf(timeline);
+  }
+}
+
+function bytesOf({ steps, time, path }: Timeline): number {
+  const bucketBytes = time.buckets * bucketCounts.length * Uint32Array.BYTES_PER_ELEMENT;
+  return ownBytes + steps.length * (stepBytes + bucketBytes) + path.steps.length * pathStepBytes;
+}
