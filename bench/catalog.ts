@@ -28,6 +28,7 @@ import { search } from './search.ts';
 import { soak } from './soak/soak.ts';
 import { sse } from './sse.ts';
 import { start } from './start.ts';
+import { timeline } from './timeline.ts';
 import { turns } from './turns.ts';
 import { vault } from './vault.ts';
 
@@ -45,6 +46,7 @@ export const benches: readonly Bench[] = [
   start,
   httpRead,
   reads,
+  timeline,
   search,
   sse,
   vault,

@@ -62,6 +62,10 @@ const promised = {
       ...costs,
     ],
   },
+  timeline: {
+    work: '1a0db4553c423ac9',
+    metrics: ['timeline_ms', 'timeline_many_ms', 'timeline_kept_ms', 'single_p99_ratio', ...costs],
+  },
   overload: {
     work: '3bf170cfc860461b',
     metrics: ['capacity_per_s', 'goodput_share', 'refused', 'memory_share', 'half_load_p99_share'],
