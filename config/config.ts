@@ -224,6 +224,12 @@ export type Config = {
     readonly listen: ListenAddress;
     readonly endpoints: readonly WebhookEndpoint[];
   };
+  readonly metrics: {
+    /** The address that serves metrics without a token; null: there is none. */
+    readonly listen: ListenAddress | null;
+    /** The maximum number of series with names of plugins, pipelines, schedules or routes. */
+    readonly seriesMax: number;
+  };
   /** The keys for webhook signatures, by the name that `secret_ref` of an endpoint refers to. */
   readonly tokens: { readonly [name: string]: string };
   readonly pluginRoots: readonly string[];
@@ -252,7 +258,7 @@ export const loggedJobs = ['none', 'failed', 'all'] as const;
 /** The values of the setting `api.server`: `auto` selects `uws` if it can be loaded, else `node`. */
 export const servers = ['auto', 'uws', 'node'] as const;
 
-type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'vault';
+type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'metrics' | 'vault';
 /** The name of a value in a section of `Config`, such as `service.workersMax`. */
 export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string}` }[SectionName];
 

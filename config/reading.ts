@@ -11,6 +11,7 @@ import { makeManifestReader } from './plugin/manifest.ts';
 import { isStrictEnvironment, keyFileOf } from './seal/key.ts';
 import { readApi } from './section/api.ts';
 import { checkListeners } from './section/listen.ts';
+import { readMetrics } from './section/metrics.ts';
 import { readPipelines } from './section/pipelines.ts';
 import { readSchedules } from './section/schedules.ts';
 import { readLog, readPluginRoots, readService, readState, readVault } from './section/service.ts';
@@ -78,7 +79,8 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const state = readState(root, main.file);
   const api = readApi(root, reportAt);
   const webhooks = readWebhooks(root, tokens, instances, report);
-  checkListeners(root, api, webhooks, reportAt);
+  const metrics = readMetrics(root, reportAt);
+  checkListeners(root, { api, webhooks, metrics }, reportAt);
   const service = readService(root, options.processors ?? availableParallelism());
   const warned: ConfigProblem[] = [...instances.warnings];
   const strict = service.strictMode || isStrictEnvironment(options.env);
@@ -105,6 +107,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     state,
     api,
     webhooks,
+    metrics,
     tokens,
     pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
     plugins: instances.plugins,

@@ -6,8 +6,14 @@ import { type HttpProblem, problem } from './problem.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 export type Answer =
-  /** `body` is JSON text, as a string or encoded as UTF-8. */
-  | { readonly kind: 'json'; readonly status: number; readonly body: string | Uint8Array; readonly headers?: Headers }
+  /** `body` is text, as a string or encoded as UTF-8; without `contentType` it is JSON. */
+  | {
+      readonly kind: 'json';
+      readonly status: number;
+      readonly body: string | Uint8Array;
+      readonly contentType?: string;
+      readonly headers?: Headers;
+    }
   /** The answer 304: the copy that the caller has is still valid. */
   | { readonly kind: 'unchanged'; readonly headers: Headers }
   | {

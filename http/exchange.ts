@@ -9,7 +9,7 @@ import { admit, readBatchBody, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { type BodyRoom, bodiesBytesMax, RequestBody } from './body.ts';
 import { givenRequestId, headerListOf, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
-import type { ServerLog } from './log.ts';
+import { lineKind, requestLine, type ServerLog } from './log.ts';
 import { type HttpProblem, isProblem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
 import { jsonType, noHeaders, problemType, type ResponseHead } from './response-head.ts';
@@ -69,7 +69,7 @@ export class Exchange implements HttpCall, AnswerSink {
     this.#shared = shared;
     this.#res = res;
     this.engine = shared.engine;
-    this.#startedMs = shared.log.debug ? performance.now() : 0;
+    this.#startedMs = performance.now();
   }
 
   begin(req: RequestSource): void {
@@ -263,7 +263,7 @@ export class Exchange implements HttpCall, AnswerSink {
   #write(answer: Answer): void {
     switch (answer.kind) {
       case 'json':
-        this.#writeWhole(answer.status, jsonType, answer.headers ?? noHeaders, answer.body);
+        this.#writeWhole(answer.status, answer.contentType ?? jsonType, answer.headers ?? noHeaders, answer.body);
         break;
       case 'unchanged':
         this.#res.respondBare(this.#responseHead(304, null, answer.headers), null);
@@ -271,6 +271,7 @@ export class Exchange implements HttpCall, AnswerSink {
         break;
       case 'problem': {
         this.#route?.refused?.(answer);
+        this.engine.metrics.requests.refused(this.#route, answer.code);
         const body = writeProblem(answer, this.requestId);
         this.#writeWhole(problemStatus(answer), problemType, problemHeaders(answer), body);
         break;
@@ -346,17 +347,14 @@ export class Exchange implements HttpCall, AnswerSink {
     this.#forget = null;
     this.releaseBody();
     const { log } = this.#shared;
-    const isRefused = status === 401 || status === 403;
-    if (!log.debug && !isRefused) return;
-    const line = {
-      method: this.#head.method.toUpperCase(),
-      route: this.#pattern,
-      status,
-      token: this.caller?.name ?? null,
-      requestId: this.requestId,
-    };
-    if (isRefused) log.refused(line);
-    if (log.debug) log.request({ ...line, durationUs: Math.round((performance.now() - this.#startedMs) * 1000) });
+    const durationMs = performance.now() - this.#startedMs;
+    this.engine.metrics.requests.count(this.#route, status, durationMs);
+    const kind = lineKind(this.#route, status);
+    if (!log.debug && kind === null) return;
+    const line = requestLine(this, this.#head.method, this.#pattern, status);
+    if (kind === 'refused') log.refused(line);
+    if (kind === 'control') log.control({ ...line, ...this.params });
+    if (log.debug) log.request({ ...line, durationUs: Math.round(durationMs * 1000) });
   }
 
   #abort(): void {

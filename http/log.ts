@@ -1,4 +1,6 @@
-// The log of an HTTP server: request lines, refused callers and unexpected errors.
+// The log of an HTTP server: request lines, refused callers, control calls and unexpected errors.
+import type { Caller } from './auth.ts';
+import type { Route } from './route.ts';
 
 /** One request. Its status is null if the caller disconnected before the answer was complete. */
 export type RequestLine = {
@@ -9,7 +11,12 @@ export type RequestLine = {
   readonly durationUs: number;
   readonly token: string | null;
   readonly requestId: string;
+  /** The job in the path. Absent: the path has none, or the request was refused. */
+  readonly job_id?: string;
 };
+
+/** A call that has changed something, with the names in its path, such as `plugin`, `job_id` or the `id` of a schedule. */
+export type ControlLine = Omit<RequestLine, 'durationUs'> & { readonly [name: string]: unknown };
 
 export interface ServerLog {
   /** Whether request lines are logged now. */
@@ -17,6 +24,42 @@ export interface ServerLog {
   request(line: RequestLine): void;
   /** Called when the answer was 401 or 403. */
   refused(line: Omit<RequestLine, 'durationUs'>): void;
+  /** Called when a control call has succeeded (`isControl`). */
+  control(line: ControlLine): void;
   /** Called for an unexpected error while a request is handled. */
   fault(error: unknown, requestId: string): void;
+}
+
+type LoggedCall = {
+  readonly caller: Caller | null;
+  readonly requestId: string;
+  readonly params: { readonly [name: string]: string };
+};
+
+export function requestLine(
+  call: LoggedCall,
+  method: string,
+  route: string | null,
+  status: number | null,
+): Omit<RequestLine, 'durationUs'> {
+  const { caller, requestId, params } = call;
+  const job = isAnswered(status) ? params['job_id'] : undefined;
+  const line = { method: method.toUpperCase(), route, status, token: caller?.name ?? null, requestId };
+  return job === undefined ? line : { ...line, job_id: job };
+}
+
+/** Which lines a request leaves besides the one for debugging. */
+export function lineKind(route: Route | null, status: number | null): 'refused' | 'control' | null {
+  if (status === 401 || status === 403) return 'refused';
+  return route !== null && isControl(route) && isAnswered(status) ? 'control' : null;
+}
+
+/** Whether the route changes jobs, pauses, schedules or actions: it needs `jobs:rw` or `control:rw`. */
+function isControl({ method, access }: Route): boolean {
+  if (method !== 'POST' || access.kind !== 'scopes') return false;
+  return access.anyOf.includes('jobs:rw') || access.anyOf.includes('control:rw');
+}
+
+function isAnswered(status: number | null): boolean {
+  return status !== null && status < 400;
 }

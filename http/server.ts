@@ -66,7 +66,7 @@ function lastLine(text: string): string {
 export async function bind(
   transport: Transport,
   listen: ListenAddress,
-  section: ListenerName,
+  section: ListenerName | 'metrics',
   certificate: Certificate | null = null,
 ): Promise<Listener> {
   const listener = await transport.bind(listen, certificate).catch((error: Error) => {

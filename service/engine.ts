@@ -18,6 +18,7 @@ import type { Administration } from './administration.ts';
 import { askLedger } from './ask-ledger.ts';
 import { EventStreams } from './events/streams.ts';
 import { JobWaiters, type OnJobEnd } from './job-waiters.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { openPauses } from './pauses.ts';
 import type { Reads } from './reads/reads.ts';
 import { openSchedules } from './schedules.ts';
@@ -41,6 +42,7 @@ export type EngineParts = {
   /** Finds the jobs that match the filters of actions. */
   readonly selecting: ActionReads;
   readonly administration: Administration;
+  readonly metrics: Metrics;
   readonly vault: VaultCalls;
   /** Whether the service is stopping and refuses new work. */
   readonly stopping: () => boolean;

@@ -54,6 +54,11 @@ export type ReloadOptions = {
 export class Reload {
   readonly #options: ReloadOptions;
   readonly #log: Logger;
+  /** How many reloads there were, by outcome. */
+  readonly outcomes = new Map<string, number>([
+    ['reloaded', 0],
+    ['refused', 0],
+  ]);
   #config: Config;
   #latest: Promise<unknown> = Promise.resolve();
 
@@ -87,8 +92,16 @@ export class Reload {
    */
   reload(options: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
     const reply = this.#latest.then(() => this.#reload(options));
-    this.#latest = reply.catch(() => {});
+    this.#latest = reply.then(
+      ({ kind }) => this.#count(kind),
+      () => this.#count('refused'),
+    );
     return reply;
+  }
+
+  #count(kind: ReloadReply['kind']): void {
+    const outcome = kind === 'reloaded' ? kind : 'refused';
+    this.outcomes.set(outcome, this.outcomes.get(outcome)! + 1);
   }
 
   async #reload({ refuseHeld }: { readonly refuseHeld: boolean }): Promise<ReloadReply> {

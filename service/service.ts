@@ -1,21 +1,27 @@
 // The service without its HTTP servers: hub, ledger, reads and indexer. Each is a part that the supervisor starts and stops.
 import { firstIdAt, Hub } from '../actors/hub/hub.ts';
-import type { Observations, Observed } from '../actors/hub/protocol.ts';
+import type { JobOrigin, Observations, Observed } from '../actors/hub/protocol.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { EdgeMessage, HeldJobs } from '../actors/job/protocol.ts';
+import type { LedgerReport } from '../actors/job/report-protocol.ts';
 import { JobOrigins } from '../actors/job/views/job-origins.ts';
 import type { VaultStatus } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions, LoadResult } from '../config/load.ts';
+import type { JobId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import { openReader } from '../runtime/store/lmdb.ts';
+import { readable } from '../runtime/store/set-aside.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { openAdministration } from './administration.ts';
 import { askLedger } from './ask-ledger.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
 import type { IndexCondition, IndexerData } from './indexer/thread.ts';
+import { CommitMeter } from './ledger/commit-meter.ts';
 import type { LedgerData } from './ledger/thread.ts';
+import { LedgerReports } from './metrics/ledger-reports.ts';
+import { openMetrics } from './metrics/metrics.ts';
 import { ReadsClient } from './reads/reads-client.ts';
 import { type Listeners, pluginsLoaded, Reload } from './reload.ts';
 import { startThread } from './start-thread.ts';
@@ -49,6 +55,8 @@ export class Service {
     return (await askLedger(this.#link!, { kind: 'ask_idle', ids }))?.ids ?? null;
   });
   readonly #gauges = new Gauges();
+  readonly #commits = new CommitMeter();
+  readonly #reports = new LedgerReports();
   readonly #vault = new VaultClient(() => this.#link!);
   readonly #origins = new JobOrigins();
   readonly #reload: Reload;
@@ -94,6 +102,12 @@ export class Service {
     return this.#reload.logHeld();
   }
 
+  /** The run and the tree of a job; null: it is no longer stored, or its record is unusable. */
+  originOf(id: JobId): JobOrigin | null {
+    this.#origins.refresh();
+    return readable(() => this.#origins.find(id)) ?? null;
+  }
+
   publish(groups: readonly Observations[]): void {
     this.#options.onObserved(groups);
     this.#hub?.observe(groups);
@@ -106,10 +120,11 @@ export class Service {
 
   readonly startLedger = async (): Promise<Running> => {
     const { umask, vaultKey } = this.#options;
-    const data: LedgerData = { config: this.config, gauges: this.#gauges.shared, umask, vaultKey };
+    const { shared: commits } = this.#commits;
+    const data: LedgerData = { config: this.config, gauges: this.#gauges.shared, commits, umask, vaultKey };
     const { link, died } = await startThread(ledgerThread, data, this.#log, (actor, message) => {
       if (actor === 'hub') this.publish((message as Observed).groups);
-      else if (actor === 'edge') this.#told(message as EdgeMessage | VaultStatus);
+      else if (actor === 'edge') this.#told(message as EdgeMessage | VaultStatus | LedgerReport);
     });
     this.#link = link;
     this.#engine = this.#openEngine(link);
@@ -139,8 +154,19 @@ export class Service {
       index: () => this.#index,
     });
     const stopping = () => this.#stopping;
+    const metrics = openMetrics({
+      ...shared,
+      version,
+      commits: this.#commits,
+      reports: this.#reports,
+      index: () => this.#index,
+      areReadsUp: () => this.#reads.isUp,
+      streams: () => this.engine.events,
+      reloads: this.#reload.outcomes,
+    });
     return openEngine({
       ...shared,
+      metrics,
       selecting: this.#reads,
       hub: this.#hub!,
       administration,
@@ -175,8 +201,9 @@ export class Service {
     await this.#link?.ask('job', { kind: 'stop', graceMs });
   }
 
-  #told(message: EdgeMessage | VaultStatus): void {
+  #told(message: EdgeMessage | VaultStatus | LedgerReport): void {
     if (message.kind === 'vault_status') this.#vault.update(message);
+    else if (message.kind === 'ledger_figures' || message.kind === 'ledger_pulse') this.#reports.told(message);
     else this.#engine?.told(message);
   }
 }

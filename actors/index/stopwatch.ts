@@ -4,7 +4,7 @@ import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { blockOf } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { isHosted } from '../job/records/job.ts';
+import { isHosted, pipelinePlugin } from '../job/records/job.ts';
 import { AttemptReader, type JournalEntry } from '../job/records/journal.ts';
 import { type CommandName, NameTable } from '../job/records/name-table.ts';
 import { rescheduledTo } from '../job/records/rescheduled.ts';
@@ -21,6 +21,7 @@ import {
   pipelineStep,
   stopwatchName,
 } from './records/stopwatch.ts';
+import { Totals } from './totals.ts';
 
 /** The maximum number of old pages that one commit removes. */
 const pagesPerPrune = 1_000;
@@ -35,6 +36,7 @@ export class Stopwatch implements JournalConsumer {
   readonly #attempts: AttemptReader;
   readonly #names: NameTable;
   readonly #holdEnds: HoldEnds;
+  readonly #totals: Totals;
   /** Finds the name of the histogram of a job's pipeline step. Null: the job belongs to no step, or is no longer stored. */
   readonly #steps: GroupReader<string | null>;
   /** Finds the time to run with which a job was accepted. Null: the job had none, or is no longer stored. */
@@ -50,6 +52,7 @@ export class Stopwatch implements JournalConsumer {
     this.#attempts = new AttemptReader(stores.ledger);
     this.#names = new NameTable(stores.ledger);
     this.#holdEnds = new HoldEnds(stores.ledger);
+    this.#totals = new Totals(stores.index);
     const blocks = new BlockCache(stores.ledger);
     const find = (id: Uint8Array) => blocks.find(blockOf(id));
     this.#runAt = new GroupReader(find, ({ options }) => options?.runAtUs ?? null);
@@ -65,7 +68,9 @@ export class Stopwatch implements JournalConsumer {
       const name = commands[entry.commandNumber]!;
       // Runs are measured through their jobs. Attempts that did not run have no times.
       if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
+      else if (name.plugin === pipelinePlugin) this.#totals.run(entry, name.command, entry.status);
     }
+    this.#totals.write(batch);
     for (const open of this.#pages.values()) writePage(open, batch);
     this.#turnTo(Math.floor(entries.at(-1)!.atUs / minuteUs), batch);
     return entries.length;
@@ -76,17 +81,23 @@ export class Stopwatch implements JournalConsumer {
     const { run, queue, waited, total } = this.#namesOf(name);
     const { queuedUs, ranUs } = entry;
     page.add(run, ranUs);
+    let queueUs: number | null = null;
     if (entry.attempt === 1) {
       // If the job was delayed or held, its time in the queue begins at the end of the delay or hold. The time before that end
       // counts as `waited`.
       const startedUs = entry.atUs - ranUs;
       const freeUs = this.#freeUs(entry, name, startedUs);
       if (freeUs !== null) page.add(waited, freeUs - (startedUs - queuedUs));
-      page.add(queue, freeUs === null ? queuedUs : startedUs - freeUs);
+      queueUs = freeUs === null ? queuedUs : startedUs - freeUs;
+      page.add(queue, queueUs);
     }
+    this.#totals.attempt(entry, name, queueUs);
     if (entry.final) page.add(total, queuedUs + ranUs);
     const step = entry.stepped ? this.#steps.find(entry.id) : null;
-    if (step !== null) page.add(step, ranUs);
+    if (step !== null) {
+      page.add(step, ranUs);
+      this.#totals.step(entry, step);
+    }
     if (!entry.spanned) return;
     for (const { name, dur_ns } of this.#spansOf(entry)) {
       page.addSpan(run, name, dur_ns / 1000);

@@ -75,7 +75,7 @@ export class Actions {
     );
     const id = builder.add(payload, groupBy(submittedBy), false);
     turn.batch.put('blocks', builder.key, builder.encode());
-    completions.accepted(turn.batch, builder.key, headgatePlugin, command, 1);
+    completions.accepted(turn.batch, builder);
     const open = new OpenBlock(keyText(builder.key), headgatePlugin, command, 1);
     open.next = 1;
     open.sentUs = turn.nowUs;

@@ -12,6 +12,7 @@ import { Cancelling } from './cancelling.ts';
 import { openDeeds } from './deeds.ts';
 import { Delayed } from './delayed.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
+import { figuresOf } from './figures.ts';
 import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
 import type { HostSlotName } from './host-slot.ts';
@@ -69,6 +70,7 @@ export type InnerMessage =
   | { readonly kind: 'alarm' }
   | { readonly kind: 'load' }
   | { readonly kind: 'prune' }
+  | { readonly kind: 'report' }
   | { readonly kind: 'wake' }
   | { readonly kind: 'holds_changed' }
   | { readonly kind: 'admit'; readonly refusal: 'disk_full' | null }
@@ -239,6 +241,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
         idempotency.dropEnds(turn);
         idempotency.keys.sweepSoon();
         isPruneDue = true;
+        break;
+      case 'report':
+        turn.tell('edge', figuresOf(state, dispatcher, turn.nowUs));
         break;
       // `wake` only makes a turn run.
       case 'wake':

@@ -19,6 +19,8 @@ import {
   readCounts,
   retriedCount,
   settledOf,
+  sourceOf,
+  subtractPruned,
 } from './records/counts.ts';
 import type { JobGroup } from './records/job.ts';
 import { isNeverStarted, JournalPage, newestCommitUs, usKey } from './records/journal.ts';
@@ -30,6 +32,12 @@ export const stateBytesMax = 2 ** 20;
 
 /** The counters of a plugin and command. `number` stands for the plugin and command in keys of other tables (name-table.ts). */
 type CommandCounters = CommandCounts & { readonly key: string; readonly number: number; dirty: boolean };
+
+/** A block of jobs that was accepted in this turn. */
+export type CountedBlock = Pick<Block, 'plugin' | 'command' | 'count' | 'starts'> & {
+  readonly key: Uint8Array;
+  readonly groups: readonly JobGroup[];
+};
 
 /** The properties of an attempt's job that the journal and the counters need. */
 export type AttemptOrigin = {
@@ -71,6 +79,8 @@ export class CompletionWriter {
   readonly #page = new JournalPage();
   /** The newest time in the journal; 0: it is empty. */
   journalUs: number;
+  /** How many jobs this turn has accepted, and how many attempts it has ended. */
+  #changes = 0;
   /** `#momentUs`: the time that this turn has given to an action. `#givenUs`: the latest time that earlier turns have given. */
   #momentUs = 0;
   #givenUs = 0;
@@ -98,10 +108,17 @@ export class CompletionWriter {
   }
 
   /** Counts the jobs of an accepted block, and adds the block to the index of its command. */
-  accepted(batch: Batch, key: Uint8Array, plugin: string, command: string, jobs: number): void {
-    const account = this.#change(plugin, command);
-    account.counts.accepted += jobs;
-    batch.put('by_command', byCommandKey(account.number, key), nothing);
+  accepted(batch: Batch, { key, plugin, command, count, starts, groups }: CountedBlock): void {
+    const { number, counts } = this.#change(plugin, command);
+    counts.accepted += count;
+    this.#changes += count;
+    for (let place = 0; place < groups.length; place++) {
+      const source = sourceOf(groups[place]!);
+      if (source === 'api') continue;
+      counts.sources ??= {};
+      counts.sources[source] = (counts.sources[source] ?? 0) + (starts[place + 1] ?? count) - starts[place]!;
+    }
+    batch.put('by_command', byCommandKey(number, key), nothing);
   }
 
   /** Changes the number of running jobs: `jobs` jobs were sent to a host or, if negative, have ended or were returned. */
@@ -143,6 +160,7 @@ export class CompletionWriter {
 
   attempt(batch: Batch, owner: AttemptOrigin, id: Uint8Array, number: number, attempt: Attempt): void {
     const { status } = attempt;
+    this.#changes++;
     this.journalUs = attempt.completedUs;
     this.#attempts.add(batch, id, number, attempt);
     const account = this.#change(owner.plugin, owner.command);
@@ -169,12 +187,12 @@ export class CompletionWriter {
   ): void {
     const { counts, number } = this.#change(plugin, command);
     if (!final) {
-      counts[retriedCount(status)]--;
+      subtractPruned(counts, retriedCount(status));
       return;
     }
-    counts.accepted--;
-    counts[status]--;
-    if (isNeverStarted(status, attemptNumber)) counts.never_started--;
+    subtractPruned(counts, 'accepted');
+    subtractPruned(counts, status);
+    if (isNeverStarted(status, attemptNumber)) subtractPruned(counts, 'never_started');
     this.settledKept--;
     if (status !== 'succeeded') batch.remove('unsuccessful', unsuccessfulKey(number, status, id));
   }
@@ -206,7 +224,11 @@ export class CompletionWriter {
     return null;
   }
 
-  close(batch: Batch): void {
+  /** Writes what this turn has changed. Returns the newest time in the journal, and how many jobs were accepted and attempts ended. */
+  close(batch: Batch): { readonly journalUs: number; readonly changes: number } {
+    const { journalUs } = this;
+    const changes = this.#changes;
+    this.#changes = 0;
     this.#attempts.close(batch);
     this.#givenUs = Math.max(this.#givenUs, this.#momentUs);
     if (this.#page.length > 0) batch.put('journal', usKey(this.journalUs), this.#page.take());
@@ -221,6 +243,7 @@ export class CompletionWriter {
       state.dirty = false;
       batch.put('states', Buffer.from(instance), state.bytes);
     }
+    return { journalUs, changes };
   }
 
   #change(plugin: string, command: string): CommandCounters {

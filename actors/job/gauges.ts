@@ -1,11 +1,23 @@
 // A few numbers in shared memory, which any thread of the process may read at any time.
 
-const names = ['queued', 'running', 'delayed', 'held', 'scheduled', 'runs', 'settledInRuns', 'journaled'] as const;
+const names = [
+  'queued',
+  'running',
+  'delayed',
+  'held',
+  'paused',
+  'scheduled',
+  'runs',
+  'settledInRuns',
+  'journaled',
+  'changes',
+] as const;
 /**
  * `queued`: the number of queued jobs, without delayed jobs and jobs that wait for a retry. `running`: the number of jobs that hosts
- * have. `delayed`: the number of jobs that wait for a retry. `held`: the number of queued jobs that are held, by a pause or otherwise.
- * `scheduled`: the number of delayed jobs and runs. `runs`: the number of open runs. `settledInRuns`: the number of settled jobs inside
- * open runs. `journaled`: the time in µs of the newest commit in the journal; 0: the journal is empty.
+ * have. `delayed`: the number of jobs that wait for a retry. `held`: the number of queued jobs that are held, by a pause or otherwise;
+ * `paused`: the number of those that a pause holds. `scheduled`: the number of delayed jobs and runs. `runs`: the number of open runs.
+ * `settledInRuns`: the number of settled jobs inside open runs. `journaled`: the time in µs of the newest commit in the journal; 0: the
+ * journal is empty. `changes`: how many jobs the newest turn has accepted, and how many attempts it has ended.
  */
 type Name = (typeof names)[number];
 

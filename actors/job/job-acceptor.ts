@@ -185,7 +185,7 @@ export class JobAcceptor {
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder);
     if (builder.tagged > 0) putTagged(turn.batch, key, builder.tagged);
-    state.completions.accepted(turn.batch, key, plugin, command, count);
+    state.completions.accepted(turn.batch, builder);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.block = builder;
     open.cachedBytes = builder.bytes + 64 * count;

@@ -352,8 +352,7 @@ export class JobState {
     this.times.close();
     this.newReruns.clear();
     this.cancels.close(turn);
-    this.completions.close(turn.batch);
-    const { journalUs } = this.completions;
+    const { journalUs, changes } = this.completions.close(turn.batch);
     // Set after the commit, because journal consumers may process only committed entries.
     if (journalUs !== this.#journaledUs) turn.after(() => this.gauges.set({ journaled: journalUs }));
     this.#journaledUs = journalUs;
@@ -365,7 +364,9 @@ export class JobState {
       running: this.running,
       delayed: this.retries.size,
       held: this.waiting,
+      paused: this.waiting === 0 ? 0 : this.paused,
       scheduled: this.scheduled,
+      changes,
     });
   }
 

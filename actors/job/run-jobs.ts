@@ -102,7 +102,7 @@ export class RunJobs {
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder);
     if (builder.tagged > 0) putTagged(turn.batch, key, builder.tagged);
-    this.#state.completions.accepted(turn.batch, key, plugin, command, count);
+    this.#state.completions.accepted(turn.batch, builder);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.sentUs = turn.nowUs;
     if (isDelayed) {

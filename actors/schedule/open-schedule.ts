@@ -4,7 +4,13 @@ import { pack } from '../../runtime/packing.ts';
 import type { Refusal } from '../job/protocol.ts';
 import type { Due } from './due-heap.ts';
 import type { Passed } from './plan.ts';
-import { type Firing, historyMax, type PassReason, type ScheduleRecord } from './records/schedule.ts';
+import {
+  type Firing,
+  historyMax,
+  type PassReason,
+  type ScheduleOutcome,
+  type ScheduleRecord,
+} from './records/schedule.ts';
 
 /** Occurrences that were due and whose jobs were refused. They are tried again until `untilMs`, when the next occurrence is due. */
 export type RefusedRuns = {
@@ -52,7 +58,8 @@ export class OpenSchedule implements Due {
     this.record = { ...this.record, ...changes };
   }
 
-  add(firing: Firing): void {
+  add(firing: Extract<Firing, { kind: 'fired' }>): void {
+    this.#count(firing.dueMs === null ? 'by_hand' : 'fired', 1);
     this.change({ history: [...this.record.history, firing].slice(-historyMax) });
   }
 
@@ -65,6 +72,12 @@ export class OpenSchedule implements Due {
       ? { ...last, lastMs, count: last.count + count, atMs }
       : { kind: 'passed', reason, firstMs, lastMs, count, atMs };
     const others = isMore ? history.slice(0, -1) : history;
+    this.#count(reason, count);
     this.change({ history: [...others, entry].slice(-historyMax), lastDueMs: Math.max(lastDueMs, lastMs) });
+  }
+
+  #count(outcome: ScheduleOutcome, count: number): void {
+    const { counts } = this.record;
+    this.change({ counts: { ...counts, [outcome]: (counts?.[outcome] ?? 0) + count } });
   }
 }

@@ -1,7 +1,8 @@
-// The two HTTP servers in front of the service: the API and the webhook listener. Both bind their addresses before either answers.
+// The HTTP servers in front of the service: the API, the webhook listener, and the listener for metrics. All bind their addresses before any answers.
 import type { Config } from '../../config/config.ts';
 import type { Certificates } from '../../config/section/tls.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
+import { serveMetrics } from '../../http/metrics-listener.ts';
 import { makeRouteTable } from '../../http/route-table.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { bind, chooseTransport, type Server, serve } from '../../http/server.ts';
@@ -31,6 +32,7 @@ export class HttpListeners implements Listeners {
   readonly #certificates: ServedCertificates;
   #api: Server | null = null;
   #webhooks: Server | null = null;
+  #metrics: Server | null = null;
   #serverName: TransportName | null = null;
   #detail = 'none';
   #onFault: (error: Error) => void = () => {};
@@ -47,6 +49,11 @@ export class HttpListeners implements Listeners {
 
   get webhookPort(): number {
     return this.#webhooks?.port ?? 0;
+  }
+
+  /** The port of the listener for metrics; 0 if there is none. */
+  get metricsPort(): number {
+    return this.#metrics?.port ?? 0;
   }
 
   /** The name of the HTTP server in use; null until `start` has chosen the server. */
@@ -81,7 +88,7 @@ export class HttpListeners implements Listeners {
    */
   readonly start = async (): Promise<Running> => {
     const { certificates, log } = this.#options;
-    const { api, webhooks, state } = this.#options.service().config;
+    const { api, webhooks, metrics, state } = this.#options.service().config;
     const { transport, reason } = await chooseTransport(api.server, state.path);
     this.#serverName = transport.name;
     this.#detail = reason === null ? transport.name : `${transport.name} (${reason})`;
@@ -91,6 +98,14 @@ export class HttpListeners implements Listeners {
       apiListener?.close();
       throw error;
     });
+    if (metrics.listen !== null) {
+      const metricsListener = await bind(transport, metrics.listen, 'metrics').catch(error => {
+        apiListener?.close();
+        webhookListener.close();
+        throw error;
+      });
+      this.#metrics = serveMetrics(metricsListener, this.#common('m'));
+    }
     this.#webhooks = this.#serveWebhooks(webhookListener);
     this.#certificates.add('webhooks', this.#webhooks);
     if (apiListener !== null) {
@@ -105,19 +120,27 @@ export class HttpListeners implements Listeners {
 
   #serveWebhooks(listener: Parameters<typeof serveWebhooks>[0]): Server {
     const { service, workLog, later } = this.#options;
+    const { requests } = service().engine.metrics;
     return serveWebhooks(listener, {
-      engine: service().engine,
-      nowMs: Date.now,
-      // Refused deliveries are not logged as calls: `onRejected` below logs them with their endpoint.
-      log: workLog.serverLog(false),
-      idPrefix: `w${Date.now().toString(36)}`,
+      ...this.#common('w'),
       deliveryEvents: new DeliveryEvents({
         publish: groups => service().publish(groups),
         nowMs: Date.now,
         later,
-        onRejected: (...refusal) => workLog.refusedDelivery(...refusal),
+        onAccepted: endpoint => requests.delivered(endpoint, 202),
+        onRejected(endpoint, status, code) {
+          requests.delivered(endpoint, status);
+          workLog.refusedDelivery(endpoint, status, code);
+        },
       }),
     });
+  }
+
+  /** What the listeners besides the API have in common. Their refusals are not logged as those of calls. */
+  #common(prefix: string) {
+    const { service, workLog } = this.#options;
+    const log = workLog.serverLog(false);
+    return { engine: service().engine, nowMs: Date.now, log, idPrefix: `${prefix}${Date.now().toString(36)}` };
   }
 
   #serveApi(listener: Parameters<typeof serve>[0]): Server {
@@ -142,6 +165,7 @@ export class HttpListeners implements Listeners {
     await service.drain().catch(() => {});
     this.#api?.stopListening();
     this.#webhooks?.stopListening();
+    this.#metrics?.stopListening();
     service.engine.release();
     // Lets the answers to waiting callers be sent before another part of the service stops.
     await new Promise(resolve => setImmediate(resolve));
@@ -151,5 +175,6 @@ export class HttpListeners implements Listeners {
   close(): void {
     this.#api?.close();
     this.#webhooks?.close();
+    this.#metrics?.close();
   }
 }

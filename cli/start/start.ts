@@ -9,6 +9,7 @@ import { ListenFault, TransportFault } from '../../http/server.ts';
 import { CertificateFault } from '../../http/transport/transport.ts';
 import { ignoreDebugSignal } from '../../runtime/debug-signal.ts';
 import { takeVaultKey } from '../../runtime/host/client/environment.ts';
+import type { JobId } from '../../runtime/ids.ts';
 import { forbidInspection } from '../../runtime/inspection.ts';
 import { supervise } from '../../runtime/supervisor.ts';
 import { type LocalToken, withLocalToken } from '../../service/local-token.ts';
@@ -86,7 +87,8 @@ export async function start({
   if (gap !== null) log.warn(sealGap(gap));
   if (inspection !== null) log.warn(`other processes of this user can read the memory of this one: ${inspection}`);
 
-  const workLog = new WorkLog({ log, settings: () => service.config.log, later });
+  const originOf = (id: JobId) => service.originOf(id);
+  const workLog = new WorkLog({ log, settings: () => service.config.log, originOf, later });
   const listeners = new HttpListeners({ service: () => service, certificates, log, workLog, later });
   const service: Service = new Service({
     config,
@@ -151,10 +153,12 @@ export async function start({
   void ended.then(() => listeners.close());
   const url = config.api.enabled ? urlOf(config.api, listeners.port) : null;
   const webhooks = urlOf(config.webhooks, listeners.webhookPort);
+  const { listen } = config.metrics;
+  const metrics = listen && { metrics: urlOf({ listen }, listeners.metricsPort) };
   const plugins = Object.keys(config.plugins).length;
   if (local?.made) log.info({ token_file: local.file }, 'created an API token');
   const about = { server: listeners.serverName, workers: config.service.workersMax, plugins };
-  log.info({ url, webhooks, ...about, ...(local && { token_file: local.file }) }, 'ready');
+  log.info({ url, webhooks, ...metrics, ...about, ...(local && { token_file: local.file }) }, 'ready');
   void service.logHeld();
   return { config: () => service.config, url, local, ended, stop };
 }
@@ -170,7 +174,7 @@ function schemeOf(certificate: Certificate | undefined): Pick<ServiceAddress, 't
   return { tls: name === undefined ? {} : { name } };
 }
 
-function urlOf({ listen: { host }, tls }: Config['api' | 'webhooks'], port: number): string {
+function urlOf({ listen: { host }, tls }: Pick<Config['api' | 'webhooks'], 'listen' | 'tls'>, port: number): string {
   return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 

@@ -1,8 +1,8 @@
-// Log lines about work: ended jobs, and refused deliveries and calls. Each kind has a limit of lines per minute.
-import type { Observations, ObservationType } from '../../actors/hub/protocol.ts';
+// Log lines about work: ended jobs, control calls, and refused deliveries and calls. Each kind has a limit of lines per minute.
+import type { JobOrigin, Observations, ObservationType } from '../../actors/hub/protocol.ts';
 import type { Config } from '../../config/config.ts';
-import type { RequestLine, ServerLog } from '../../http/log.ts';
-import { formatId, jobIdBytes } from '../../runtime/ids.ts';
+import type { ControlLine, RequestLine, ServerLog } from '../../http/log.ts';
+import { formatId, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Logger } from '../../runtime/log.ts';
 
 const minuteMs = 60_000;
@@ -16,13 +16,15 @@ const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn'
   'job.cancelled': ['info', 'job was cancelled'],
 };
 
-type LineKind = 'jobs' | 'webhooks' | 'calls';
+type LineKind = 'jobs' | 'webhooks' | 'calls' | 'controls';
 type Minute = { lines: number; leftOut: number };
 
 export type WorkLogOptions = {
   readonly log: Logger;
   /** Returns the settings in force. */
   readonly settings: () => Config['log'];
+  /** Finds the run of a job. Absent: the lines name no runs. */
+  readonly originOf?: (id: JobId) => JobOrigin | null;
   readonly later: (act: () => void, ms: number) => void;
 };
 
@@ -54,9 +56,11 @@ export class WorkLog {
     const count = ids.length / jobIdBytes;
     const room = this.#take('jobs', count);
     for (let place = 0; place < room; place++) {
-      const id = formatId(ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
+      const id = ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes);
+      const run = this.#options.originOf?.(id)?.runs[0];
       const error = errors?.[place];
-      this.#options.log[level]({ job_id: id, plugin, command, ...(error && { error }) }, message);
+      const fields = { job_id: formatId(id), ...(run && { run_id: run }), plugin, command, ...(error && { error }) };
+      this.#options.log[level](fields, message);
     }
   }
 
@@ -78,8 +82,14 @@ export class WorkLog {
       refused: line => {
         if (refusals) this.#refusedCall(line);
       },
+      control: line => this.#control(line),
       fault: (error, requestId) => log.error({ err: error, requestId }, 'a request failed'),
     };
+  }
+
+  #control(line: ControlLine): void {
+    if (!this.#options.log.isLevelEnabled('info') || this.#take('controls', 1) === 0) return;
+    this.#options.log.info(line, 'a control call');
   }
 
   #refusedCall(line: Omit<RequestLine, 'durationUs'>): void {
@@ -120,4 +130,5 @@ const leftOutMessages: { readonly [K in LineKind]: string } = {
   jobs: 'lines about jobs were left out: more than log.per_minute',
   webhooks: 'lines about refused deliveries were left out: more than log.per_minute',
   calls: 'lines about refused calls were left out: more than log.per_minute',
+  controls: 'lines about control calls were left out: more than log.per_minute',
 };

@@ -15,12 +15,20 @@ export function readListen(root: SourceNode, path: readonly string[], reportAt: 
 /** Reports two listeners at one address. With port 0 each gets a free port. */
 export function checkListeners(
   root: SourceNode,
-  api: Config['api'],
-  webhooks: Config['webhooks'],
+  { api, webhooks, metrics }: Pick<Config, 'api' | 'webhooks' | 'metrics'>,
   reportAt: ReportAt,
 ): void {
-  const { host, port } = webhooks.listen;
-  if (!api.enabled || port === 0 || host !== api.listen.host || port !== api.listen.port) return;
-  const own = nodeAt(root, 'webhooks', 'listen') === undefined ? ['api', 'listen'] : ['webhooks', 'listen'];
-  reportAt(own, `${host}:${port} is the address of both api.listen and webhooks.listen; give one of them another port`);
+  const listeners = [
+    ...(api.enabled ? [{ section: 'api', listen: api.listen }] : []),
+    { section: 'webhooks', listen: webhooks.listen },
+    ...(metrics.listen === null ? [] : [{ section: 'metrics', listen: metrics.listen }]),
+  ];
+  for (const [place, { section, listen }] of listeners.entries()) {
+    const { host, port } = listen;
+    const other = listeners.slice(0, place).find(({ listen }) => listen.host === host && listen.port === port);
+    if (port === 0 || !other) continue;
+    const own = nodeAt(root, section, 'listen') === undefined ? other.section : section;
+    const names = `${other.section}.listen and ${section}.listen`;
+    reportAt([own, 'listen'], `${host}:${port} is the address of both ${names}; give one of them another port`);
+  }
 }

@@ -22,4 +22,5 @@ export const restartSettings: readonly RestartSetting[] = [
   { key: 'api.tls', setting: 'api.tls', isSwitch: true },
   { key: 'webhooks.listen', setting: 'webhooks.listen' },
   { key: 'webhooks.tls', setting: 'webhooks.tls', isSwitch: true },
+  { key: 'metrics.listen', setting: 'metrics.listen' },
 ];

@@ -17,5 +17,6 @@ export const scopes = [
   'events:rw',
   'system:ro',
   'system:rw',
+  'metrics:ro',
 ] as const;
 export type ApiScope = (typeof scopes)[number];

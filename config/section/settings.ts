@@ -20,7 +20,7 @@ const log = field.closedMap(
     ),
     per_minute: field.count(
       0,
-      'The maximum number of log lines per minute, separately for jobs, refused deliveries, and calls that got 401 or 403; one more line counts the omitted ones. Default: `600`.',
+      'The maximum number of log lines per minute, separately for jobs, control calls, refused deliveries, and calls that got 401 or 403; one more line counts the omitted ones. Default: `600`.',
       1_000_000,
     ),
   },
@@ -160,6 +160,20 @@ const webhooks = field.closedMap(
   'The webhook listener and its endpoints.',
 );
 
+const metrics = field.closedMap(
+  {
+    listen: field.listen(
+      'An address of this machine that serves `/metrics` without a token. Default: none; `/metrics` of the API needs a token.',
+    ),
+    series_max: field.count(
+      100,
+      'The maximum number of series with names of plugins, pipelines, steps, schedules, endpoints or routes; what comes later is counted together under the name `other`. Default: `5000`.',
+      1_000_000,
+    ),
+  },
+  'Metrics for Prometheus.',
+);
+
 const token = field.closedMap(
   {
     name: field.text('a string that is not empty', 'The name that `secret_ref` of an endpoint refers to.'),
@@ -250,6 +264,7 @@ export const settingsSchema = field.closedMap(
     state: state,
     api: api,
     webhooks: webhooks,
+    metrics: metrics,
     tokens: field.listOf(token, 'The keys for webhook signatures. Default: `[]`.'),
     plugin_roots: field.listOf(
       field.text('the path of a directory, or headgate:bundled', 'A path.', {

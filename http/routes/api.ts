@@ -9,6 +9,7 @@ import { eventRoutes } from './events.ts';
 import { executionRoutes } from './execution.ts';
 import { jobListRoutes } from './job-lists.ts';
 import { jobRoutes } from './jobs.ts';
+import { metricsRoutes } from './metrics.ts';
 import { pauseRoutes } from './pauses.ts';
 import { pluginRoutes } from './plugins.ts';
 import { rerunRoutes } from './rerun.ts';
@@ -35,6 +36,7 @@ export const apiRoutes: readonly Route[] = [
   ...topologyRoutes,
   ...stopwatchRoutes,
   ...eventRoutes,
+  ...metricsRoutes,
   ...actionRoutes,
   ...pauseRoutes,
   ...scheduleRoutes,

@@ -12,6 +12,8 @@ export type DeliveryEventsOptions = {
   readonly publish: (groups: readonly Observations[]) => void;
   readonly nowMs: () => number;
   readonly later: (act: () => void, ms: number) => void;
+  /** Called for every accepted delivery. */
+  readonly onAccepted?: (endpoint: string) => void;
   /** Called for every refused delivery. */
   readonly onRejected: (endpoint: string, status: number, code: ProblemCode) => void;
 };
@@ -26,6 +28,7 @@ export class DeliveryEvents {
   }
 
   accepted(endpoint: string, jobId: string): void {
+    this.#options.onAccepted?.(endpoint);
     this.#publish('webhook.accepted', { endpoint, job_id: jobId });
   }
 

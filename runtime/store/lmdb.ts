@@ -242,6 +242,10 @@ function indexPath(path: string): string {
   return join(path, 'search');
 }
 
+export function ledgerFile(path: string): string {
+  return join(path, 'data.mdb');
+}
+
 export function indexFile(path: string): string {
   return join(indexPath(path), 'data.mdb');
 }

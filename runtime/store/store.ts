@@ -65,6 +65,7 @@ export const indexTables = [
   'tags', // hash of a tag (16) + block key (12) -> which jobs of the block have the tag
   'tagged_blocks', // block key (12) -> the hashes of the tags that its jobs have (16 each)
   'stopwatch', // minute (4) + plugin -> histograms of how long the plugin's steps took
+  'totals', // kind (1) + two names, separated by NUL -> histograms of durations since the index began (actors/index/records/totals.ts)
 ] as const;
 export type IndexTable = (typeof indexTables)[number];
 

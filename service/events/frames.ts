@@ -14,8 +14,8 @@ export const keptCharsMax = 4 * 2 ** 20;
 /** The number of characters that is counted for each cached chunk in addition to its text. */
 const chunkChars = 128;
 
-/** The frames of the observations after one id, up to and including the id `upTo`. */
-export type FrameChunk = { readonly text: string; readonly upTo: number };
+/** The frames of the observations after one id, up to and including the id `upTo`. `gap`: why the first frame is a gap. */
+export type FrameChunk = { readonly text: string; readonly upTo: number; readonly gap?: Gap['reason'] };
 
 class ChunkCache {
   readonly #chunks = new Map<string, FrameChunk>();
@@ -69,7 +69,8 @@ export class FrameWriter {
     const { gap, slices, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
     const chunk = this.#write(gap, slices, upTo, work);
     // A chunk with a gap is not cached, because the number of lost observations grows.
-    if (gap === null && chunk.upTo > id) this.#kept.put(key, chunk);
+    if (gap !== null) return { ...chunk, gap: gap.reason };
+    if (chunk.upTo > id) this.#kept.put(key, chunk);
     return chunk;
   }
 

@@ -62,6 +62,8 @@ export class EventStreams {
   readonly #hub: Hub;
   readonly #feeds: FrameWriters;
   readonly #streams: Stream[] = [];
+  /** How many gaps the readers were told of, by reason. */
+  readonly gaps = new Map<string, number>();
   /** The index of the stream that was visited last. The next visit is to the stream after it. */
   #turn = 0;
   #passTimer: NodeJS.Timeout | null = null;
@@ -155,8 +157,9 @@ export class EventStreams {
   }
 
   #handOut(stream: Stream): void {
-    const { text, upTo } = stream.feed.after(stream.seen);
+    const { text, upTo, gap } = stream.feed.after(stream.seen);
     stream.seen = upTo;
+    if (gap !== undefined) this.gaps.set(gap, (this.gaps.get(gap) ?? 0) + 1);
     if (text !== '') this.#write(stream, text);
   }
 

@@ -9,6 +9,7 @@ import { OutstandingFrames } from '../../actors/job/outstanding-frames.ts';
 import type { ActorsRestarted } from '../../actors/job/protocol.ts';
 import { endedHostsMax, isolationMs } from '../../actors/job/quarantine.ts';
 import { newestBlock } from '../../actors/job/records/block.ts';
+import type { LedgerPulse } from '../../actors/job/report-protocol.ts';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { PruneAudit } from '../../actors/vault/protocol.ts';
 import {
@@ -35,6 +36,7 @@ import { type Store, StoreFull } from '../../runtime/store/store.ts';
 import type { TurnHandler } from '../../runtime/turn.ts';
 import type { ThreadReport } from '../thread-report.ts';
 import { type ActorGeneration, ActorLifecycle } from './actor-lifecycle.ts';
+import { CommitMeter } from './commit-meter.ts';
 import { type LedgerActorsOptions, ledgerTurns, type Reconfigure, startLedgerActors } from './ledger-actors.ts';
 import { chunkOutcomes } from './outcome-chunks.ts';
 
@@ -42,6 +44,7 @@ import { chunkOutcomes } from './outcome-chunks.ts';
 export type LedgerData = {
   readonly config: Config;
   readonly gauges: SharedArrayBuffer;
+  readonly commits: SharedArrayBuffer;
   /** The value that HEADGATE_VAULT_KEY had at the start. */
   readonly vaultKey?: string | undefined;
   /** The umask of plugins; absent: the umask of the service. */
@@ -56,12 +59,16 @@ const exitIo = 74;
 
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;
+const reportMs = 1_000;
 
-function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): void {
+function run({ config: first, gauges: shared, commits, umask, vaultKey }: LedgerData): void {
   const gauges = new Gauges(shared);
+  const meter = new CommitMeter(commits);
   const clock = systemClock();
   /** The hosts that have not ended, including quarantine hosts that are being stopped. */
-  const hosts = new Set<PluginHost>();
+  const hosts = new Map<PluginHost, Pick<HostSlot, 'name' | 'threads'>>();
+  /** By host: how often it was lost. */
+  const restarts = new Map<string, number>();
   const outstanding = new OutstandingFrames();
   let config = first;
   /** The start of this thread. Occurrences of schedules before this time that have not fired count as missed. */
@@ -85,8 +92,9 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   };
   const log = (level: LogLevel, message: string, fields: object): void =>
     notify({ kind: 'log', level, message, fields });
-  const store = openOrTell(config.state.path, notify);
-  if (!store) return;
+  const opened = openOrTell(config.state.path, notify);
+  if (!opened) return;
+  const store = meter.over(opened, () => gauges.get('changes'));
   const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store));
   const setAside = new SetAside(record => log('error', 'a record cannot be used: it is set aside', record));
 
@@ -108,7 +116,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     async stopHosts() {
       clearTimeout(alarms.job);
       clearTimeout(alarms.schedule);
-      await Promise.all([...hosts].map(host => host.stop(0)));
+      await Promise.all([...hosts.keys()].map(host => host.stop(0)));
       outstanding.clear();
     },
     hasRoom: () => hasRoom(config.state.path),
@@ -119,12 +127,12 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   function begin({ number, tell }: ActorGeneration): TurnHandler {
     hadRoom = true;
     const actors = startLedgerActors({
-      store: store!,
+      store,
       config,
       setAside,
       gauges,
       tell,
-      vault: vaultOptions(store!),
+      vault: vaultOptions(store),
       job: {
         blockKeys,
         random: Math.random,
@@ -214,16 +222,30 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
             toJobs({ kind: 'outcomes', slot: name, frameId, outcomes: piece });
         },
         onReturned: (frameId, tasks, reason) => toJobs({ kind: 'returned', slot: name, frameId, tasks, reason }),
-        onLost: reason => toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: outstanding.newestId }),
+        onLost(reason) {
+          restarts.set(name, (restarts.get(name) ?? 0) + 1);
+          toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: outstanding.newestId });
+        },
         onCancelling: (frameId, task) => toJobs({ kind: 'cancelling', slot: name, frameId, task }),
         onThreadReplaced: () => toJobs({ kind: 'thread_replaced', slot: name }),
       },
     });
-    hosts.add(host);
+    hosts.set(host, { name, threads });
     void host.over.then(() => hosts.delete(host));
     return host;
   }
 
+  let reportedMs = performance.now();
+  setInterval(() => {
+    const nowMs = performance.now();
+    const lateMs = Math.max(0, nowMs - reportedMs - reportMs);
+    reportedMs = nowMs;
+    const areActorsUp = lifecycle.state === 'up';
+    const pulse = { kind: 'ledger_pulse', areActorsUp, lateMs, workers: workersOf(hosts.values()) } as const;
+    link.tell('edge', { ...pulse, restarts: [...restarts] } satisfies LedgerPulse);
+    link.flush();
+    if (areActorsUp) lifecycle.loop.deliver('job', { kind: 'report' });
+  }, reportMs).unref();
   setInterval(() => {
     const hasRoomNow = hasRoom(config.state.path);
     if (lifecycle.state === 'resting' && hasRoomNow) lifecycle.begin();
@@ -243,6 +265,16 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
 
   lifecycle.begin();
   if (lifecycle.state === 'up') notify({ kind: 'ready' });
+}
+
+/** How many threads or processes the hosts have, by kind: a kind may have several hosts, such as `programs-1` and `programs-2`. */
+function workersOf(hosts: Iterable<Pick<HostSlot, 'name' | 'threads'>>): [kind: string, count: number][] {
+  const workers = new Map<string, number>();
+  for (const { name, threads } of hosts) {
+    const kind = name.replace(/-\d+$/, '');
+    workers.set(kind, (workers.get(kind) ?? 0) + threads);
+  }
+  return [...workers];
 }
 
 function openOrTell(path: string, notify: (report: ThreadReport) => void): Store | null {

@@ -40,6 +40,10 @@ export class ReadsClient implements Reads {
     this.#askIdle = askIdle;
   }
 
+  get isUp(): boolean {
+    return this.#link !== null;
+  }
+
   /** Starts the thread. Resolves when it is up. */
   async start(data: ReadsData, log: Logger): Promise<Running> {
     const { worker, link, died } = await startThread(readsThread, data, log, (_, message, from) => {

@@ -1,10 +1,10 @@
 // Counters of each plugin and command: of its accepted, running and delayed jobs, of its ended jobs by status, and of its attempts that
-// were followed by another. Pruned jobs and attempts are subtracted.
+// were followed by another. Pruned jobs and attempts are subtracted, and counted separately.
 
 import { unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { isHosted, type TerminalStatus, terminalStatuses } from './job.ts';
+import { isHosted, type JobGroup, type TerminalStatus, terminalStatuses } from './job.ts';
 
 export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
   /** The numbers of failed and of timed-out attempts that were followed by another attempt. */
@@ -16,7 +16,19 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   running: number;
   /** The number of jobs whose time to run has not come. Absent in records of earlier versions. */
   delayed: number;
+  /** What pruning has subtracted from the other counters. Absent: nothing. */
+  pruned?: { [C in PrunedCount]?: number };
+  /** How many jobs were accepted for another reason than a call, pruned ones included. Absent: none. */
+  sources?: { [S in OtherSource]?: number };
 };
+
+/** The counters from which pruning subtracts. */
+export type PrunedCount = 'accepted' | TerminalStatus | 'retried_failed' | 'retried_timed_out' | 'never_started';
+
+/** Why a job was accepted. `api`: a call. `step`: it belongs to a step of a run. `event`: an event of another job, or a hook. */
+export const jobSources = ['api', 'webhook', 'schedule', 'step', 'event', 'rerun'] as const;
+export type JobSource = (typeof jobSources)[number];
+export type OtherSource = Exclude<JobSource, 'api'>;
 
 export type CommandCounts = { readonly plugin: string; readonly command: string; readonly counts: CommandTotals };
 
@@ -54,6 +66,27 @@ export function readCounts(reader: Reader, setAside = new SetAside()): CommandCo
 /** The counter for attempts with this status that were followed by another attempt. */
 export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retried_timed_out' {
   return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
+}
+
+/** Subtracts a pruned job or attempt. */
+export function subtractPruned(counts: CommandTotals, name: PrunedCount): void {
+  counts[name]--;
+  counts.pruned ??= {};
+  counts.pruned[name] = (counts.pruned[name] ?? 0) + 1;
+}
+
+/** The counter as it would be if nothing had been pruned: it never decreases. */
+export function everCounted(counts: CommandTotals, name: PrunedCount): number {
+  return counts[name] + (counts.pruned?.[name] ?? 0);
+}
+
+/** Why the jobs of a group were accepted. */
+export function sourceOf({ submittedBy, parent, run, rerun }: JobGroup): JobSource {
+  if (run !== null) return 'step';
+  if (parent !== null) return 'event';
+  if (rerun !== null) return 'rerun';
+  if (submittedBy.startsWith('webhook:')) return 'webhook';
+  return submittedBy.startsWith('schedule:') ? 'schedule' : 'api';
 }
 
 export function settledOf(counts: CommandTotals): number {

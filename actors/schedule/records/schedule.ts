@@ -15,6 +15,9 @@ export const queueMax = 100;
 export const passReasons = ['running', 'paused', 'queue_full', 'missed', 'disabled', 'refused'] as const;
 export type PassReason = (typeof passReasons)[number];
 
+export const scheduleOutcomes = ['fired', 'by_hand', ...passReasons] as const;
+export type ScheduleOutcome = (typeof scheduleOutcomes)[number];
+
 /** An entry of the history. */
 export type Firing =
   /**
@@ -62,6 +65,8 @@ export type ScheduleRecord = {
   readonly offMs: number | null;
   /** Since when the configuration has lacked the schedule. Null: the configuration has it. */
   readonly removedMs: number | null;
+  /** How many occurrences fired (`fired`), how often it was run by hand (`by_hand`), and how many occurrences did not fire, by reason. */
+  readonly counts?: { readonly [O in ScheduleOutcome]?: number };
   /** The key of the record in `fired` that the next firing continues. Null: the next firing begins a new record. */
   readonly rangeMs: number | null;
   /**
@@ -87,7 +92,7 @@ type PackedFiring =
 
 export function putSchedule(batch: Batch, id: string, record: ScheduleRecord): void {
   const { recurrence, createdMs, originMs, lastDueMs, last, isRunning, failures } = record;
-  const { pause, queue, offMs, removedMs, rangeMs, knownMs, history } = record;
+  const { pause, queue, offMs, removedMs, rangeMs, knownMs, history, counts } = record;
   const packed = [
     recurrence,
     createdMs,
@@ -102,7 +107,7 @@ export function putSchedule(batch: Batch, id: string, record: ScheduleRecord): v
     rangeMs,
     knownMs,
     history.map(packFiring),
-    ...(removedMs === null ? [] : [removedMs]),
+    ...(counts ? [removedMs, counts] : removedMs === null ? [] : [removedMs]),
   ];
   batch.put('schedules', scheduleKey(id), pack(packed));
 }
@@ -130,9 +135,10 @@ export function decodeSchedule(value: Uint8Array): ScheduleRecord {
         number,
         PackedFiring[],
         (number | null)?,
+        ScheduleRecord['counts']?,
       ]
     >(value);
-  const [rangeMs, knownMs, history, removedMs = null] = rest;
+  const [rangeMs, knownMs, history, removedMs = null, counts] = rest;
   return {
     recurrence,
     createdMs,
@@ -148,6 +154,7 @@ export function decodeSchedule(value: Uint8Array): ScheduleRecord {
     rangeMs,
     knownMs,
     history: history.map(unpackFiring),
+    ...(counts && { counts }),
   };
 }
 

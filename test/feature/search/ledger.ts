@@ -95,7 +95,7 @@ export class Ledger {
         block.add(packedEmpty, groupOf(submittedBy, story, tags[i]), i > 0 && tags[i] === tags[i - 1]);
       batch.put('blocks', key, block.encode());
       if (block.tagged > 0) putTagged(batch, key, block.tagged);
-      this.#completions.accepted(batch, key, plugin, command, jobs.length);
+      this.#completions.accepted(batch, block);
       for (const [index, job] of jobs.entries()) this.#stand(batch, open, key, index, job);
       if (open.unsettled > 0) batch.put('open', key, open.encode());
     });

@@ -39,6 +39,7 @@ beforeAll(async () => {
     debug: true,
     request: (line: RequestLine) => lines.push(line),
     refused: () => {},
+    control: () => {},
     fault: (error: unknown) => faults.push(error),
   };
   const deliveryEvents = new DeliveryEvents({

@@ -14,6 +14,8 @@ import type { Answer, Reply } from './wire.ts';
 /** Says what is wrong with the reply; null when nothing is. */
 export type Judge = (request: Request, reply: Reply) => string | null;
 
+const jsonType = 'application/json';
+
 /** What an HTTP parser answers in words of its own. */
 const parserStatuses = can('a request that the parser refuses with a response') ? [] : [400, 404, 431, 505];
 
@@ -30,9 +32,11 @@ export function makeJudge(routes: readonly Route[]): Judge {
   const declared = new Map(
     routes.map(route => {
       const refusals = problemsOf(route).filter(code => code !== 'stopping');
-      const answers = Object.entries(route.answers).map(([status, { schema }]) => {
-        const check = schema === null ? null : compiled(schema);
-        return [Number(status), { check, isStream: schema?.['type'] === 'string' }] as const;
+      const answers = Object.entries(route.answers).map(([status, { schema, type = jsonType }]) => {
+        const check = schema === null || type !== jsonType ? null : compiled(schema);
+        // The metrics are in the format that the request prefers.
+        const types = type === 'text/plain' ? [type, 'application/openmetrics-text'] : [type];
+        return [Number(status), { check, types }] as const;
       });
       return [route, { codes: new Set([...refusals, ...always]), answers: new Map(answers) }] as const;
     }),
@@ -62,10 +66,10 @@ export function makeJudge(routes: readonly Route[]): Judge {
       return `${status} without X-Request-Id`;
     }
     if (headers.get('x-content-type-options') !== 'nosniff') return 'without nosniff';
-    const type = headers.get('content-type');
+    const type = headers.get('content-type')?.split(';')[0];
     const isHead = request.method.toLowerCase() === 'head';
     const isProblem = type === 'application/problem+json';
-    const hasBody = !isHead && status !== 304 && type !== 'text/event-stream';
+    const hasBody = !isHead && status !== 304 && (type === jsonType || isProblem);
     const value = hasBody ? parsed(body) : undefined;
     if (hasBody && value === undefined) return `${status} with a body that is no JSON`;
     if (isProblem && hasBody) {
@@ -82,12 +86,13 @@ export function makeJudge(routes: readonly Route[]): Judge {
     const codes = table?.codes ?? codesAt(request);
     const code = isProblem && hasBody ? (value as { code: ProblemCode }).code : null;
     if (isProblem || status >= 400) {
+      if (!isProblem) return `${status} of the type ${type}`;
       const known = code === null ? [...codes].some(one => problems[one].status === status) : codes.has(code);
       if (!known) return `${status} ${code ?? ''}, which ${name(route)} does not declare`;
     } else {
       const kind = table?.answers.get(status);
       if (!kind) return `${status}, which ${name(route)} does not declare`;
-      if (status !== 304 && type !== (kind.isStream ? 'text/event-stream' : 'application/json')) return `type ${type}`;
+      if (status !== 304 && !kind.types.includes(type ?? '')) return `type ${type}`;
       const wrong = hasBody && kind.check ? kind.check(value)[0] : undefined;
       if (wrong) return `${status} of ${name(route)} whose ${wrong.pointer} ${wrong.message}`;
     }

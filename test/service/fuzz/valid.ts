@@ -39,6 +39,7 @@ function headersOf({ token }: Known): fc.Arbitrary<Request['headers']> {
     [],
     [],
     [['Accept', 'application/json']],
+    [['Accept', 'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.4']],
     [['X-Request-Id', 'abc.DEF-1:2+3/4=5~6@7_8']],
     [['If-None-Match', '*']],
     [['If-None-Match', 'W/"a", "b"']],

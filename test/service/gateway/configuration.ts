@@ -21,6 +21,7 @@ export type Settings = {
   readonly state?: Data;
   readonly api?: Data;
   readonly webhooks?: Data;
+  readonly metrics?: Data;
   readonly tokens?: readonly Data[];
   readonly vault?: Data;
 };
@@ -40,6 +41,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     state,
     api,
     webhooks,
+    metrics,
     tokens = [],
     vault = {},
   } = settings;
@@ -59,6 +61,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
       ...api,
     },
     webhooks: { listen: '127.0.0.1:0', ...webhooks },
+    ...(metrics && { metrics }),
     tokens,
     vault,
     plugin_roots: ['./plugins', ...roots],

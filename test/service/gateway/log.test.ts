@@ -59,6 +59,33 @@ test('a job that failed leaves a line with its id, plugin, command and error; on
   expect(log().filter(about(ok.job_id))).toEqual([]);
 });
 
+test('a job of a run names the run, and a call that changes something names its token and its target', async () => {
+  const log = listen();
+  const run = await gateway.ran('fan', { list: [{ fail: 'inside' }] });
+  const line = await until('the line', () => log().find(({ error }) => error === 'inside'));
+  expect(line).toMatchObject({ msg: 'job failed', run_id: run.job_id });
+  const options = { headers: { 'X-Request-Id': 'who-did-it' } };
+  await gateway.call('POST', `/job/${run.job_id}/cancel`, {}, options);
+  await gateway.call('POST', '/control/plugin/echo/pause', {}, options);
+  await gateway.call('POST', '/control/plugin/echo/resume', {}, options);
+  const path = '/control/plugin/{plugin}';
+  const lines = await until('the lines', () => {
+    const found = log().filter(said('a control call'));
+    return found.length >= 2 && found;
+  });
+  // The run had ended: nothing was cancelled, and no line says so.
+  expect(lines).toEqual([
+    expect.objectContaining({
+      level: 30,
+      route: `${path}/pause`,
+      token: 'test',
+      plugin: 'echo',
+      requestId: 'who-did-it',
+    }),
+    expect.objectContaining({ level: 30, route: `${path}/resume`, token: 'test', plugin: 'echo', status: 200 }),
+  ]);
+});
+
 test('log.jobs changes with a reload: none, all, failed', async () => {
   await gateway.reload(settings({ jobs: 'none' }));
   const none = listen();

@@ -18,6 +18,7 @@ export const everyScope = [
   'events:rw',
   'system:ro',
   'system:rw',
+  'metrics:ro',
 ] as const;
 export type ScopeName = (typeof everyScope)[number];
 
@@ -79,6 +80,7 @@ export const accessTable: readonly Access[] = [
   row('GET /stopwatch/{plugin}', '/stopwatch/echo', ['jobs:status:ro', 'jobs:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo?include_subs=true', ['jobs:status:ro', 'jobs:rw', '*']),
   row('GET /events', '/events', ['events:ro', 'events:rw', '*']),
+  row('GET /metrics', '/metrics', ['metrics:ro', '*']),
   // 4.5
   row('POST /system/reload', '/system/reload', ['*']),
   row('GET /analytics/queue', '/analytics/queue', ['*']),

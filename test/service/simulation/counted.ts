@@ -1,5 +1,12 @@
 // What the counters on disk must say: worked out from the jobs and attempts that the commits bring.
-import { type CommandTotals, countsKey, emptyCounts, retriedCount } from '../../../actors/job/records/counts.ts';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type CommandTotals,
+  countsKey,
+  emptyCounts,
+  type PrunedCount,
+  retriedCount,
+} from '../../../actors/job/records/counts.ts';
 import type { TerminalStatus } from '../../../actors/job/records/job.ts';
 import { isNeverStarted } from '../../../actors/job/records/journal.ts';
 import { unpack } from '../../../runtime/packing.ts';
@@ -40,10 +47,16 @@ export class Counted {
 
   add({ plugin, command, attempts }: CountedJob, sign: 1 | -1, isWhole = true): void {
     const counts = this.of({ plugin, command });
-    if (isWhole) counts.accepted += sign;
+    counts.pruned ??= {};
+    const { pruned } = counts;
+    const count = (name: PrunedCount): void => {
+      counts[name] += sign;
+      if (sign < 0) pruned[name] = (pruned[name] ?? 0) + 1;
+    };
+    if (isWhole) count('accepted');
     for (const { status, final, number } of attempts) {
-      counts[final ? status : retriedCount(status)] += sign;
-      if (final && isNeverStarted(status, number)) counts.never_started += sign;
+      count(final ? status : retriedCount(status));
+      if (final && isNeverStarted(status, number)) count('never_started');
     }
   }
 
@@ -53,12 +66,17 @@ export class Counted {
       const own = this.#counts.get(key) ?? emptyCounts();
       const counts = this.#stored(key);
       for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
-        if (name === 'running') continue;
+        if (name === 'running' || name === 'pruned') continue;
         holds(
           own[name] === (counts[name] ?? 0),
           () => `${key.replace('\0', '/')}: ${name} is ${counts[name]}, there are ${own[name]}`,
         );
       }
+      const [known, stored] = [own.pruned ?? {}, counts.pruned ?? {}];
+      holds(
+        isDeepStrictEqual(known, stored),
+        () => `${key.replace('\0', '/')}: pruned were ${JSON.stringify(known)}, counted ${JSON.stringify(stored)}`,
+      );
     }
     this.#changed.clear();
   }

@@ -34,6 +34,7 @@ describe('an empty configuration', () => {
         ...{ bodyBytesMax: 1_048_576, batchBytesMax: 16_777_216, tokens: [] },
       },
       webhooks: { listen: { host: '127.0.0.1', port: 8081 }, endpoints: [] },
+      metrics: { listen: null, seriesMax: 5_000 },
       tokens: {},
       pluginRoots: [join(directory, 'plugins')],
       plugins: {},

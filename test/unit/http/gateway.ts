@@ -24,6 +24,7 @@ import { chunkBytes, type JsonPart } from '../../../service/json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../../../service/json/job.ts';
 import { logsParts, writeJobs } from '../../../service/json/list.ts';
 import { writeStopwatch } from '../../../service/json/stopwatch.ts';
+import { RequestMeter } from '../../../service/metrics/request-meter.ts';
 import type { Read, Reads } from '../../../service/reads/reads.ts';
 import type { RunSubmission, Submission } from '../../../service/submissions.ts';
 import { Submissions } from '../../../service/submissions.ts';
@@ -101,7 +102,7 @@ export const tokens: readonly ApiToken[] = [
 export function makeConfig(): Config {
   return {
     mainFile: '/etc/headgate/config.yaml',
-    files: [],
+    ...{ files: [], tokens: {}, pluginRoots: [], schedules: [], warnings: [] },
     service: {
       name: 'headgate',
       logLevel: 'debug',
@@ -114,8 +115,7 @@ export function makeConfig(): Config {
     state: { path: '/data', retention: { jobsMs: 1, jobsMax: 1 } },
     api: { enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 0 }, bodyBytesMax, tokens },
     webhooks: { listen: { host: '127.0.0.1', port: 0 }, endpoints: [] },
-    tokens: {},
-    pluginRoots: [],
+    metrics: { listen: null, seriesMax: 5_000 },
     plugins: { echo },
     pipelines: [
       pipeline('later', 'asynchronous', [uses('one')]),
@@ -123,9 +123,7 @@ export function makeConfig(): Config {
       pipeline('forked', 'synchronous', [split]),
       { ...pipeline('patient', 'synchronous', [uses('one')]), timeoutMs: 600_000 },
     ],
-    schedules: [],
     vault: { keyFile: '/data/vault.key', auditRetentionMs: 0, auditExport: null },
-    warnings: [],
   } as unknown as Config;
 }
 
@@ -194,6 +192,7 @@ export class MemoryEngine implements Engine {
   };
   readonly cancel = async () => null;
   readonly version = '0.1.0';
+  readonly metrics: Engine['metrics'] = { requests: new RequestMeter(), text: async format => `# ${format}\n` };
   readonly hub = new Hub();
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });
   readonly administration: Administration = {
@@ -382,6 +381,7 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
     debug: true,
     request: (line: RequestLine) => lines.push(line),
     refused: () => {},
+    control: () => {},
     fault: (error: unknown) => faults.push(error),
   };
   const listen = { host: '127.0.0.1', port: 0 };

@@ -92,7 +92,9 @@ it('takes what it prunes off the counters once, however often it is told to in a
   for (let time = 0; time < 2; time++) world.tell({ kind: 'prune' });
   world.run();
   expect(world.store.count('blocks')).toBe(0);
-  expect(readCounts(world.store)).toEqual([{ plugin: 'fast', command: 'handle', counts: emptyCounts() }]);
+  expect(readCounts(world.store)).toEqual([
+    { plugin: 'fast', command: 'handle', counts: { ...emptyCounts(), pruned: { accepted: 1, succeeded: 1 } } },
+  ]);
 });
 
 it('prunes by age what was accepted before and after the clock was ahead, and what was accepted meanwhile', () => {

@@ -1,0 +1,83 @@
+// Maintains the running totals of the metrics. The stopwatch calls it with the times that it measures, and commits both together.
+import type { Batch, IndexTable, Reader } from '../../runtime/store/store.ts';
+import type { TerminalStatus } from '../job/records/job.ts';
+import type { JournalEntry } from '../job/records/journal.ts';
+import type { CommandName } from '../job/records/name-table.ts';
+import { type TotalKind, TotalRecord, totalKey } from './records/totals.ts';
+
+/** The places of the histograms in the record of a command (records/totals.ts). */
+const places = { queue: 0, attempt: 1, total: 2 } as const;
+
+type EndedAttempt = Pick<JournalEntry, 'atUs' | 'id' | 'ranUs' | 'queuedUs' | 'final'>;
+
+export class Totals {
+  readonly #index: Pick<Reader<IndexTable>, 'get'>;
+  /** By command number. */
+  readonly #commands: TotalRecord[] = [];
+  readonly #runs = new Map<string, TotalRecord>();
+  readonly #steps = new Map<string, TotalRecord>();
+  #dirty: TotalRecord[] = [];
+
+  constructor(index: Pick<Reader<IndexTable>, 'get'>) {
+    this.#index = index;
+  }
+
+  /** `queueUs`: how long the job waited for a worker; null: this is not its first attempt. */
+  attempt(entry: EndedAttempt, { number, plugin, command }: CommandName, queueUs: number | null): void {
+    let record = this.#commands[number];
+    if (!record) {
+      record = this.#open('command', [plugin, command]);
+      this.#commands[number] = record;
+    }
+    this.#touch(record);
+    if (queueUs !== null) record.add(places.queue, queueUs, entry);
+    record.add(places.attempt, entry.ranUs, entry);
+    if (entry.final) record.add(places.total, entry.queuedUs + entry.ranUs, entry);
+  }
+
+  /** `step`: pipeline and step id, as the stopwatch names them. */
+  step(entry: EndedAttempt, step: string): void {
+    const slash = step.indexOf('/');
+    this.#addTo(this.#steps, 'step', step, [step.slice(0, slash), step.slice(slash + 1)], entry);
+  }
+
+  run(entry: EndedAttempt, pipeline: string, status: TerminalStatus): void {
+    this.#addTo(this.#runs, 'run', `${pipeline}/${status}`, [pipeline, status], entry);
+  }
+
+  /** Adds all changed records to the batch. */
+  write(batch: Batch<IndexTable>): void {
+    for (const record of this.#dirty) {
+      record.isDirty = false;
+      batch.put('totals', record.key, record.encode());
+    }
+    this.#dirty = [];
+  }
+
+  #addTo(
+    records: Map<string, TotalRecord>,
+    kind: TotalKind,
+    name: string,
+    names: readonly [string, string],
+    entry: EndedAttempt,
+  ): void {
+    let record = records.get(name);
+    if (!record) {
+      record = this.#open(kind, names);
+      records.set(name, record);
+    }
+    this.#touch(record);
+    record.add(0, entry.ranUs, entry);
+  }
+
+  #touch(record: TotalRecord): void {
+    if (record.isDirty) return;
+    record.isDirty = true;
+    this.#dirty.push(record);
+  }
+
+  #open(kind: TotalKind, names: readonly [string, string]): TotalRecord {
+    const key = totalKey(kind, names);
+    return new TotalRecord(kind, key, this.#index.get('totals', key));
+  }
+}

@@ -1,0 +1,36 @@
+// The figures of the lanes, which the ledger reports to the main thread once a second, for the metrics.
+import { blockKeyMs } from '../../runtime/ids.ts';
+import type { Dispatcher } from './dispatch.ts';
+import type { JobState } from './job-state.ts';
+import type { Lane } from './lane.ts';
+import type { OpenAttempt } from './open-attempt.ts';
+import type { LedgerFigures } from './report-protocol.ts';
+
+export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number): LedgerFigures {
+  const lanes = [...state.lanes.values()].filter(lane => lane.instance || lane.queued > 0 || lane.running > 0);
+  return {
+    kind: 'ledger_figures',
+    isFull: dispatcher.pause?.isDisk === true,
+    utilization: Math.min(1, dispatcher.utilization(nowUs)),
+    lanes: lanes.map(lane => ({
+      plugin: lane.name,
+      queued: lane.queued,
+      running: lane.running,
+      oldestMs: lane.hold ? null : oldestMs(state, lane),
+    })),
+  };
+}
+
+/** Since when the lane's next jobs could run, in ms since the epoch: the earlier of the next retry and the next new job. */
+function oldestMs(state: JobState, lane: Lane): number | null {
+  const attempt = lane.attempts.peek();
+  const block = lane.nextBlock;
+  const times = [...(attempt ? [waitsSinceMs(state, attempt)] : []), ...(block ? [blockKeyMs(block.keyBytes)] : [])];
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** A retry waits since its time was due, a delayed job since its time to run, and any other job since it was accepted. */
+function waitsSinceMs(state: JobState, { open, index, dueUs }: OpenAttempt): number {
+  const runAtUs = open.isTimed && open.block ? (state.times.of(open, open.block, index)?.runAtUs ?? 0) : 0;
+  return Math.max(blockKeyMs(open.keyBytes), dueUs / 1000, runAtUs / 1000);
+}

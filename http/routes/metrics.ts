@@ -1,0 +1,55 @@
+// The metrics, for Prometheus and what reads its formats.
+import { Type } from '../../runtime/schema-type.ts';
+import { type MetricsFormat, metricsTypes } from '../../service/metrics/exposition.ts';
+import { type Answer, anyOf, type Headers, type HttpCall, open, type Route, route } from '../route.ts';
+
+const openMetricsType = 'application/openmetrics-text';
+
+const getMetrics = route({
+  method: 'GET',
+  path: '/metrics',
+  section: 'Observation',
+  summary: 'Returns the metrics of the service, as Prometheus and OpenMetrics define them.',
+  access: anyOf('metrics:ro'),
+  notes:
+    `The format is that of Prometheus, version 0.0.4; a request whose \`Accept\` prefers \`${openMetricsType}\` gets OpenMetrics 1.0, which ` +
+    'names a job for each bucket of a histogram. `metrics.listen` serves the same without a token, for this machine. docs/metrics.md has ' +
+    'the metrics, a dashboard and alerts.',
+  answers: { 200: { description: 'The metrics.', schema: Type.String(), type: 'text/plain' } },
+  handle: answerMetrics,
+});
+
+/** The route of the listener at `metrics.listen`. */
+export const openMetricsRoute: Route = { ...getMetrics, access: open };
+
+export const metricsRoutes: readonly Route[] = [getMetrics];
+
+async function answerMetrics(call: HttpCall): Promise<Answer> {
+  const format = formatFor(call.header('accept'));
+  const body = await call.engine.metrics.text(format);
+  const headers: Headers = [['Cache-Control', 'no-store']];
+  return { kind: 'json', status: 200, body, contentType: metricsTypes[format], headers };
+}
+
+/** OpenMetrics if the caller accepts it at least as gladly as plain text. */
+export function formatFor(accept: string | undefined): MetricsFormat {
+  let openMetrics = 0;
+  let plain = 0;
+  for (const range of (accept ?? '').toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map(part => part.trim());
+    const quality = qualityIn(parameters);
+    const version = parameters.find(parameter => parameter.startsWith('version='))?.slice('version='.length);
+    if (type === openMetricsType && (version === undefined || /^"?1\./.test(version)))
+      openMetrics = Math.max(openMetrics, quality);
+    if (type === 'text/plain' || type === 'text/*' || type === '*/*') plain = Math.max(plain, quality);
+  }
+  return openMetrics > 0 && openMetrics >= plain ? 'openmetrics' : 'prometheus';
+}
+
+/** The `q` of a media range; a malformed one counts as 0. */
+function qualityIn(parameters: readonly string[]): number {
+  const text = parameters.find(parameter => parameter.startsWith('q='))?.slice(2);
+  if (text === undefined) return 1;
+  const quality = Number(text);
+  return quality >= 0 && quality <= 1 ? quality : 0;
+}

@@ -1,0 +1,48 @@
+// Histograms with fixed limits: the sum of all values, and how many of them lie in each bucket. Threads can share their memory.
+
+/** The upper limits of the buckets for durations, in seconds. A longer duration counts in a last bucket without a limit. */
+export const secondsLimits: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
+];
+
+/** The upper limits of the buckets for numbers of jobs. */
+export const jobsLimits: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
+
+/** The place of the bucket with this value. Values above all limits are in the bucket behind the last limit. */
+export function bucketWith(limits: readonly number[], value: number): number {
+  let place = 0;
+  while (place < limits.length && value > limits[place]!) place++;
+  return place;
+}
+
+/** One writer adds values; any thread reads the cells: the sum, then the number of values in each bucket. */
+export class Buckets {
+  readonly limits: readonly number[];
+  readonly #cells: Float64Array;
+
+  constructor(limits: readonly number[], memory?: ArrayBufferLike, offset = 0) {
+    this.limits = limits;
+    this.#cells = memory
+      ? new Float64Array(memory, offset, limits.length + 2)
+      : new Float64Array(bucketBytes(limits) / Float64Array.BYTES_PER_ELEMENT);
+  }
+
+  add(value: number): void {
+    this.#cells[0]! += value;
+    this.#cells[1 + bucketWith(this.limits, value)]! += 1;
+  }
+
+  get sum(): number {
+    return this.#cells[0]!;
+  }
+
+  /** How many values lie in each bucket; the last one is the bucket without a limit. */
+  get counts(): readonly number[] {
+    return [...this.#cells.subarray(1)];
+  }
+}
+
+/** The number of bytes that a histogram with these limits needs. */
+export function bucketBytes(limits: readonly number[]): number {
+  return (limits.length + 2) * Float64Array.BYTES_PER_ELEMENT;
+}

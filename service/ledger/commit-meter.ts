@@ -1,0 +1,28 @@
+// Counts the commits of the ledger: how long each took, and how many jobs it concerned. The histograms are in memory that threads share.
+import { Buckets, bucketBytes, jobsLimits, secondsLimits } from '../../runtime/buckets.ts';
+import type { Store } from '../../runtime/store/store.ts';
+
+export class CommitMeter {
+  readonly shared: SharedArrayBuffer;
+  readonly seconds: Buckets;
+  readonly jobs: Buckets;
+
+  constructor(shared = new SharedArrayBuffer(bucketBytes(secondsLimits) + bucketBytes(jobsLimits))) {
+    this.shared = shared;
+    this.seconds = new Buckets(secondsLimits, shared);
+    this.jobs = new Buckets(jobsLimits, shared, bucketBytes(secondsLimits));
+  }
+
+  /** The store with counted commits. `jobs` returns how many jobs the commit concerns. Failed commits are not counted. */
+  over(store: Store, jobs: () => number): Store {
+    return {
+      ...store,
+      commit: batch => {
+        const startMs = performance.now();
+        store.commit(batch);
+        this.seconds.add((performance.now() - startMs) / 1000);
+        this.jobs.add(jobs());
+      },
+    };
+  }
+}

@@ -1,0 +1,112 @@
+// The metrics of the process, its main thread and its disk. The sizes of files are measured without blocking the main thread.
+import { stat, statfs } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { indexFile, ledgerFile } from '../../runtime/store/lmdb.ts';
+import { type MetricFamily, single } from './family.ts';
+
+/** A scrape waits at most this long for the disk. Then it shows the sizes that were measured before. */
+const diskMsMax = 200;
+
+type DiskSizes = {
+  readonly ledgerBytes: number;
+  /** Null: there is no index. */
+  readonly indexBytes: number | null;
+  readonly freeBytes: number;
+  readonly atMs: number;
+};
+
+export class DiskMeter {
+  readonly #path: string;
+  #sizes: DiskSizes | null = null;
+  #measuring: Promise<void> | null = null;
+
+  /** `path`: the state directory. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Measures again. Resolves when that is done, or takes too long. */
+  async refresh(): Promise<void> {
+    this.#measuring ??= this.#measure().finally(() => {
+      this.#measuring = null;
+    });
+    await Promise.race([this.#measuring, sleep(diskMsMax, undefined, { ref: false })]);
+  }
+
+  /** Keeps the earlier sizes if the disk cannot be examined. */
+  async #measure(): Promise<void> {
+    try {
+      const [ledger, index, disk] = await Promise.all([
+        stat(ledgerFile(this.#path)),
+        stat(indexFile(this.#path)).catch(() => null),
+        statfs(this.#path),
+      ]);
+      this.#sizes = {
+        ledgerBytes: ledger.size,
+        indexBytes: index?.size ?? null,
+        freeBytes: disk.bavail * disk.bsize,
+        atMs: performance.now(),
+      };
+    } catch {
+      // The age of the sizes shows the failure.
+    }
+  }
+
+  /** How old the sizes are; null: none were measured yet. */
+  get ageMs(): number | null {
+    return this.#sizes && performance.now() - this.#sizes.atMs;
+  }
+
+  families(): readonly MetricFamily[] {
+    if (!this.#sizes) return [];
+    const { ledgerBytes, indexBytes, freeBytes } = this.#sizes;
+    return [
+      {
+        name: 'headgate_store_size_bytes',
+        type: 'gauge',
+        help: 'The size of the data file, which keeps pages that are free again.',
+        samples: [
+          { labels: { env: 'ledger' }, value: ledgerBytes },
+          ...(indexBytes === null ? [] : [{ labels: { env: 'index' }, value: indexBytes }]),
+        ],
+      },
+      {
+        name: 'headgate_disk_free_bytes',
+        type: 'gauge',
+        help: 'Free space on the disk of the state directory.',
+        samples: single(freeBytes),
+      },
+    ];
+  }
+}
+
+/** How long the main thread needs to finish a round of its event loop, in ms. */
+export async function loopDelayMs(): Promise<number> {
+  const startMs = performance.now();
+  await new Promise(resolve => setImmediate(resolve));
+  return performance.now() - startMs;
+}
+
+export function processFamilies(): readonly MetricFamily[] {
+  const { user, system } = process.cpuUsage();
+  return [
+    {
+      name: 'process_cpu_seconds',
+      type: 'counter',
+      help: 'Processor time of the service, without its hosts. Begins at 0 at each start.',
+      samples: single((user + system) / 1e6),
+    },
+    {
+      name: 'process_resident_memory_bytes',
+      type: 'gauge',
+      help: 'Resident memory of the service, without its hosts.',
+      samples: single(process.memoryUsage.rss()),
+    },
+    {
+      name: 'process_start_time_seconds',
+      type: 'gauge',
+      help: 'When the process started, in seconds since the epoch.',
+      samples: single(Math.round(Date.now() - process.uptime() * 1000) / 1000),
+    },
+  ];
+}

@@ -1,0 +1,121 @@
+// A family of metrics: what a scrape shows under one name. Families with names from the configuration or of routes are limited.
+import type { BucketExample } from '../../actors/index/records/totals.ts';
+
+export type MetricLabels = { readonly [label: string]: string };
+
+/** `counts`: by bucket; the last one has no limit. `examples`: a job of each bucket, if one is known. */
+export type BucketValues = {
+  readonly limits: readonly number[];
+  readonly sum: number;
+  readonly counts: readonly number[];
+  readonly examples?: readonly (BucketExample | null)[];
+};
+
+export type Sample<V> = { readonly labels: MetricLabels; readonly value: V };
+
+type FamilyHead = {
+  /** Without the suffix `_total` of a counter. */
+  readonly name: string;
+  /** One sentence; of counters and histograms it says whether they go on after a restart. */
+  readonly help: string;
+  /** The labels whose values are names. Absent: the family has few series, whatever the configuration. */
+  readonly named?: readonly string[];
+};
+
+export type MetricFamily =
+  | (FamilyHead & { readonly type: 'counter'; readonly samples: readonly Sample<number>[] })
+  /** `joined`: how values of several series become one. Default: their sum. */
+  | (FamilyHead & {
+      readonly type: 'gauge';
+      readonly samples: readonly Sample<number>[];
+      readonly joined?: 'sum' | 'max';
+    })
+  | (FamilyHead & { readonly type: 'histogram'; readonly samples: readonly Sample<BucketValues>[] });
+
+/** A sample without labels. */
+export function single<V>(value: V): readonly Sample<V>[] {
+  return [{ labels: {}, value }];
+}
+
+/** The value of labels whose series share one, because there are too many. */
+export const otherName = 'other';
+
+/**
+ * Gives series to samples in the order of their first scrape, and keeps them until the process ends: a counter never moves from one
+ * series to another while it counts.
+ */
+export class SeriesRoom {
+  readonly #known = new Map<string, boolean>();
+  #used = 0;
+
+  /** The family, with at most `seriesMax` series that have names, in all families together. The samples beyond share series. */
+  limit(family: MetricFamily, seriesMax: number): MetricFamily {
+    const { named } = family;
+    if (named === undefined) return family;
+    switch (family.type) {
+      case 'histogram':
+        return { ...family, samples: this.#limited(family.name, named, family.samples, seriesMax, joinBuckets) };
+      case 'gauge': {
+        const join = family.joined === 'max' ? Math.max : add;
+        return { ...family, samples: this.#limited(family.name, named, family.samples, seriesMax, join) };
+      }
+      case 'counter':
+        return { ...family, samples: this.#limited(family.name, named, family.samples, seriesMax, add) };
+    }
+  }
+
+  #limited<V>(
+    name: string,
+    named: readonly string[],
+    samples: readonly Sample<V>[],
+    seriesMax: number,
+    join: (a: V, b: V) => V,
+  ): Sample<V>[] {
+    const own: Sample<V>[] = [];
+    const others = new Map<string, Sample<V>>();
+    for (const sample of samples) {
+      const { labels, value } = sample;
+      if (!named.every(label => labels[label] === otherName) && this.#takes(name, sample, seriesMax)) {
+        own.push(sample);
+        continue;
+      }
+      const shared = { ...labels, ...Object.fromEntries(named.map(label => [label, otherName])) };
+      const key = Object.values(shared).join('\0');
+      const before = others.get(key);
+      others.set(key, { labels: shared, value: before ? join(before.value, value) : value });
+    }
+    return [...own, ...others.values()];
+  }
+
+  #takes(name: string, { labels, value }: Sample<unknown>, seriesMax: number): boolean {
+    const key = `${name}\0${Object.values(labels).join('\0')}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const count = typeof value === 'number' ? 1 : seriesOf(value as BucketValues);
+    const fits = this.#used + count <= seriesMax;
+    // A refusal is not noted: it would need memory for each name, and is repeated, because the room never grows.
+    if (fits) {
+      this.#known.set(key, true);
+      this.#used += count;
+    }
+    return fits;
+  }
+}
+
+/** The series of a histogram: its buckets, sum and count. */
+function seriesOf({ counts }: BucketValues): number {
+  return counts.length + 2;
+}
+
+function add(a: number, b: number): number {
+  return a + b;
+}
+
+function joinBuckets(a: BucketValues, b: BucketValues): BucketValues {
+  return {
+    limits: a.limits,
+    sum: a.sum + b.sum,
+    counts: a.counts.map((count, place) => count + b.counts[place]!),
+    examples: a.counts.map((_, place) => a.examples?.[place] ?? b.examples?.[place] ?? null),
+  };
+}

@@ -1,0 +1,136 @@
+// The metrics of jobs and attempts: counts from the ledger's counters, durations from the running totals of the index.
+import type { TotalTimes } from '../../actors/index/records/totals.ts';
+import type { StoredTotal } from '../../actors/index/views/totals.ts';
+import {
+  type CommandCounts,
+  type CommandTotals,
+  everCounted,
+  jobSources,
+  type PrunedCount,
+} from '../../actors/job/records/counts.ts';
+import { isHosted, type TerminalStatus, terminalStatuses } from '../../actors/job/records/job.ts';
+import { secondsLimits } from '../../runtime/buckets.ts';
+import type { BucketValues, MetricFamily, MetricLabels, Sample } from './family.ts';
+
+const named = ['plugin', 'command'];
+const goesOn = 'Goes on after a restart.';
+const sinceIndex = 'Goes on after a restart; begins again if the index is rebuilt.';
+
+/** The counters of all jobs that there ever were, pruned ones included. `commands`: those of the configuration come first. */
+export function countFamilies(commands: readonly CommandCounts[]): readonly MetricFamily[] {
+  return [
+    {
+      name: 'headgate_jobs_accepted',
+      type: 'counter',
+      help: `Accepted jobs by what caused them; plugin pipeline: runs, plugin headgate: actions. ${goesOn}`,
+      named,
+      samples: commands.flatMap(each => acceptedBySource(each)),
+    },
+    {
+      name: 'headgate_jobs_settled',
+      type: 'counter',
+      help: `Jobs that ended, by status. ${goesOn}`,
+      named,
+      samples: commands.flatMap(({ plugin, command, counts }) =>
+        terminalStatuses.map(status => ({ labels: { plugin, command, status }, value: everCounted(counts, status) })),
+      ),
+    },
+    {
+      name: 'headgate_attempts',
+      type: 'counter',
+      help: `Attempts that ended, by outcome, those that were followed by another included. ${goesOn}`,
+      named,
+      samples: commands
+        .filter(({ plugin }) => isHosted(plugin))
+        .flatMap(({ plugin, command, counts }) =>
+          terminalStatuses.map(outcome => ({ labels: { plugin, command, outcome }, value: attempts(counts, outcome) })),
+        ),
+    },
+  ];
+}
+
+/** Jobs for which no other source is counted were accepted from calls. */
+function acceptedBySource({ plugin, command, counts }: CommandCounts): Sample<number>[] {
+  const sources: NonNullable<CommandTotals['sources']> = counts.sources ?? {};
+  const others = Object.values(sources).reduce((sum, count) => sum + count, 0);
+  const calls = everCounted(counts, 'accepted') - others;
+  return jobSources.flatMap(source => {
+    const value = source === 'api' ? calls : (sources[source] ?? 0);
+    return value > 0 || source === 'api' ? [{ labels: { plugin, command, source }, value }] : [];
+  });
+}
+
+function attempts(counts: CommandTotals, outcome: TerminalStatus): number {
+  const ever = (name: PrunedCount): number => everCounted(counts, name);
+  switch (outcome) {
+    case 'failed':
+      return ever('failed') + ever('retried_failed');
+    case 'timed_out':
+      return ever('timed_out') + ever('retried_timed_out');
+    case 'cancelled':
+      return ever('cancelled') - ever('never_started');
+    default:
+      return ever(outcome);
+  }
+}
+
+/** The histograms of durations. */
+export function timeFamilies(totals: readonly StoredTotal[]): readonly MetricFamily[] {
+  const family = (
+    name: string,
+    help: string,
+    kind: StoredTotal['kind'],
+    times: string,
+    labels: readonly [string, string],
+    free: readonly string[],
+  ): MetricFamily => ({
+    name,
+    type: 'histogram',
+    help: `${help} ${sinceIndex}`,
+    named: free,
+    samples: totals.flatMap(total => {
+      const found = total.kind === kind ? total.times.get(times) : undefined;
+      return found?.counts.some(count => count > 0)
+        ? [{ labels: labelled(labels, total.names), value: inSeconds(found) }]
+        : [];
+    }),
+  });
+  const command = ['plugin', 'command'] as const;
+  const step = ['pipeline', 'step'] as const;
+  return [
+    family(
+      'headgate_run_seconds',
+      'How long runs of pipelines took.',
+      'run',
+      'run',
+      ['pipeline', 'status'],
+      ['pipeline'],
+    ),
+    family('headgate_attempt_seconds', 'How long attempts ran.', 'command', 'attempt', command, named),
+    family(
+      'headgate_job_queue_seconds',
+      'How long jobs waited for a worker, without delays, holds and pauses.',
+      'command',
+      'queue',
+      command,
+      named,
+    ),
+    family(
+      'headgate_job_total_seconds',
+      'From acceptance to the end of a job that ran.',
+      'command',
+      'total',
+      command,
+      named,
+    ),
+    family('headgate_step_seconds', 'How long attempts of the jobs of a step ran.', 'step', 'step', step, step),
+  ];
+}
+
+function labelled([first, second]: readonly [string, string], names: readonly string[]): MetricLabels {
+  return { [first]: names[0]!, [second]: names[1]! };
+}
+
+function inSeconds({ sumUs, counts, examples }: TotalTimes): BucketValues {
+  return { limits: secondsLimits, sum: sumUs / 1e6, counts, examples };
+}

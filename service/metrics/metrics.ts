@@ -1,0 +1,202 @@
+// The metrics of the service. A scrape reads shared memory, the stores, and the newest reports of the ledger, and asks no other thread.
+
+import { positionOf } from '../../actors/index/records/position.ts';
+import { searchName } from '../../actors/index/records/search-layout.ts';
+import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
+import { readTotals, type StoredTotal } from '../../actors/index/views/totals.ts';
+import type { Gauges } from '../../actors/job/gauges.ts';
+import { type CommandCounts, readCounts } from '../../actors/job/records/counts.ts';
+import { isHosted, pipelinePlugin } from '../../actors/job/records/job.ts';
+import { readUs, usKey } from '../../actors/job/records/journal.ts';
+import { listPauses } from '../../actors/job/views/pauses.ts';
+import type { Config } from '../../config/config.ts';
+import { IndexReaders } from '../../runtime/store/index-readers.ts';
+import { formatVersion } from '../../runtime/store/lmdb.ts';
+import { IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
+import type { IndexCondition } from '../indexer/thread.ts';
+import type { CommitMeter } from '../ledger/commit-meter.ts';
+import { DiskMeter, loopDelayMs, processFamilies } from './environment.ts';
+import { type MetricsFormat, writeMetrics } from './exposition.ts';
+import { type MetricFamily, SeriesRoom, single } from './family.ts';
+import { countFamilies, timeFamilies } from './job-families.ts';
+import { commitFamilies, gaugeFamilies, reportFamilies } from './ledger-families.ts';
+import type { LedgerReports } from './ledger-reports.ts';
+import { RequestMeter } from './request-meter.ts';
+import { scheduleFamilies } from './schedule-families.ts';
+
+export type MetricsParts = {
+  readonly config: () => Config;
+  readonly reader: Reader;
+  readonly gauges: Gauges;
+  readonly commits: CommitMeter;
+  readonly reports: LedgerReports;
+  readonly index: () => IndexCondition;
+  /** Whether the reads thread is up. */
+  readonly areReadsUp: () => boolean;
+  /** The open event streams, and how many gaps they were sent, by reason. */
+  readonly streams: () => { readonly count: number; readonly gaps: ReadonlyMap<string, number> };
+  /** How many reloads there were, by outcome. */
+  readonly reloads: ReadonlyMap<string, number>;
+  readonly startedAtMs: number;
+  readonly version: string;
+};
+
+/** The histograms of the index, and how far it is behind the ledger. Null: the index cannot be read. */
+type IndexReading = { readonly totals: readonly StoredTotal[]; readonly lagUs: number } | null;
+
+export type Metrics = ReturnType<typeof openMetrics>;
+
+export function openMetrics(parts: MetricsParts) {
+  const { config, reader, gauges, reports } = parts;
+  const requests = new RequestMeter();
+  const room = new SeriesRoom();
+  const disk = new DiskMeter(config().state.path);
+  const indexes = new IndexReaders(config().state.path);
+
+  function readIndex(): IndexReading {
+    try {
+      indexes.closeGone();
+      const index = indexes.current();
+      index.refresh();
+      const atUs = Math.min(...[searchName, stopwatchName].map(name => positionOf(index, name).atUs));
+      return { totals: readTotals(index), lagUs: lagUs(atUs) };
+    } catch (error) {
+      if (error instanceof IndexUnavailable) return null;
+      throw error;
+    }
+  }
+
+  /** How long the oldest attempt at this position of the journal or behind it has been over. */
+  function lagUs(atUs: number): number {
+    // A consumer that has taken everything continues behind the newest entry.
+    if (atUs > gauges.get('journaled')) return 0;
+    for (const key of reader.keys('journal', { from: usKey(atUs), limit: 1 })) {
+      return Math.max(0, Date.now() * 1000 - readUs(key));
+    }
+    return 0;
+  }
+
+  /** The counters of the commands, those of the configuration first. */
+  function commands(): CommandCounts[] {
+    const { plugins, pipelines } = config();
+    const known = new Set(pipelines.map(({ name }) => name));
+    const isKnown = ({ plugin, command }: CommandCounts): boolean =>
+      plugin === pipelinePlugin ? known.has(command) : Object.hasOwn(plugins, plugin) || !isHosted(plugin);
+    const all = readCounts(reader);
+    return [...all.filter(isKnown), ...all.filter(counts => !isKnown(counts))];
+  }
+
+  function* families(index: IndexReading, mainDelayMs: number, nowMs: number): Iterable<MetricFamily> {
+    yield* ownFamilies(parts);
+    yield* sourceFamilies(index, mainDelayMs);
+    yield* countFamilies(commands());
+    yield* gaugeFamilies(gauges);
+    yield* reportFamilies(reports, nowMs);
+    yield* scheduleFamilies(reader, config().schedules, listPauses(reader));
+    yield* requests.families();
+    yield* commitFamilies(parts.commits);
+    yield* disk.families();
+    yield* processFamilies();
+    // The histograms need most series. They come last, so that the others have room.
+    if (index) yield* timeFamilies(index.totals);
+  }
+
+  function sourceFamilies(index: IndexReading, mainDelayMs: number): readonly MetricFamily[] {
+    const diskAgeMs = disk.ageMs;
+    const { pulse } = reports;
+    return [
+      {
+        name: 'headgate_up',
+        type: 'gauge',
+        help: '1: the part works. 0 of the ledger: it is silent, restarts its actors, or its disk is full.',
+        samples: Object.entries(upParts(index !== null)).map(([part, isUp]) => ({
+          labels: { part },
+          value: isUp ? 1 : 0,
+        })),
+      },
+      {
+        name: 'headgate_source_age_seconds',
+        type: 'gauge',
+        help: 'How old the figures are: reports of the ledger, sizes on the disk, durations in the index.',
+        samples: [
+          { labels: { source: 'ledger' }, value: reports.ageMs / 1000 },
+          ...(diskAgeMs === null ? [] : [{ labels: { source: 'disk' }, value: diskAgeMs / 1000 }]),
+          ...(index ? [{ labels: { source: 'index' }, value: index.lagUs / 1e6 }] : []),
+        ],
+      },
+      {
+        name: 'headgate_index_lag_seconds',
+        type: 'gauge',
+        help: 'How long the oldest attempt that the index lacks has been over; 0: the index is complete.',
+        samples: index ? single(index.lagUs / 1e6) : [],
+      },
+      {
+        name: 'headgate_event_loop_delay_seconds',
+        type: 'gauge',
+        help: 'How late the event loop of the thread was the last time that it was measured.',
+        samples: [
+          { labels: { thread: 'main' }, value: mainDelayMs / 1000 },
+          ...(pulse ? [{ labels: { thread: 'ledger' }, value: pulse.lateMs / 1000 }] : []),
+        ],
+      },
+    ];
+  }
+
+  function upParts(isIndexRead: boolean): { readonly [part: string]: boolean } {
+    return {
+      ledger: reports.isUp,
+      reads: parts.areReadsUp(),
+      indexer: isIndexRead && parts.index().kind === 'open',
+    };
+  }
+
+  return {
+    requests,
+    /** The metrics as text. Asks no other thread, and waits only a moment for the disk. */
+    async text(format: MetricsFormat): Promise<string> {
+      const [mainDelayMs] = await Promise.all([loopDelayMs(), disk.refresh()]);
+      reader.refresh();
+      const all = families(readIndex(), mainDelayMs, Date.now());
+      const { seriesMax } = config().metrics;
+      const limited = Array.from(all, family => room.limit(family, seriesMax));
+      return writeMetrics(limited, format);
+    },
+  };
+}
+
+/** The version, the start, reloads and event streams. */
+function ownFamilies({ version, startedAtMs, reloads, streams }: MetricsParts): readonly MetricFamily[] {
+  const { count, gaps } = streams();
+  return [
+    {
+      name: 'headgate_build_info',
+      type: 'gauge',
+      help: 'Always 1; the labels are the version of headgate, the version of Node, and the format of the state.',
+      samples: [{ labels: { version, node: process.versions.node, format: String(formatVersion) }, value: 1 }],
+    },
+    {
+      name: 'headgate_start_time_seconds',
+      type: 'gauge',
+      help: 'When the service started, in seconds since the epoch.',
+      samples: single(startedAtMs / 1000),
+    },
+    {
+      name: 'headgate_config_reloads',
+      type: 'counter',
+      help: 'Reloads of the configuration by outcome. Begins at 0 at each start.',
+      samples: Array.from(reloads, ([outcome, value]) => ({ labels: { outcome }, value })),
+    },
+    {
+      name: 'headgate_sse_streams',
+      type: 'gauge',
+      help: 'Open event streams.',
+      samples: single(count),
+    },
+    {
+      name: 'headgate_sse_gaps',
+      type: 'counter',
+      help: 'Gap events that were sent to readers of event streams, by reason. Begins at 0 at each start.',
+      samples: Array.from(gaps, ([reason, value]) => ({ labels: { reason }, value })),
+    },
+  ];
+}

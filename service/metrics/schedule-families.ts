@@ -1,0 +1,63 @@
+// The metrics of schedules and pauses, from the store.
+import type { Pause } from '../../actors/job/records/pause.ts';
+import { readSchedule, type ScheduleOutcome, scheduleOutcomes } from '../../actors/schedule/records/schedule.ts';
+import type { ScheduleDefinition } from '../../config/config.ts';
+import { delayOf } from '../../runtime/calendar/recurrence.ts';
+import { readable } from '../../runtime/store/set-aside.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { MetricFamily, Sample } from './family.ts';
+
+const named = ['schedule'];
+const alwaysShown: ReadonlySet<ScheduleOutcome> = new Set(['fired', 'missed']);
+
+export function scheduleFamilies(
+  reader: Reader,
+  definitions: readonly ScheduleDefinition[],
+  pauses: readonly Pause[],
+): readonly MetricFamily[] {
+  const fires: Sample<number>[] = [];
+  const lateness: Sample<number>[] = [];
+  let paused = 0;
+  for (const { id, jitterMs } of definitions) {
+    const record = readable(() => readSchedule(reader, id));
+    if (record?.pause) paused++;
+    for (const outcome of scheduleOutcomes) {
+      // A counter that begins with its first event would hide this event from `increase()`.
+      const value = record?.counts?.[outcome] ?? (alwaysShown.has(outcome) ? 0 : null);
+      if (value !== null) fires.push({ labels: { schedule: id, outcome }, value });
+    }
+    const last = record?.history.findLast(entry => entry.kind === 'fired' && entry.dueMs !== null);
+    if (last?.kind !== 'fired' || last.dueMs === null) continue;
+    const lateMs = last.firedMs - last.dueMs - delayOf(id, last.dueMs, jitterMs);
+    lateness.push({ labels: { schedule: id }, value: Math.max(0, lateMs) / 1000 });
+  }
+  return [
+    {
+      name: 'headgate_schedule_fires',
+      type: 'counter',
+      help: 'Occurrences that fired, runs by hand, and occurrences that did not fire, by reason. Goes on after a restart.',
+      named,
+      samples: fires,
+    },
+    {
+      name: 'headgate_schedule_lateness_seconds',
+      type: 'gauge',
+      joined: 'max',
+      help: 'How late the newest occurrence fired, without its jitter.',
+      named,
+      samples: lateness,
+    },
+    {
+      name: 'headgate_pauses',
+      type: 'gauge',
+      help: 'Pauses in force, by the kind of their target.',
+      samples: [
+        ...(['plugin', 'pipeline', 'system'] as const).map(kind => ({
+          labels: { kind },
+          value: pauses.filter(pause => pause.kind === kind).length,
+        })),
+        { labels: { kind: 'schedule' }, value: paused },
+      ],
+    },
+  ];
+}

@@ -1,0 +1,187 @@
+// The two formats of metrics as text, which of them a caller gets, and the room for series.
+import { describe, expect, test } from 'vitest';
+import { formatFor } from '../../../http/routes/metrics.ts';
+import { bucketWith, secondsLimits } from '../../../runtime/buckets.ts';
+import { parseId } from '../../../runtime/ids.ts';
+import { writeMetrics } from '../../../service/metrics/exposition.ts';
+import { type MetricFamily, SeriesRoom } from '../../../service/metrics/family.ts';
+
+const job = '0198c0de-0000-7000-8000-000000000001';
+const families: readonly MetricFamily[] = [
+  {
+    name: 'things',
+    type: 'counter',
+    help: 'Things\nwith a \\.',
+    samples: [{ labels: { name: 'a "quoted"\n\\ name' }, value: 3 }],
+  },
+  { name: 'nothing', type: 'gauge', help: 'Never seen.', samples: [] },
+  {
+    name: 'time_seconds',
+    type: 'histogram',
+    help: 'Time.',
+    samples: [
+      {
+        labels: {},
+        value: {
+          limits: [0.5, 1],
+          sum: 2.25,
+          counts: [1, 0, 1],
+          examples: [{ us: 250_000, atUs: 1_700_000_000_123_456, job: parseId(job)! }, null, null],
+        },
+      },
+    ],
+  },
+];
+
+test('the format of Prometheus', () => {
+  expect(writeMetrics(families, 'prometheus')).toBe(`# HELP things_total Things\\nwith a \\\\.
+# TYPE things_total counter
+things_total{name="a \\"quoted\\"\\n\\\\ name"} 3
+# HELP time_seconds Time.
+# TYPE time_seconds histogram
+time_seconds_bucket{le="0.5"} 1
+time_seconds_bucket{le="1.0"} 1
+time_seconds_bucket{le="+Inf"} 2
+time_seconds_sum 2.25
+time_seconds_count 2
+`);
+});
+
+test('the format of OpenMetrics names the family of a counter without its suffix, shows examples, and ends with a mark', () => {
+  const text = writeMetrics(families, 'openmetrics');
+  expect(text).toContain('# TYPE things counter\nthings_total{');
+  expect(text).toContain(`time_seconds_bucket{le="0.5"} 1 # {job_id="${job}"} 0.25 1700000000.123\n`);
+  expect(text.endsWith('time_seconds_count 2\n# EOF\n')).toBe(true);
+});
+
+describe('a caller gets OpenMetrics if it accepts it at least as gladly as text', () => {
+  test.each([
+    [undefined, 'prometheus'],
+    ['*/*', 'prometheus'],
+    ['application/json', 'prometheus'],
+    ['application/openmetrics-text', 'openmetrics'],
+    ['application/openmetrics-text; version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75', 'openmetrics'],
+    ['application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1', 'openmetrics'],
+    ['application/openmetrics-text;q=0.1,text/plain', 'prometheus'],
+    ['application/openmetrics-text;version=0.0.1', 'prometheus'],
+    ['application/openmetrics-text;q=0', 'prometheus'],
+    ['application/openmetrics-text;q=nonsense', 'prometheus'],
+    [',;,q=;', 'prometheus'],
+  ])('%s: %s', (accept, format) => {
+    expect(formatFor(accept)).toBe(format);
+  });
+});
+
+test('a value that equals a limit is in the bucket of this limit; behind the last limit is one more bucket', () => {
+  expect(secondsLimits.map(limit => bucketWith(secondsLimits, limit))).toEqual([...secondsLimits.keys()]);
+  expect(bucketWith(secondsLimits, 0)).toBe(0);
+  expect(bucketWith(secondsLimits, 601)).toBe(secondsLimits.length);
+});
+
+describe('the room for series', () => {
+  const gauge = (values: readonly (readonly [string, number])[], joined: 'sum' | 'max' = 'sum'): MetricFamily => ({
+    name: 'g',
+    type: 'gauge',
+    help: 'G.',
+    named: ['name'],
+    joined,
+    samples: values.map(([name, value]) => ({ labels: { name }, value })),
+  });
+  const shown = ({ samples }: MetricFamily) => samples.map(({ labels, value }) => [labels['name'], value]);
+
+  test('the first names keep their series, whatever comes before them later', () => {
+    const room = new SeriesRoom();
+    expect(
+      shown(
+        room.limit(
+          gauge([
+            ['a', 1],
+            ['b', 2],
+            ['c', 4],
+            ['d', 8],
+          ]),
+          2,
+        ),
+      ),
+    ).toEqual([
+      ['a', 1],
+      ['b', 2],
+      ['other', 12],
+    ]);
+    expect(
+      shown(
+        room.limit(
+          gauge([
+            ['d', 8],
+            ['c', 4],
+            ['b', 2],
+            ['a', 1],
+          ]),
+          2,
+        ),
+      ),
+    ).toEqual([
+      ['b', 2],
+      ['a', 1],
+      ['other', 12],
+    ]);
+  });
+
+  test('ages are not added: the oldest counts', () => {
+    expect(
+      shown(
+        new SeriesRoom().limit(
+          gauge(
+            [
+              ['a', 1],
+              ['b', 9],
+              ['c', 4],
+            ],
+            'max',
+          ),
+          1,
+        ),
+      ),
+    ).toEqual([
+      ['a', 1],
+      ['other', 9],
+    ]);
+  });
+
+  test('something that is itself named other shares the series', () => {
+    expect(
+      shown(
+        new SeriesRoom().limit(
+          gauge([
+            ['other', 1],
+            ['a', 2],
+            ['b', 4],
+          ]),
+          1,
+        ),
+      ),
+    ).toEqual([
+      ['a', 2],
+      ['other', 5],
+    ]);
+  });
+
+  test('a histogram takes as many series as it has lines, and histograms are added bucket by bucket', () => {
+    const value = { limits: [1], sum: 3, counts: [1, 2] };
+    const samples = ['a', 'b', 'c'].map(name => ({ labels: { name }, value }));
+    const family: MetricFamily = { name: 'h', type: 'histogram', help: 'H.', named: ['name'], samples };
+    const limited = new SeriesRoom().limit(family, 7);
+    expect(limited.samples.map(({ labels }) => labels['name'])).toEqual(['a', 'other']);
+    expect(limited.samples[1]!.value).toMatchObject({ sum: 6, counts: [2, 4] });
+  });
+
+  test('families without names are never limited', () => {
+    const family: MetricFamily = {
+      name: 'up',
+      type: 'gauge',
+      help: 'Up.',
+      samples: [{ labels: { part: 'a' }, value: 1 }],
+    };
+    expect(new SeriesRoom().limit(family, 0)).toBe(family);
+  });
+});

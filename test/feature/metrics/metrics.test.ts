@@ -1,0 +1,219 @@
+// GET /metrics through HTTP: what it shows, in both formats; Debian's promtool; the shipped dashboard and alerts against a real scrape.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { everythingToken } from '../../service/gateway/configuration.ts';
+import { shareGateway } from '../../service/gateway/gateway.ts';
+import { echo, failing } from '../../service/gateway/sources.ts';
+import { until } from '../../service/gateway/until.ts';
+import { send, sign } from '../webhooks/sender.ts';
+import { hasPromtool, promtool, Scrape, scrape } from './scrape.ts';
+
+const key = 'a-key-for-metrics-of-webhooks';
+const openMetrics = { Accept: 'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2' };
+const gateway = shareGateway({
+  plugins: { echo, failing },
+  pipelines: [
+    {
+      name: 'twice',
+      steps: [
+        { id: 'first', uses: 'echo' },
+        { id: 'second', uses: 'echo' },
+      ],
+    },
+  ],
+  schedules: [
+    { id: 'often', plugin: 'echo', every: '1s' },
+    { id: 'rare', plugin: 'echo', at: '2999-01-01T00:00:00Z' },
+  ],
+  webhooks: {
+    endpoints: [
+      { name: 'hook', path: '/webhook/hook', plugin: 'echo', secret_ref: 'k', signature_header: 'X-Signature' },
+    ],
+  },
+  tokens: [{ name: 'k', key }],
+  metrics: { listen: '127.0.0.1:0' },
+  api: {
+    auth: {
+      tokens: [
+        { name: 'test', token: everythingToken, scopes: ['*'] },
+        { name: 'scraper', token: 'token-of-the-scraper', scopes: ['metrics:ro'] },
+      ],
+    },
+  },
+});
+
+/** The families that every panel and alert may need, after some work of each kind. */
+let worked: Scrape;
+const jobs: string[] = [];
+beforeAll(async () => {
+  for (let n = 0; n < 3; n++) jobs.push((await gateway.finished('echo/say')).job_id);
+  await gateway.finished('failing/handle', { retry: false });
+  await gateway.ran('twice');
+  await send(gateway, '/webhook/hook', '{}', { 'X-Signature': sign(key, '{}') });
+  await send(gateway, '/webhook/hook', '{}', { 'X-Signature': sign('a-wrong-key-of-webhooks', '{}') });
+  worked = await until('everything has been counted', async () => {
+    const found = await scrape(gateway);
+    const isCounted =
+      found.sum('headgate_job_total_seconds_count', { plugin: 'echo', command: 'say' }) >= 3 &&
+      found.sum('headgate_run_seconds_count') > 0 &&
+      found.sum('headgate_schedule_fires_total', { schedule: 'often', outcome: 'fired' }) > 0 &&
+      found.names.has('headgate_lane_queued_jobs') &&
+      found.names.has('headgate_workers');
+    return isCounted && found;
+  });
+});
+
+test('counts say what became of jobs, by plugin, command and source', () => {
+  const say = { plugin: 'echo', command: 'say' };
+  expect(worked.sum('headgate_jobs_accepted_total', { ...say, source: 'api' })).toBe(3);
+  expect(worked.sum('headgate_jobs_settled_total', { ...say, status: 'succeeded' })).toBe(3);
+  expect(worked.sum('headgate_attempts_total', { plugin: 'failing', outcome: 'failed' })).toBe(1);
+  expect(worked.sum('headgate_jobs_accepted_total', { plugin: 'echo', source: 'step' })).toBe(2);
+  expect(worked.sum('headgate_jobs_accepted_total', { plugin: 'echo', source: 'webhook' })).toBe(1);
+  expect(worked.sum('headgate_jobs_accepted_total', { plugin: 'echo', source: 'schedule' })).toBeGreaterThan(0);
+  expect(worked.sum('headgate_jobs_settled_total', { plugin: 'pipeline', command: 'twice' })).toBe(1);
+  expect(worked.sum('headgate_webhook_deliveries_total', { endpoint: 'hook', code: '202' })).toBe(1);
+  expect(worked.sum('headgate_webhook_deliveries_total', { endpoint: 'hook', code: '403' })).toBe(1);
+  expect(worked.sum('headgate_http_requests_total', { route: '/plugin/{plugin}/{command}', code: '202' })).toBe(4);
+  expect(worked.sum('headgate_step_seconds_count', { pipeline: 'twice' })).toBe(2);
+  expect(worked.sum('headgate_run_seconds_count', { pipeline: 'twice', status: 'succeeded' })).toBe(1);
+  expect(worked.all('headgate_up').map(({ labels, value }) => [labels['part'], value])).toEqual([
+    ['ledger', 1],
+    ['reads', 1],
+    ['indexer', 1],
+  ]);
+});
+
+test('a histogram has 18 limits and one bucket without, which counts all; its sum is that of the jobs', async () => {
+  const labels = { plugin: 'echo', command: 'say' };
+  const buckets = worked.all('headgate_attempt_seconds_bucket', labels);
+  expect(buckets.map(({ labels: { le } }) => le).at(-1)).toBe('+Inf');
+  expect(buckets).toHaveLength(19);
+  const counts = buckets.map(({ value }) => value);
+  expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+  expect(counts.at(-1)).toBe(worked.sum('headgate_attempt_seconds_count', labels));
+  const seconds = (await Promise.all(jobs.map(id => gateway.job(id)))).map(
+    ({ started_at: from, completed_at: to }) => (microseconds(to!) - microseconds(from!)) / 1e6,
+  );
+  expect(worked.sum('headgate_attempt_seconds_sum', labels)).toBeCloseTo(
+    seconds.reduce((sum, each) => sum + each, 0),
+    5,
+  );
+});
+
+test('a caller that prefers OpenMetrics gets it, with a job of each bucket that is not empty', async () => {
+  const { headers, body } = await gateway.call('GET', '/metrics', undefined, { headers: openMetrics });
+  expect(headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
+  const found = new Scrape(String(body['text']));
+  expect(found.text.endsWith('\n# EOF\n')).toBe(true);
+  expect(found.types.get('headgate_jobs_accepted')).toBe('counter');
+  const examples = found
+    .all('headgate_job_total_seconds_bucket', { plugin: 'echo', command: 'say' })
+    .flatMap(({ exemplar }) => (exemplar === null ? [] : [exemplar]));
+  expect(examples.length).toBeGreaterThan(0);
+  for (const { jobId, value } of examples) {
+    expect(jobs).toContain(jobId);
+    const { created_at: from, completed_at: to } = await gateway.job(jobId);
+    expect(value).toBeCloseTo((microseconds(to!) - microseconds(from)) / 1e6, 5);
+  }
+});
+
+test('any other caller gets the format of Prometheus, without exemplars', async () => {
+  const { headers, body } = await gateway.call('GET', '/metrics');
+  expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const found = new Scrape(String(body['text']));
+  expect(found.types.get('headgate_jobs_accepted_total')).toBe('counter');
+  expect(found.series.every(({ exemplar }) => exemplar === null)).toBe(true);
+});
+
+test('each counter and each histogram says whether it goes on after a restart', () => {
+  const counting = [...worked.types].filter(([, type]) => type !== 'gauge').map(([name]) => name);
+  expect(counting.length).toBeGreaterThan(12);
+  const silent = counting.filter(
+    name => !/Goes on after a restart|Begins at 0 at each start/.test(worked.help.get(name)!),
+  );
+  expect(silent).toEqual([]);
+});
+
+test('the scope metrics:ro is enough for /metrics, and for nothing else', async () => {
+  const token = 'token-of-the-scraper';
+  expect((await gateway.call('GET', '/metrics', undefined, { token })).status).toBe(200);
+  expect((await gateway.call('GET', '/jobs', undefined, { token })).status).toBe(403);
+  expect((await gateway.call('GET', '/metrics', undefined, { token: null })).status).toBe(401);
+});
+
+test('metrics.listen serves the metrics without a token, and nothing else', async () => {
+  const url = String(gateway.log.find(({ msg }) => msg === 'ready')!['metrics']);
+  const answer = await fetch(`${url}/metrics`);
+  expect(answer.status).toBe(200);
+  expect(new Scrape(await answer.text()).sum('headgate_up', { part: 'ledger' })).toBe(1);
+  expect((await fetch(`${url}/jobs`)).status).toBe(404);
+  expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(405);
+});
+
+test('while the ledger cannot commit, a scrape is answered, and says how old its figures are', async () => {
+  const lock = join(gateway.directory, 'data', 'gate.lock');
+  // The ledger waits with each commit while another process has this lock.
+  const holder = spawn('flock', ['--exclusive', lock, 'sh', '-c', 'echo held; cat'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  onTestFinished(() => void holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  const waiting = gateway.call('POST', '/plugin/echo/say', { payload: {} });
+  const found = await until('the figures grow old', async () => {
+    const now = await scrape(gateway);
+    return now.sum('headgate_source_age_seconds', { source: 'ledger' }) > 2 && now;
+  });
+  expect(found.sum('headgate_jobs_accepted_total', { plugin: 'echo', command: 'say' })).toBe(3);
+  holder.stdin.end();
+  expect((await waiting).status).toBe(202);
+  await until('the figures are young again', async () => {
+    return (await scrape(gateway)).sum('headgate_source_age_seconds', { source: 'ledger' }) < 2;
+  });
+});
+
+test.skipIf(!hasPromtool)('promtool has nothing to say about the metrics', () => {
+  expect(promtool(['check', 'metrics'], worked.text)).toBe('');
+});
+
+const file = (name: string): string => fileURLToPath(new URL(`../../../dashboards/${name}`, import.meta.url));
+
+test.skipIf(!hasPromtool)('promtool accepts the alerts', () => {
+  expect(promtool(['check', 'rules', file('alerts.yaml')])).toBe('');
+});
+
+type Panel = { readonly title: string; readonly targets: readonly { readonly expr: string }[] };
+
+test('each metric of a panel and of an alert is in a real scrape, with the labels that are asked for', async () => {
+  const { panels } = JSON.parse(readFileSync(file('grafana.json'), 'utf8')) as { panels: readonly Panel[] };
+  expect(panels).toHaveLength(12);
+  const alerts = readFileSync(file('alerts.yaml'), 'utf8').replaceAll(/^ *#.*$/gm, '');
+  const rules = [...alerts.matchAll(/expr: ([\s\S]*?)(?=\n {8}\w+:)/g)].map(([, expr]) => expr!);
+  expect(rules.length).toBeGreaterThanOrEqual(7);
+  // A refusal for lack of room is not provoked here: its family has no series before the first one.
+  const known = new Set([...worked.names, 'headgate_jobs_refused_total']);
+  const queries = [...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)), ...rules];
+  for (const query of queries) {
+    const names: readonly string[] = query.match(/headgate_\w+/g) ?? [];
+    expect(names.length, query).toBeGreaterThan(0);
+    expect(
+      names.filter(name => !known.has(name)),
+      query,
+    ).toEqual([]);
+    const [, by = ''] = /by \(([^)]*)\)/.exec(query) ?? [];
+    const labels = new Set(
+      worked.series.filter(({ name }) => names.includes(name)).flatMap(s => Object.keys(s.labels)),
+    );
+    const lacking = by.split(/, */).filter(label => !['', 'instance', 'reason'].includes(label) && !labels.has(label));
+    expect(lacking, query).toEqual([]);
+  }
+});
+
+function microseconds(text: string): number {
+  const [, seconds, fraction] = /^(.*)\.(\d{6})Z$/.exec(text)!;
+  return Date.parse(`${seconds}Z`) * 1000 + Number(fraction);
+}
