@@ -8,6 +8,7 @@ import { configSchemaCommand } from './commands/config-schema.ts';
 import { configShow } from './commands/config-show.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eventsCommand } from './commands/events.ts';
+import { failuresCommand } from './commands/failures.ts';
 import { initCommand } from './commands/init.ts';
 import { jobCancel } from './commands/job-cancel.ts';
 import { jobList } from './commands/job-list.ts';
@@ -81,6 +82,7 @@ export const commands: readonly CommandDeclaration[] = [
   ...scheduleCommands,
   eventsCommand,
   stopwatchCommand,
+  failuresCommand,
   vaultInit,
   vaultAudit,
   vaultRotateKey,

@@ -1,11 +1,13 @@
 // The `where` of an action: the filters of GET /jobs and GET /job-logs, as members of a body.
 import { parseQuery } from '../actors/index/records/words.ts';
+import { acceptedRange } from '../actors/job/records/accepted.ts';
 import type { Deed, Selection } from '../actors/job/records/action.ts';
 import { type Status, statuses } from '../actors/job/records/job.ts';
 import { type JobId, parseId } from '../runtime/ids.ts';
 import { type Schema, Type } from '../runtime/schema-type.ts';
 import { tagsMax } from '../runtime/tag-form.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
+import { fingerprintRule, isFingerprint } from './fingerprint.ts';
 import type { ProblemItem } from './problem.ts';
 import { isTag, tagRule } from './tags.ts';
 
@@ -40,7 +42,10 @@ export const whereSchema = Type.Object(
     root: id('This job and its descendants.'),
     parent: id('Children of this job.'),
     tag: tagFilter,
+    created_from: time('Jobs that were accepted at this time or later; the filter `from` of `GET /jobs`.'),
+    created_to: time('Jobs that were accepted at this time or earlier; the filter `to` of `GET /jobs`.'),
     error: words('Words of the last error.'),
+    fingerprint: name('Jobs of this group of `GET /failures`: 16 of 0-9 and a-f.'),
     query: words('Words of the log of an attempt.'),
     from: time('An attempt of the job ended at this time or later.'),
     to: time('An attempt of the job ended at this time or earlier.'),
@@ -65,7 +70,10 @@ export type Where = {
   readonly root?: string;
   readonly parent?: string;
   readonly tag?: string | readonly string[];
+  readonly created_from?: string;
+  readonly created_to?: string;
   readonly error?: string;
+  readonly fingerprint?: string;
   readonly query?: string;
   readonly from?: string;
   readonly to?: string;
@@ -87,7 +95,8 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
   const { tag } = where;
   for (const [place, one] of tagsIn(where).entries())
     if (!isTag(one)) refuse(typeof tag === 'string' ? '/tag' : `/tag/${place}`, tagRule);
-  for (const key of ['from', 'to'] as const)
+  if (where.fingerprint !== undefined && !isFingerprint(where.fingerprint)) refuse('/fingerprint', fingerprintRule);
+  for (const key of ['created_from', 'created_to', 'from', 'to'] as const)
     if (where[key] !== undefined && parseTimestamp(where[key]) === undefined)
       refuse(`/${key}`, 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
   for (const key of ['error', 'query'] as const)
@@ -98,8 +107,9 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
 
 /** The jobs that an action takes. A rerun leaves out jobs of phases, which cannot be run again. */
 export function selectionOf(where: Where, deed: Deed): Selection {
-  const { plugin, command, status, pipeline, submitted_by, error, query, from, to, children } = where;
+  const { plugin, command, status, pipeline, submitted_by, error, query, children, fingerprint } = where;
   const idOf = (text: string | undefined): JobId | null => (text === undefined ? null : parseId(text)!);
+  const accepted = acceptedRange(startUs(where.created_from), endUs(where.created_to));
   return {
     plugin: plugin ?? null,
     command: command ?? null,
@@ -111,13 +121,25 @@ export function selectionOf(where: Where, deed: Deed): Selection {
     root: idOf(where.root),
     parent: idOf(where.parent),
     ...(where.tag !== undefined && { tags: tagsIn(where) }),
+    ...(accepted && { accepted }),
     error: error ?? null,
+    ...(fingerprint !== undefined && { fingerprint }),
     query: query ?? null,
-    fromUs: from === undefined ? null : Math.ceil(parseTimestamp(from)!),
-    toUs: to === undefined ? null : Math.floor(parseTimestamp(to)!),
+    fromUs: startUs(where.from),
+    toUs: endUs(where.to),
     children: children === true,
     ...(deed === 'rerun' && { withoutPhases: true as const }),
   };
+}
+
+/** The first µs from this time on. */
+function startUs(text: string | undefined): number | null {
+  return text === undefined ? null : Math.ceil(parseTimestamp(text)!);
+}
+
+/** The last µs up to this time. */
+function endUs(text: string | undefined): number | null {
+  return text === undefined ? null : Math.floor(parseTimestamp(text)!);
 }
 
 function tagsIn({ tag = [] }: Where): readonly string[] {

@@ -6,7 +6,7 @@ import { countUpTo, parseCount, parseInstant } from '../quantity.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 import type { ClientCall } from './connect.ts';
-import { filterOptions } from './lists.ts';
+import { filterOptions, fingerprintOption } from './lists.ts';
 import { type TagOptions, tagOption } from './tags.ts';
 
 type Deed = 'cancel' | 'rerun' | 'run_now';
@@ -19,7 +19,10 @@ type WhereOptions = TagOptions & {
   readonly run?: string;
   readonly root?: string;
   readonly parent?: string;
+  readonly createdFrom?: string;
+  readonly createdTo?: string;
   readonly error?: string;
+  readonly fingerprint?: string;
   readonly query?: string;
   readonly from?: string;
   readonly to?: string;
@@ -76,7 +79,10 @@ export function actOptions(from: Option = fromOption): Option[] {
     new Option('--root <job_id>', 'only this job and its descendants'),
     new Option('--parent <job_id>', 'only children of this job'),
     tagOption('only jobs with this tag'),
+    new Option('--created-from <time>', 'only jobs that were accepted at this time or later').argParser(parseInstant),
+    new Option('--created-to <time>', 'only jobs that were accepted at this time or earlier').argParser(parseInstant),
     new Option('--error <words>', 'only jobs whose last error has all these words'),
+    fingerprintOption(),
     new Option('--query <words>', 'only jobs with an attempt whose error, stderr or output has all these words'),
     from,
     new Option('--to <time>', 'only jobs with an attempt that ended at this time or earlier').argParser(parseInstant),
@@ -113,9 +119,9 @@ function optionsOfMany(options: ActOptions): { readonly [flag: string]: unknown 
 
 function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } {
   const { plugin, command, status, pipeline, submittedBy, run, root, parent, error, query, from, to } = options;
-  const { children, all, tag } = options;
+  const { children, all, tag, fingerprint, createdFrom: created_from, createdTo: created_to } = options;
   const where = { plugin, command, status, pipeline, submitted_by: submittedBy, run, root, parent };
-  const given = { ...where, tag, error, query, from, to, children, all };
+  const given = { ...where, tag, created_from, created_to, error, fingerprint, query, from, to, children, all };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 

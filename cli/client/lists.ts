@@ -1,6 +1,6 @@
 // The common part of commands that print lists: filters, pages and totals.
 import { InvalidArgumentError, Option } from 'commander';
-import { countUpTo } from '../quantity.ts';
+import { countUpTo, matching } from '../quantity.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 /** Other names of statuses, which the API and `--status` also accept. */
@@ -28,6 +28,12 @@ export function filterOptions(): Option[] {
       .choices(statuses)
       .argParser(parseStatus),
   ];
+}
+
+/** The option `--fingerprint`, which selects the jobs of a group of `headgate failures`. */
+export function fingerprintOption(): Option {
+  const form = matching(/^[0-9a-f]{16}$/, 'a fingerprint has 16 of 0-9 and a-f; "headgate failures" shows it.');
+  return new Option('--fingerprint <fingerprint>', 'only jobs of this group of "headgate failures"').argParser(form);
 }
 
 function parseStatus(text: string): string {

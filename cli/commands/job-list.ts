@@ -2,8 +2,9 @@
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';
-import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';
+import { type Filters, filterOptions, fingerprintOption, moreLines, type Page, pageOptions } from '../client/lists.ts';
 import { type TagOptions, tagOption } from '../client/tags.ts';
+import { parseInstant } from '../quantity.ts';
 import { table } from '../terminal/table.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
@@ -11,6 +12,10 @@ import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 type JobListPage = Page & { readonly jobs: readonly JobDocument[]; readonly index_behind?: number };
 
 type Own = TagOptions & {
+  readonly pipeline?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly fingerprint?: string;
   readonly run?: string;
   readonly root?: string;
   readonly parent?: string;
@@ -25,9 +30,16 @@ export const jobList = clientCommand<Filters & Own>({
     'headgate job list --run 0198c0de-0000-7000-8000-000000000000 --status failed',
     'headgate job list --error "connection refused"',
     'headgate job list --tag tenant=acme --status dead',
+    'headgate job list --pipeline import --from 1h',
+    'headgate job list --fingerprint 5f0c2ab17d94e836',
   ],
   options: [
     ...filterOptions(),
+    new Option('--pipeline <name>', 'only runs of this pipeline, and the jobs of its steps'),
+    new Option('--from <time>', 'only jobs that were accepted at this time or later; 1h means an hour ago').argParser(
+      parseInstant,
+    ),
+    new Option('--to <time>', 'only jobs that were accepted at this time or earlier').argParser(parseInstant),
     new Option('--run <job_id>', 'only jobs inside this run, including those of called pipelines'),
     new Option('--root <job_id>', 'only this job and all its descendants'),
     new Option('--parent <job_id>', 'only children of this job'),
@@ -36,6 +48,7 @@ export const jobList = clientCommand<Filters & Own>({
       '--error <words>',
       'only jobs whose last error has all these words; docs/search.md describes the query language',
     ),
+    fingerprintOption(),
     ...pageOptions(),
   ],
   async run({ options, client, out }) {

@@ -28,6 +28,7 @@ export const jobRerun = clientCommand<Options>({
     `headgate job rerun --status dead --query '"ECONNREFUSED"' --from 1h --per-second 500`,
     'headgate job rerun --pipeline import --status failed --from 1h --from-failed',
     'headgate job rerun --tag tenant=acme --status dead',
+    'headgate job rerun --fingerprint 5f0c2ab17d94e836 --children --dry-run',
   ],
   options: [
     ...rerunOptions(),

@@ -70,7 +70,7 @@ const indexAt = Type.Optional(
   Type.String({
     format: 'date-time',
     description:
-      'With `query`, `error` or `tag`: the attempts that ended, and the jobs that were accepted, up to this commit were searched.',
+      'With `query`, `error`, `fingerprint` or `tag`: the attempts that ended, and the jobs that were accepted, up to this commit were searched.',
   }),
 );
 const skippedSchema = Type.Object(
@@ -111,7 +111,7 @@ const startAction = route({
     'The action takes the jobs that matched at `up_to`, oldest first, each once. Jobs inside runs match only with `children: true`, ' +
     'and jobs that stand for actions never do. The action is a job of the plugin `headgate`: `POST /job/{action_id}/cancel` ends it, ' +
     'and what it has done stays. In addition to `control:rw` the caller needs `jobs:rw` to cancel and to run now; to rerun it needs ' +
-    '`plugin:rw`, or `plugin:ro` if all commands that match are reads. `query` and `error` need a scope that shows results. ' +
+    '`plugin:rw`, or `plugin:ro` if all commands that match are reads. `query`, `error` and `fingerprint` need a scope that shows results. ' +
     `At most ${actionsOpenMax} actions are open. ${idempotencyNotes}`,
   access: anyOf('control:rw'),
   body: startBody,
@@ -246,7 +246,7 @@ function lackingScope(caller: Caller, { do: deed, where }: StartBody): HttpProbl
   const needed = deed === 'rerun' ? (['plugin:ro', 'plugin:rw'] as const) : (['jobs:rw'] as const);
   if (!may(caller, needed)) return forbidden(needed);
   // Without a scope that shows results, a search is refused, because its matches would reveal parts of results.
-  const isSearch = where.query !== undefined || where.error !== undefined;
+  const isSearch = where.query !== undefined || where.error !== undefined || where.fingerprint !== undefined;
   return isSearch && !maySeeResults(caller) ? forbidden(resultScopes) : null;
 }
 

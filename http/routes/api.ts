@@ -7,6 +7,7 @@ import { configViewRoutes } from './config-view.ts';
 import { controlDocumentRoute, discoveryRoutes } from './discovery.ts';
 import { eventRoutes } from './events.ts';
 import { executionRoutes } from './execution.ts';
+import { failureRoutes } from './failures.ts';
 import { jobListRoutes } from './job-lists.ts';
 import { jobRoutes } from './jobs.ts';
 import { metricsRoutes } from './metrics.ts';
@@ -35,6 +36,7 @@ export const apiRoutes: readonly Route[] = [
   ...pluginRoutes,
   ...topologyRoutes,
   ...stopwatchRoutes,
+  ...failureRoutes,
   ...eventRoutes,
   ...metricsRoutes,
   ...actionRoutes,

@@ -1,13 +1,15 @@
 // The lists of jobs and of their logs (docs/contract.md#job-list), with filters, cursors and totals.
 
+import { acceptedRange } from '../../actors/job/records/accepted.ts';
 import { type Status, statuses, terminalStatuses } from '../../actors/job/records/job.ts';
-import { countedMax, type JobScopeFilter } from '../../actors/job/views/job-page.ts';
+import { countedMax, type JobFilter, type JobScopeFilter } from '../../actors/job/views/job-page.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { jobsList, logPlaceBytes, logsList, readPlace } from '../../service/json/list.ts';
 import { forbidden } from '../admission.ts';
 import { answerRead } from '../answer.ts';
+import { fingerprintParameter } from '../fingerprint.ts';
 import {
   countsSchema,
   instant as instantSchema,
@@ -34,14 +36,16 @@ const name = text(nameCharactersMax);
 
 const totalAtLeast = Type.Optional(
   Type.Literal(true, {
-    description: `More jobs may match: for a tree with a status, and for any search by \`error\` or \`tag\`, counting stops at ${countedMax}.`,
+    description:
+      'More jobs may match: for a tree with a status, and for any search by `error`, `fingerprint`, `tag`, `pipeline`, `from` or `to`, ' +
+      `counting stops at ${countedMax}.`,
   }),
 );
 const total = Type.Integer({ minimum: 0 });
 const searchedTo = Type.Optional(
   Type.String({
     format: 'date-time',
-    description: 'For a search by `error`: all attempts that ended up to this time were searched.',
+    description: 'For a search by `error` or `fingerprint`: all attempts that ended up to this time were searched.',
   }),
 );
 const indexBehind = Type.Optional(
@@ -85,24 +89,34 @@ const unsearched = Type.Optional(
   Type.Integer({ description: 'For a search: how many recent logs were not searched.' }),
 );
 
+const jobsQuery = {
+  plugin: name,
+  command: name,
+  status,
+  pipeline: name,
+  from: instant,
+  to: instant,
+  run: jobIdText,
+  root: jobIdText,
+  parent: jobIdText,
+  error: text(queryCharactersMax),
+  fingerprint: fingerprintParameter,
+  tag: tagParameter,
+  limit,
+  cursor: cursor(jobsList, jobIdBytes),
+} satisfies Parameters;
+
 const getJobs = route({
   method: 'GET',
   path: '/jobs',
   section: 'Jobs',
   summary: 'Lists jobs, newest first.',
+  notes:
+    '`pipeline` selects the runs of a pipeline and the jobs of its steps; `from` and `to` select jobs by `created_at`, both ends inclusive; ' +
+    '`fingerprint` selects the jobs of a group of [failures](#get-failures). In `where` of `POST /actions`, `from` and `to` are called ' +
+    '`created_from` and `created_to`, and jobs inside runs match only with `children: true`.',
   access: anyOf('jobs:ro', 'jobs:rw'),
-  query: {
-    plugin: name,
-    command: name,
-    status,
-    run: jobIdText,
-    root: jobIdText,
-    parent: jobIdText,
-    error: text(queryCharactersMax),
-    tag: tagParameter,
-    limit,
-    cursor: cursor(jobsList, jobIdBytes),
-  },
+  query: jobsQuery,
   answers: {
     200: {
       description: 'One page of jobs, and the number of all matches.',
@@ -120,18 +134,28 @@ const getJobs = route({
   handle(call) {
     const { query } = call;
     // Without a scope that shows results, a search is refused, because its matches would reveal parts of results.
-    if (query.error !== undefined && !maySeeResults(call.caller!)) return forbidden(resultScopes);
-    const filter = {
-      plugin: query.plugin ?? null,
-      command: query.command ?? null,
-      status: query.status ?? null,
-      within: withinOf(query),
-      ...(query.tag && { tags: query.tag }),
-    };
+    const isSearch = query.error !== undefined || query.fingerprint !== undefined;
+    if (isSearch && !maySeeResults(call.caller!)) return forbidden(resultScopes);
+    const filter = jobFilterOf(query);
     const [limit, before] = [query.limit ?? limitDefault, query.cursor ?? null];
     return answerRead(call, { kind: 'jobs', filter, error: query.error ?? null, limit, before });
   },
 });
+
+function jobFilterOf(query: QueryValues<typeof jobsQuery>): JobFilter {
+  const { plugin = null, command = null, status: wanted = null, pipeline, from, to, fingerprint, tag } = query;
+  const accepted = acceptedRange(from === undefined ? null : Math.ceil(from), to === undefined ? null : Math.floor(to));
+  return {
+    plugin,
+    command,
+    status: wanted,
+    within: withinOf(query),
+    ...(tag && { tags: tag }),
+    ...(accepted && { accepted }),
+    ...(pipeline !== undefined && { pipeline }),
+    ...(fingerprint !== undefined && { fingerprint }),
+  };
+}
 
 type Trees = { readonly run?: JobId; readonly root?: JobId; readonly parent?: JobId };
 

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import type { IndexStores, JournalConsumer } from '../../actors/index/consumer.ts';
+import { FailureIndex } from '../../actors/index/failure-index.ts';
 import { JournalFollower } from '../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import { Stopwatch } from '../../actors/index/stopwatch.ts';
@@ -37,7 +38,7 @@ const niceness = 10;
 const failedMs = 2_000;
 
 function consumersOf(stores: IndexStores): JournalConsumer[] {
-  return [new SearchIndex(stores), new Stopwatch(stores)];
+  return [new SearchIndex(stores), new Stopwatch(stores), new FailureIndex(stores)];
 }
 
 /** The parts that maintain the index. */

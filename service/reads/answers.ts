@@ -1,6 +1,7 @@
 // Finds the answers of reads, on the reads thread, in slices of time. An answer is a sequence of parts (json/chunks.ts).
 
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
+import { type FailurePage, listFailures } from '../../actors/index/views/failures.ts';
 import { lagMsMax, untilTaken } from '../../actors/index/views/lag.ts';
 import { StopwatchReading } from '../../actors/index/views/stopwatch.ts';
 import { readAction } from '../../actors/job/records/action.ts';
@@ -13,6 +14,7 @@ import type { Share, Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 import { type ActionPage, writeAction, writeActions } from '../json/action.ts';
 import type { JsonPart } from '../json/chunks.ts';
+import { writeFailures } from '../json/failures.ts';
 import { jobParts, settledParts, treeParts } from '../json/job.ts';
 import { logsParts, writeJobs } from '../json/list.ts';
 import { writeStopwatch } from '../json/stopwatch.ts';
@@ -50,6 +52,8 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
         return share.run(once(() => treeOf(Buffer.from(read.id), settledParts)));
       case 'jobs':
         return [writeJobs(await share.run(jobsOf(read)))];
+      case 'failures':
+        return [writeFailures(await share.run(failuresOf(read)), read.nowUs)];
       case 'actions':
         return [writeActions(await share.run(actionsOf(read)))];
       case 'logs':
@@ -68,6 +72,10 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
 
   function jobsOf({ filter, limit, before, error }: Extract<Read, { kind: 'jobs' }>): Sliced<JobPage> {
     return lists.jobs(filter, limit, before && Buffer.from(before), error);
+  }
+
+  function failuresOf({ filter, limit, before }: Extract<Read, { kind: 'failures' }>): Sliced<FailurePage> {
+    return listFailures(index(), filter, limit, before);
   }
 
   function* actionsOf({ limit, before }: Extract<Read, { kind: 'actions' }>): Sliced<ActionPage> {

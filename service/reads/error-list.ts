@@ -1,7 +1,8 @@
-// Finds jobs by words of their last error, newest first. If few logs have the words, the search index names the jobs. If many
-// logs have the words, all unsuccessful jobs (or all jobs of the given trees) are examined: then a page is soon full.
+// Finds jobs by words of their last error, or by their fingerprint, newest first. If few logs match, the index names the jobs. If many
+// logs match, all unsuccessful jobs (or all jobs of the given trees) are examined: then a page is soon full.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
+import { findFailure, hasFingerprint, jobsOfFailure } from '../../actors/index/views/jobs-of-failure.ts';
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
 import type { StoredAttempt } from '../../actors/job/records/attempt.ts';
 import { newestCommitUs } from '../../actors/job/records/journal.ts';
@@ -9,6 +10,7 @@ import type { NameTable } from '../../actors/job/records/name-table.ts';
 import { filterJobs } from '../../actors/job/views/filtered-jobs.ts';
 import type { JobFilter, JobPage } from '../../actors/job/views/job-page.ts';
 import { entryFilter } from '../../actors/job/views/log-listing.ts';
+import type { HasAttempt } from '../../actors/job/views/range-listing.ts';
 import { listWithin } from '../../actors/job/views/tree-listing.ts';
 import { unsuccessfulIds } from '../../actors/job/views/unsuccessful.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
@@ -20,7 +22,10 @@ export const candidatesMax = 20_000;
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
-export type ErrorSearch = { readonly filter: JobFilter; readonly error: string; readonly limit: number };
+/** A filter with a fingerprint, words of the last error (`error`), or both. Null: no words. */
+export type ErrorSearch = { readonly filter: JobFilter; readonly error: string | null; readonly limit: number };
+/** `ids`: the jobs that may match, newest first. `searchedUs`: all attempts that ended up to this time were searched. */
+type NamedJobs = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
 export function* listByError(
   ledger: Reader,
@@ -30,20 +35,32 @@ export function* listByError(
   before: JobId = endOfIds,
   namedMax = candidatesMax,
 ): Sliced<JobPage> {
-  const { plugin, command, status, within } = filter;
-  const phrases = parseQuery(error);
+  const { plugin, command, status, within, fingerprint } = filter;
+  const phrases = parseQuery(error ?? '');
   const newestUs = newestCommitUs(ledger);
   const entries = entryFilter(names, { plugin, command, status: null, submittedBy: null, fromUs: null, toUs: null });
   // Nothing matches: the plugin or command is unknown, or only successful jobs are wanted, which have no last error.
   if (entries === null || status === 'succeeded')
     return { rows: [], total: 0, more: false, atLeast: false, searchedUs: newestUs };
-  const has = (attempt: StoredAttempt) => hasError(attempt, phrases);
-  const found = phrases.length === 0 ? null : yield* jobsWithWords(ledger, index(), entries, phrases, namedMax);
+  const has: HasAttempt = (attempt, owner) =>
+    (error === null || hasError(attempt, phrases)) &&
+    (fingerprint === undefined || hasFingerprint(fingerprint, attempt, owner));
+  let found: NamedJobs | null = null;
+  if (fingerprint !== undefined) {
+    const ids = yield* jobsOfFailure(ledger, index(), fingerprint, namedMax);
+    if (ids) found = { ids, searchedUs: newestUs };
+  } else if (phrases.length > 0) found = yield* jobsWithWords(ledger, index(), entries, phrases, namedMax);
   if (found === null && within.length > 0)
     return { ...(yield* listWithin(ledger, filter, limit, before, has)), searchedUs: newestUs };
-  const ids = found?.ids ?? unsuccessfulIds(ledger, names, filter);
+  const ids = found?.ids ?? unsuccessfulIds(ledger, names, ofGroup(filter, index));
   const page = yield* filterJobs(ledger, filter, ids, has, limit, before);
   return { ...page, searchedUs: found === null ? newestUs : found.searchedUs };
+}
+
+/** The filter, narrowed down to the plugin and command of the group with its fingerprint. */
+function ofGroup(filter: JobFilter, index: () => Reader<IndexTable>): JobFilter {
+  const group = filter.fingerprint === undefined ? undefined : findFailure(index(), filter.fingerprint);
+  return group ? { ...filter, plugin: group.plugin, command: group.command } : filter;
 }
 
 function hasError(attempt: StoredAttempt, phrases: readonly Phrase[]): boolean {

@@ -16,6 +16,7 @@ import {
   logsOfJob,
   matchesLog,
 } from '../../actors/job/views/log-listing.ts';
+import { listNarrowed } from '../../actors/job/views/narrowed-listing.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
@@ -69,14 +70,16 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
   }
 
   function* jobs(filter: JobFilter, limit: number, before: JobId | null, error: string | null = null): Sliced<JobPage> {
-    const { tags = [], within } = filter;
-    if (tags.length > 0 && error === null && within.length === 0)
-      return yield* listByTags(reader, index(), { filter: { ...filter, tags }, limit, before });
-    const page = yield* error === null
-      ? listJobs(reader, names, filter, limit, before)
-      : listByError(reader, index, names, { filter, error, limit }, before ?? undefined);
+    const { tags = [], within, fingerprint, accepted, pipeline } = filter;
     // With a filter by tree or by error, jobs are examined one by one, so no job is left out because the index lacks its tags.
-    return tags.length === 0 ? page : { ...page, unindexed: 0 };
+    const complete = (page: JobPage) => (tags.length === 0 ? page : { ...page, unindexed: 0 });
+    if (error !== null || fingerprint !== undefined)
+      return complete(yield* listByError(reader, index, names, { filter, error, limit }, before ?? undefined));
+    if (tags.length > 0 && within.length === 0)
+      return yield* listByTags(reader, index(), { filter: { ...filter, tags }, limit, before });
+    if (within.length === 0 && (accepted || pipeline !== undefined))
+      return yield* listNarrowed(reader, names, filter, limit, before);
+    return complete(yield* listJobs(reader, names, filter, limit, before));
   }
 
   return { jobs, logs };

@@ -1,6 +1,7 @@
 // Messages for reads that can be slow or large. Such reads run on the reads thread, and each answer is written as fast as its
 // caller takes it.
 
+import type { FailureFilter } from '../../actors/index/views/failures.ts';
 import type { Window } from '../../actors/index/views/stopwatch.ts';
 import type { Waits } from '../../actors/job/protocol.ts';
 import type { JournalPosition } from '../../actors/job/records/journal.ts';
@@ -52,12 +53,21 @@ export type JobsWanted = {
   readonly before: JobId | null;
 };
 
+/** `before`: the last job of the last group of the previous page. `nowUs`: the trends end in the hour of this time. */
+export type FailuresWanted = {
+  readonly filter: FailureFilter;
+  readonly limit: number;
+  readonly before: JournalPosition | null;
+  readonly nowUs: number;
+};
+
 export type Read =
   | { readonly kind: 'job'; readonly id: JobId; readonly detail: JobDetail; readonly waits: Waits | null }
   | { readonly kind: 'tree'; readonly id: JobId; readonly withResult: boolean }
   /** A settled run with its tree: the answer to a call that waited for the run. */
   | { readonly kind: 'run'; readonly id: JobId }
   | ({ readonly kind: 'jobs' } & JobsWanted)
+  | ({ readonly kind: 'failures' } & FailuresWanted)
   | { readonly kind: 'actions'; readonly limit: number; readonly before: JobId | null }
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
   | ({ readonly kind: 'timeline'; readonly withErrors: boolean } & TimelineWanted)

@@ -1,10 +1,11 @@
 // Finds the jobs that an action takes. The jobs are counted before the action begins, and then found page by page. If the filter
-// has words that few logs have, the search index names the jobs; if the filter has tags and no words, the index of tags names
-// them. Otherwise the jobs themselves are read.
+// has words or a fingerprint that few logs have, the index names the jobs; if the filter has tags and no words, the index of tags
+// names them. Otherwise the jobs themselves are read.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
+import { hasFingerprint, jobsOfFailure } from '../../actors/index/views/jobs-of-failure.ts';
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
 import { endOfBlocks, indexedBlocks, listedBlocks, startOfBlocks } from '../../actors/index/views/tagged-jobs.ts';
 import type { Moment, Selection } from '../../actors/job/records/action.ts';
@@ -83,11 +84,16 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
       yield block && { key: block.key, indexes: null };
   }
 
-  /** Finds the jobs whose logs may have the words of the filter; null if the filter has no words. */
+  /** Finds the jobs whose logs may have the words or the fingerprint of the filter; null if the filter has neither. */
   function* candidates(selection: Selection, commitUs: number): Sliced<Candidates | null> {
+    const { plugin, command, error, fingerprint } = selection;
+    if (fingerprint !== undefined) {
+      const opened = openIndex();
+      const named = opened && (yield* jobsOfFailure(reader, opened, fingerprint, candidatesMax));
+      return { ids: named && [...named].reverse(), searchedUs: commitUs };
+    }
     const phrases = phrasesOf(selection);
     if (phrases.length === 0) return null;
-    const { plugin, command, error } = selection;
     const filter = { plugin, command, status: null, submittedBy: null, fromUs: null, toUs: null };
     const entries = entryFilter(names, filter);
     if (entries === null) return { ids: [], searchedUs: commitUs };
@@ -125,11 +131,14 @@ function phrasesOf({ error, query }: Selection): readonly Phrase[] {
   return error === null ? parseQuery(query ?? '') : parseQuery(error);
 }
 
-function wordChecks({ error, query }: Selection, searchedUs: number | null): WordChecks {
+function wordChecks({ error, query, fingerprint }: Selection, searchedUs: number | null): WordChecks {
   const inError = parseQuery(error ?? '');
   const inLog = parseQuery(query ?? '');
   return {
     searchedUs,
+    ...(fingerprint !== undefined && {
+      failure: (attempt, owner) => hasFingerprint(fingerprint, attempt, owner),
+    }),
     ...(inError.length > 0 && {
       error: attempt => {
         const text = attempt.text('error');

@@ -9,10 +9,12 @@ import {
   startOfBlocks,
   type TaggedBlock,
 } from '../../actors/index/views/tagged-jobs.ts';
+import { keysOf } from '../../actors/job/records/accepted.ts';
 import { type Block, groupEnd } from '../../actors/job/records/block.ts';
 import { hasTags } from '../../actors/job/records/tags.ts';
 import { BlockCache } from '../../actors/job/views/block-cache.ts';
 import { countedMax, type JobFilter, type JobPage } from '../../actors/job/views/job-page.ts';
+import { narrowed } from '../../actors/job/views/narrowed-ranges.ts';
 import { type JobRange, listRanges } from '../../actors/job/views/range-listing.ts';
 import { type BlockKey, blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
@@ -41,16 +43,19 @@ export function* listByTags(
   const { from: readFrom, unindexed } = yield* tailOf(ledger, indexedTo, unindexedMax);
   const blocks = new BlockCache(ledger);
 
-  function* rangesBelow(end: BlockKey): Iterable<JobRange | null> {
-    yield* jobsIn(blocks, listedBlocks(ledger, 'down', readFrom, end), filter.tags);
-    const to = Buffer.compare(end, indexedTo) < 0 ? end : indexedTo;
-    yield* jobsIn(blocks, indexedBlocks(index, filter.tags, 'down', startOfBlocks, to), filter.tags);
-  }
+  const keys = filter.accepted ? keysOf(filter.accepted) : { from: startOfBlocks, to: endOfBlocks };
 
-  const all = { filter, ranges: rangesBelow(endOfBlocks), before: endOfIds, countMax: countedMax };
+  function* rangesBelow(bound: BlockKey): Iterable<JobRange | null> {
+    const end = lesser(bound, keys.to);
+    yield* jobsIn(blocks, listedBlocks(ledger, 'down', greater(readFrom, keys.from), end), filter.tags);
+    yield* jobsIn(blocks, indexedBlocks(index, filter.tags, 'down', keys.from, lesser(end, indexedTo)), filter.tags);
+  }
+  const below = (bound: BlockKey) => narrowed(rangesBelow(bound), filter);
+
+  const all = { filter, ranges: below(endOfBlocks), before: endOfIds, countMax: countedMax };
   if (before === null) return { ...(yield* listRanges(ledger, { ...all, limit })), unindexed };
   const { total, atLeast } = yield* listRanges(ledger, { ...all, limit: -1 });
-  const ranges = rangesBelow(behindBlock(blockOf(before)));
+  const ranges = below(behindBlock(blockOf(before)));
   const page = yield* listRanges(ledger, { filter, ranges, limit, before, countMax: 0 });
   return { ...page, total, atLeast, unindexed };
 }
@@ -72,6 +77,14 @@ function* tailOf(
     else from = block.key;
   }
   return { from, unindexed: 0 };
+}
+
+function lesser(a: BlockKey, b: BlockKey): BlockKey {
+  return Buffer.compare(a, b) < 0 ? a : b;
+}
+
+function greater(a: BlockKey, b: BlockKey): BlockKey {
+  return Buffer.compare(a, b) > 0 ? a : b;
 }
 
 /** The jobs of these blocks that have the tags. */

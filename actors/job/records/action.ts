@@ -3,6 +3,7 @@
 import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import type { AcceptedRange } from './accepted.ts';
 import type { RerunFrom, Status } from './job.ts';
 
 /** What an action does to each job. The deed is also the command of the job that stands for the action. */
@@ -48,8 +49,12 @@ export type Selection = {
   readonly parent: JobId | null;
   /** Tags that the job must have, each as `key:text`. */
   readonly tags?: readonly string[];
+  /** When the job was accepted. */
+  readonly accepted?: AcceptedRange;
   /** The words that the last error of the job must contain. */
   readonly error: string | null;
+  /** The fingerprint with which the job must have failed. */
+  readonly fingerprint?: string;
   /**
    * `query`: the words that the log of an attempt of the job must contain. This attempt must have ended from `fromUs` to `toUs`, in µs,
    * both inclusive. Null: any words, and no limit of the time.

@@ -2,13 +2,15 @@
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { StoredAttempt } from '../records/attempt.ts';
+import { isAcceptedIn } from '../records/accepted.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { groupOf } from '../records/block.ts';
 import { hasTags } from '../records/tags.ts';
 import { BlockCache } from './block-cache.ts';
 import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
+import { isOfPipeline } from './narrowed-ranges.ts';
+import type { HasAttempt } from './range-listing.ts';
 import { membersOf } from './tree-listing.ts';
 
 /** After this many jobs, the work can be interrupted again. */
@@ -22,11 +24,11 @@ export function* filterJobs(
   reader: Reader,
   filter: JobFilter,
   ids: Iterable<JobId | null>,
-  has: (attempt: StoredAttempt) => boolean,
+  has: HasAttempt,
   limit: number,
   before: JobId,
 ): Sliced<JobPage> {
-  const { plugin, command, status, tags = [] } = filter;
+  const { plugin, command, status, tags = [], accepted, pipeline } = filter;
   const blocks = new BlockCache(reader);
   const isInside = membersOf(blocks, filter.within);
   const rows: JobRow[] = [];
@@ -40,8 +42,10 @@ export function* filterJobs(
     const block = ending && blocks.find(blockOf(id));
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;
+    if (accepted && !isAcceptedIn(accepted, blockOf(id), block)) continue;
     const { group } = groupOf(block, indexOf(id));
-    if (!hasTags(group, tags) || !isInside(id, group) || !has(ending.attempt)) continue;
+    if (pipeline !== undefined && !isOfPipeline(pipeline, block, group)) continue;
+    if (!hasTags(group, tags) || !isInside(id, group) || !has(ending.attempt, block)) continue;
     const view = new BlockJobs(reader, blockOf(id), block).view(indexOf(id), ending);
     if (status !== null && view.status !== status) continue;
     total++;

@@ -1,6 +1,7 @@
 // The filter, rows and pages of the list of jobs.
 
 import type { JobId } from '../../../runtime/ids.ts';
+import type { AcceptedRange } from '../records/accepted.ts';
 import type { Status } from '../records/job.ts';
 import type { JobView } from './job-view.ts';
 
@@ -12,6 +13,12 @@ export type JobFilter = {
   readonly within: readonly JobScopeFilter[];
   /** The tags that a job must have, each as `key:text`. */
   readonly tags?: readonly string[];
+  /** When a job was accepted. */
+  readonly accepted?: AcceptedRange;
+  /** The pipeline of which a job is a run, or to whose steps it belongs. */
+  readonly pipeline?: string;
+  /** The fingerprint with which a job has failed. */
+  readonly fingerprint?: string;
 };
 
 /**

@@ -48,7 +48,8 @@ const openPageSize = 256;
 /** The maximum number of jobs whose attempts one scan reads, if the filter has a status. */
 const attemptsAtOnce = 256;
 
-function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {
+/** The numbers of the commands that match the filter. */
+export function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {
   const wanted = names.commands.filter(
     name => (plugin === null || name.plugin === plugin) && (command === null || name.command === command),
   );

@@ -3,6 +3,7 @@
 import { type BlockKey, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
+import { isAcceptedIn, keysOf } from '../records/accepted.ts';
 import type { Moment, Selection } from '../records/action.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import { attemptsOf, type NumberedAttempt } from '../records/attempts.ts';
@@ -15,6 +16,7 @@ import { BlockCache, twoBlocks } from './block-cache.ts';
 import type { JobScopeFilter } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
 import { type JobSpan, spansOf } from './oldest-first.ts';
+import type { HasAttempt } from './range-listing.ts';
 import { membersOf } from './tree-listing.ts';
 
 /** The maximum number of jobs that are examined in one step. The step also reads the attempts of the jobs between them. */
@@ -24,6 +26,8 @@ const attemptsPerStep = 256;
 export type WordChecks = {
   readonly error?: (attempt: StoredAttempt) => boolean;
   readonly query?: (attempt: StoredAttempt) => boolean;
+  /** Whether the attempt ended a job with the selected fingerprint. */
+  readonly failure?: HasAttempt;
   /** The time up to which attempts were searched: those that ended later do not count. Null: nothing was searched. */
   readonly searchedUs: number | null;
 };
@@ -46,26 +50,36 @@ export type MatchOptions = {
 /** The matching jobs. The caller can pause at each null. */
 export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   const { reader, names, selection, moment, after = null } = options;
+  const { accepted } = selection;
+  const keys = accepted && keysOf(accepted);
   const blocks = new BlockCache(reader, twoBlocks);
   const filters = {
     isWanted: groupFilter(selection),
     isInside: treeFilter(new BlockCache(reader), selection),
     fits: jobFilter(options),
   };
-  for (const span of options.spans ?? spansOf(reader, names, selection, after)) {
+  for (const span of options.spans ?? spansOf(reader, names, selection, laterOf(after, keys?.from))) {
     if (span === null) {
       yield null;
       continue;
     }
     const { key, indexes } = span;
     if (Buffer.compare(key, moment.block) >= 0) continue;
+    if (keys && Buffer.compare(key, keys.to) >= 0) continue;
     const block = blocks.find(key);
     if (!block || !isOfSelection(block, selection)) continue;
+    if (accepted && !isAcceptedIn(accepted, key, block)) continue;
     const { plugin, command } = block;
     for (const index of jobsOf(reader, key, block, indexes ?? allOf(block), filters, after)) {
       yield index === null ? null : { id: jobId(key, index), plugin, command };
     }
   }
+}
+
+/** The job after which the walk begins. `first`: the jobs of smaller block keys do not match. */
+function laterOf(after: JobId | null, first: BlockKey | undefined): JobId | null {
+  if (!first || (after && Buffer.compare(after, first) > 0)) return after;
+  return jobId(first, 0);
 }
 
 /** The next matching jobs, at most `max`. `isEnd`: whether these are the last ones. */
@@ -116,7 +130,7 @@ function allOf({ count }: Block): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[]) => boolean;
+type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[], block: Block) => boolean;
 type Filters = {
   /** Whether the jobs of a group match in submitter, pipeline, phase and tags. */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
@@ -150,7 +164,7 @@ function* jobsOf(
     }
     if (alike.length === 0 || !isWanted(group, block)) continue;
     const attempts = fits && attemptsByJob(reader, key, alike[0]!, alike.at(-1)! + 1);
-    for (const one of alike) if (!fits || fits(jobs, one, attempts!.get(one) ?? none)) yield one;
+    for (const one of alike) if (!fits || fits(jobs, one, attempts!.get(one) ?? none, block)) yield one;
     yield null;
   }
 }
@@ -189,15 +203,16 @@ function treeFilter(blocks: BlockCache, { run, root, parent }: Selection): Filte
 
 function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits | null {
   const { status, fromUs, toUs } = selection;
-  const { error, query, searchedUs } = words;
+  const { error, query, failure, searchedUs } = words;
   const isOfLogs = query !== undefined || fromUs !== null || toUs !== null;
-  if (status === null && !isOfLogs && !error) return null;
+  if (status === null && !isOfLogs && !error && !failure) return null;
   const endUs = Math.min(moment.commitUs, searchedUs ?? moment.commitUs);
-  return (jobs, index, attempts) => {
+  return (jobs, index, attempts, block) => {
     if (status !== null && statusAt(moment, jobs, index, attempts) !== status) return false;
     const searched = attempts.filter(({ attempt }) => attempt.completedUs <= endUs);
     const last = searched.at(-1)?.attempt;
     if (error && !(last && last.status !== 'succeeded' && error(last))) return false;
+    if (failure && !(last && failure(last, block))) return false;
     if (!isOfLogs) return true;
     return searched.some(({ attempt }) => {
       if (fromUs !== null && attempt.completedUs < fromUs) return false;

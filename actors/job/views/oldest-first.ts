@@ -43,11 +43,15 @@ export function* spansOf(
       (command === null || name.command === command) &&
       (!onlyRuns || (name.plugin === pipelinePlugin && name.command === pipeline));
     const numbers = names.commands.filter(isWanted).map(({ number }) => number);
-    if (status !== null && status !== 'succeeded') yield* ofUnsuccessful(reader, numbers, status, from);
+    if (status !== null && status !== 'succeeded') yield* ofUnsuccessful(reader, numbers, [status], from);
+    else if (selection.fingerprint !== undefined) yield* ofUnsuccessful(reader, numbers, failedAs, from);
     else if (isNamed) yield* ofCommands(reader, numbers, from);
     else yield* ofAll(reader, from);
   }
 }
+
+/** How a job with a fingerprint has ended. */
+const failedAs: readonly TerminalStatus[] = ['failed', 'timed_out', 'dead'];
 
 /** The spans of these jobs, whose ids are in ascending order. */
 export function* spansOfIds(ids: Iterable<JobId>): Iterable<JobSpan> {
@@ -82,10 +86,12 @@ function* ofCommands(reader: Reader, numbers: readonly number[], after: Uint8Arr
 function* ofUnsuccessful(
   reader: Reader,
   numbers: readonly number[],
-  status: TerminalStatus,
+  statuses: readonly TerminalStatus[],
   after: Uint8Array,
 ): Iterable<JobSpan | null> {
-  const prefixes = numbers.map(number => unsuccessfulKey(number, status, new Uint8Array(0)));
+  const prefixes = numbers.flatMap(number =>
+    statuses.map(status => unsuccessfulKey(number, status, new Uint8Array(0))),
+  );
   let page: Buffer[] = [];
   for (const id of oldestKeys(reader, 'unsuccessful', prefixes, after, endOfIds)) {
     if (id) page.push(id);

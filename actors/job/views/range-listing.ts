@@ -21,6 +21,9 @@ export type JobRange = {
   readonly takenOver: TakenOver | null;
 };
 
+/** Whether the latest attempt of a job matches. `owner`: the plugin and command of the job. */
+export type HasAttempt = (attempt: StoredAttempt, owner: Pick<Block, 'plugin' | 'command'>) => boolean;
+
 export type RangeListing = {
   readonly filter: Pick<JobFilter, 'plugin' | 'command' | 'status'>;
   /** The ranges, newest first. The work can be interrupted at each null. */
@@ -29,8 +32,8 @@ export type RangeListing = {
   readonly limit: number;
   /** Only jobs with smaller ids become rows. */
   readonly before: JobId;
-  /** Whether the latest attempt of a job matches. Absent: every job matches. */
-  readonly has?: ((attempt: StoredAttempt) => boolean) | undefined;
+  /** Absent: every job matches. */
+  readonly has?: HasAttempt | undefined;
   /** Counting stops at this number once the page is full; the total is then a lower bound. */
   readonly countMax: number;
 };
@@ -58,7 +61,7 @@ export function* listRanges(
       const endings = attemptsOfJobs(reader, key, bottom, top);
       for (let index = top - 1; index >= bottom; index--) {
         const ending = endings.get(index);
-        if (has && !(ending && has(ending.attempt))) continue;
+        if (has && !(ending && has(ending.attempt, block))) continue;
         const view = jobs.view(index, ending, takenOver);
         if (status !== null && view.status !== status) continue;
         if (isSifted) total++;

@@ -2,7 +2,6 @@
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { StoredAttempt } from '../records/attempt.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
@@ -10,7 +9,8 @@ import { hasTags } from '../records/tags.ts';
 import { rangesOf } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { countedMax, type JobFilter, type JobPage, type JobScopeFilter } from './job-page.ts';
-import { type JobRange, listRanges } from './range-listing.ts';
+import { narrowed } from './narrowed-ranges.ts';
+import { type HasAttempt, type JobRange, listRanges } from './range-listing.ts';
 import { Successors } from './reused-jobs.ts';
 
 /** The number of entries of a tree that one scan reads. */
@@ -25,11 +25,12 @@ export function listWithin(
   filter: JobFilter,
   limit: number,
   before: JobId,
-  has?: (attempt: StoredAttempt) => boolean,
+  has?: HasAttempt,
 ): Sliced<JobPage> {
   const isCounted = filter.status !== null || has !== undefined;
   const countMax = isCounted ? countedMax : Number.POSITIVE_INFINITY;
-  return listRanges(reader, { filter, ranges: rangesWithin(reader, filter), limit, before, has, countMax });
+  const ranges = narrowed(rangesWithin(reader, filter), filter);
+  return listRanges(reader, { filter, ranges, limit, before, has, countMax });
 }
 
 /**

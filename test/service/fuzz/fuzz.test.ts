@@ -3,6 +3,9 @@
 import { expect, test } from 'vitest';
 import { apiRoutes } from '../../../http/routes/api.ts';
 import type { JsonObject } from '../../../runtime/packing.ts';
+import { writeCursor } from '../../../service/json/cursor.ts';
+import { failuresList } from '../../../service/json/failures.ts';
+import { placeBytes } from '../../../service/json/list.ts';
 import { cyclesOf } from '../../support/deep.ts';
 import { fc, testSeed } from '../../support/seed.ts';
 import { everythingToken } from '../gateway/configuration.ts';
@@ -112,6 +115,7 @@ async function look(at: Gateway): Promise<Known> {
       '/jobs': await text('/jobs?limit=1', 'next_cursor'),
       '/actions': await text('/actions?limit=1', 'next_cursor'),
       '/schedules': await text('/schedules?limit=1', 'next_cursor'),
+      '/failures': writeCursor(failuresList, placeBytes({ atUs: 1_750_000_000_000_000, place: 1 })),
       '/job-logs': await text('/job-logs?limit=1', 'next_cursor'),
     },
     token: everything,

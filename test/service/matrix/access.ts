@@ -54,6 +54,8 @@ export const accessTable: readonly Access[] = [
   row('GET /job/{job_id}/tree', '/job/JOB/tree', ['jobs:tree:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job/{job_id}/timeline', '/job/JOB/timeline', ['jobs:tree:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /jobs', '/jobs', ['jobs:ro', 'jobs:rw', '*']),
+  row('GET /jobs', '/jobs?fingerprint=5f0c2ab17d94e836', ['jobs:ro', 'jobs:rw', '*']),
+  row('GET /failures', '/failures', ['jobs:ro', 'jobs:rw', '*']),
   row('GET /job-logs', '/job-logs', ['jobs:logs:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job-logs', '/job-logs?include_result=true', ['jobs:logs:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job-logs', '/job-logs?query=asked', ['jobs:ro', 'jobs:rw', '*']),

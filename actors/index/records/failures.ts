@@ -1,0 +1,169 @@
+// Groups of failed jobs. A job has failed if it ended as failed, timed_out or dead. One table has the groups. The other has a record for each
+// failed job, in the order of the journal, so that pruned jobs can be subtracted from their groups, and the jobs of a group be found.
+import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
+import type { JobId } from '../../../runtime/ids.ts';
+import { pack, unpack } from '../../../runtime/packing.ts';
+import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import type { StoredAttempt } from '../../job/records/attempt.ts';
+import { type Status, statuses } from '../../job/records/job.ts';
+import { asBuffer, type JournalEntry, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
+import { type FailureText, failureText, fingerprintBytes, fingerprintOf } from './fingerprint.ts';
+
+/** The name of the failures among the consumers of the journal. */
+export const failuresName = 'failures';
+/** The maximum number of groups. If there is another, the group that was seen least recently is dropped. */
+export const failureGroupsMax = 1_000;
+export const hourUs = 3_600_000_000;
+/** A group counts its jobs by hour, for this many hours up to its last job. */
+export const trendHours = 24;
+
+/** The statuses of jobs that have failed. */
+export const failureStatuses = ['failed', 'timed_out', 'dead'] as const satisfies readonly Status[];
+const isFailureCode = new Uint8Array(256);
+for (const status of failureStatuses) isFailureCode[statuses.indexOf(status)] = 1;
+
+/** Whether a job failed with this attempt. */
+export function isFailure(entry: JournalEntry): boolean {
+  return isFailureCode[entry.statusCode] === 1 && entry.final;
+}
+
+export type FailureGroup = {
+  readonly fingerprint: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly pattern: string;
+  count: number;
+  first: JournalPosition;
+  last: JournalPosition;
+  /** The last job of the group, and the first line of its error. */
+  sample: { readonly jobId: JobId; readonly message: string };
+  /** The number of jobs by hour since the epoch. */
+  readonly hours: Map<number, number>;
+};
+
+/** What is known of one failed job. */
+export type JobFailure = FailureText & { readonly fingerprint: string };
+
+/** `owner`: the plugin and command of the job. */
+export function failureOf(
+  attempt: StoredAttempt,
+  owner: { readonly plugin: string; readonly command: string },
+): JobFailure {
+  const text = failureText(bodyPart(attempt.stored, 'error'));
+  return { ...text, fingerprint: fingerprintOf(owner.plugin, owner.command, text.pattern) };
+}
+
+/** Counts a job that failed at this time. A new hour replaces hours that are too old. */
+export function addHour(hours: Map<number, number>, atUs: number): void {
+  const hour = Math.floor(atUs / hourUs);
+  const count = hours.get(hour);
+  hours.set(hour, (count ?? 0) + 1);
+  if (count !== undefined) return;
+  for (const known of hours.keys()) if (known <= hour - trendHours) hours.delete(known);
+}
+
+/** Takes back what `addHour` counted. */
+export function subtractHour(hours: Map<number, number>, atUs: number): void {
+  const hour = Math.floor(atUs / hourUs);
+  const left = (hours.get(hour) ?? 0) - 1;
+  if (left > 0) hours.set(hour, left);
+  else hours.delete(hour);
+}
+
+export function groupKey(fingerprint: string): Buffer {
+  return Buffer.from(fingerprint, 'hex');
+}
+
+type PackedGroup = [
+  plugin: string,
+  command: string,
+  pattern: string,
+  count: number,
+  first: [atUs: number, place: number],
+  last: [atUs: number, place: number],
+  sample: [jobId: Uint8Array, message: string],
+  hours: [hour: number, count: number][],
+];
+
+export function encodeGroup({ plugin, command, pattern, count, first, last, sample, hours }: FailureGroup): Buffer {
+  const packed: PackedGroup = [
+    plugin,
+    command,
+    pattern,
+    count,
+    [first.atUs, first.place],
+    [last.atUs, last.place],
+    [sample.jobId, sample.message],
+    [...hours],
+  ];
+  return pack(packed);
+}
+
+export function decodeGroup(key: Uint8Array, value: Uint8Array): FailureGroup {
+  const [plugin, command, pattern, count, first, last, sample, hours] = unpack<PackedGroup>(value);
+  return {
+    fingerprint: asBuffer(key).toString('hex'),
+    plugin,
+    command,
+    pattern,
+    count,
+    first: { atUs: first[0], place: first[1] },
+    last: { atUs: last[0], place: last[1] },
+    sample: { jobId: Buffer.from(sample[0]), message: sample[1] },
+    hours: new Map(hours),
+  };
+}
+
+/** The number of records in a full page, which is one value of the table `failed_jobs`. */
+export const failurePageRecords = 1_024;
+/** The length of a record: time of the commit (8) | place in the commit (4) | fingerprint (8). */
+export const failureRecordBytes = 12 + fingerprintBytes;
+
+export type FailureRecord = JournalPosition & { readonly fingerprint: string };
+
+export function writeFailureRecord(page: Buffer, at: number, { atUs, place, fingerprint }: FailureRecord): void {
+  page.writeDoubleLE(atUs, at);
+  page.writeUInt32LE(place, at + 8);
+  page.write(fingerprint, at + 12, 'hex');
+}
+
+export function readFailurePlace(page: Buffer, at: number): JournalPosition {
+  return { atUs: page.readDoubleLE(at), place: page.readUInt32LE(at + 8) };
+}
+
+export function readFailureRecord(page: Buffer, at: number): FailureRecord {
+  return { ...readFailurePlace(page, at), fingerprint: page.toString('hex', at + 12, at + failureRecordBytes) };
+}
+
+/** The key of a page whose first record has this position. */
+export function failurePageKey({ atUs, place }: JournalPosition): Buffer {
+  const key = Buffer.alloc(12);
+  key.set(usKey(atUs), 0);
+  key.writeUInt32BE(place, 8);
+  return key;
+}
+
+export type FailureRecordPage = { readonly key: Buffer; readonly page: Buffer };
+
+/** Reads pages in the order of their keys, from `from` on. */
+export function failurePages(index: Reader<IndexTable>, from: Uint8Array | null, limit: number): FailureRecordPage[] {
+  return Array.from(index.scan('failed_jobs', { ...(from && { from }), limit }), ownPage);
+}
+
+/** Reads the last pages below `to`, or of all pages, newest first. */
+export function newestFailurePages(
+  index: Reader<IndexTable>,
+  to: Uint8Array | null,
+  limit: number,
+): FailureRecordPage[] {
+  return Array.from(index.scan('failed_jobs', { ...(to && { to }), reverse: true, limit }), ownPage);
+}
+
+function ownPage({ key, value }: { readonly key: Uint8Array; readonly value: Uint8Array }): FailureRecordPage {
+  return { key: Buffer.from(key), page: asBuffer(value) };
+}
+
+/** No record of the page is older than this time. */
+export function pageStartUs({ key }: FailureRecordPage): number {
+  return readUs(key);
+}

@@ -1,0 +1,206 @@
+// The fingerprint of a failure. Failures of one command have the same fingerprint if the first lines of their errors differ only in
+// numbers, ids and quoted texts. Each character is looked at a limited number of times, whatever the line is.
+import { createHash } from 'node:crypto';
+
+/** Only this many bytes of the first line are read. */
+export const lineBytesMax = 2_048;
+/** The maximum number of characters of a pattern, and of a sample. */
+export const patternCharactersMax = 200;
+/** The form of a fingerprint: the first 8 bytes of a hash, in hex. */
+export const fingerprintPattern = '^[0-9a-f]{16}$';
+export const fingerprintBytes = 8;
+
+/** Stands for a number or an id. */
+const numberMark = '#';
+/** Stands for the text between two quotes. */
+const textMark = '…';
+const uuidCharacters = 36;
+/**
+ * A word of letters and digits is an id if it has at least `longIdMin` characters. With at least `shortIdMin` characters it is an
+ * id if it is a hexadecimal number, or has two groups of digits.
+ */
+const shortIdMin = 8;
+const longIdMin = 16;
+
+/** `pattern`: the first line, with marks in place of numbers, ids and quoted texts. `sample`: the line itself. */
+export type FailureText = { readonly pattern: string; readonly sample: string };
+
+/** `error`: the error of an attempt, in UTF-8. Undefined: the attempt has none. */
+export function failureText(error: Uint8Array | undefined): FailureText {
+  const line = error ? firstLine(error) : '';
+  return { pattern: patternOf(line), sample: cut(line.trim()) };
+}
+
+/** The fingerprint, in hex. */
+export function fingerprintOf(plugin: string, command: string, pattern: string): string {
+  const hash = createHash('sha256').update(`${plugin}\0${command}\0${pattern}`).digest();
+  return hash.toString('hex', 0, fingerprintBytes);
+}
+
+/** The first line that is not blank. */
+function firstLine(error: Uint8Array): string {
+  let from = 0;
+  while (from < error.length && error[from]! <= 0x20) from++;
+  const bytes = Buffer.from(error.buffer, error.byteOffset + from, Math.min(error.length - from, lineBytesMax));
+  const end = bytes.indexOf(0x0a);
+  return bytes.toString('utf8', 0, end < 0 ? bytes.length : end);
+}
+
+/** The line with marks in place of numbers, ids and quoted texts, and with single spaces. */
+export function patternOf(line: string): string {
+  const quotes = new Quotes(line);
+  let pattern = '';
+  /** The part from here to `at` is added to the pattern as it is, in one piece. */
+  let from = 0;
+  let at = 0;
+  while (at < line.length && pattern.length + at - from <= patternCharactersMax) {
+    const code = line.charCodeAt(at);
+    if (isWord(code)) {
+      const end = wordEnd(line, at);
+      const piece = wordPattern(line, at, end);
+      if (piece !== null) {
+        pattern += line.slice(from, at) + piece.text;
+        from = piece.end;
+      }
+      at = piece === null ? end : piece.end;
+    } else if (isBlank(code)) {
+      const isRepeated = at > from ? line[at - 1] === ' ' : pattern === '' || pattern.endsWith(' ');
+      if (isRepeated || code !== 0x20) {
+        pattern += isRepeated ? line.slice(from, at) : `${line.slice(from, at)} `;
+        from = at + 1;
+      }
+      at++;
+    } else {
+      const close = isQuote(code) ? quotes.closing(at) : null;
+      if (close !== null) {
+        pattern += line.slice(from, at + 1) + textMark + line[close]!;
+        from = close + 1;
+      }
+      at = close === null ? at + 1 : close + 1;
+    }
+  }
+  return cut(pattern + line.slice(from, at)).trimEnd();
+}
+
+/** The pattern of a word. `end`: where the rest of the line begins. Null: the word is its own pattern. */
+function wordPattern(line: string, from: number, end: number): { readonly text: string; readonly end: number } | null {
+  if (isUuidAt(line, from)) return { text: numberMark, end: from + uuidCharacters };
+  let at = from;
+  while (at < end && !isDigit(line.charCodeAt(at))) at++;
+  if (at === end) return null;
+  if (isId(line, from, end)) return { text: numberMark, end };
+  let text = '';
+  let start = from;
+  while (at < end) {
+    if (!isDigit(line.charCodeAt(at))) at++;
+    else {
+      text += line.slice(start, at) + numberMark;
+      at = numberEnd(line, at);
+      start = at;
+    }
+  }
+  return { text: text + line.slice(start, at), end: at };
+}
+
+function wordEnd(line: string, from: number): number {
+  let at = from;
+  while (isWord(line.charCodeAt(at))) at++;
+  return at;
+}
+
+/** The end of a number such as `3`, `1,000.5`, `12:30:55` or `127.0.0.1:80`. */
+function numberEnd(line: string, from: number): number {
+  let at = from;
+  for (;;) {
+    while (isDigit(line.charCodeAt(at))) at++;
+    const isPoint = line[at] === '.' || line[at] === ',' || line[at] === ':';
+    if (!isPoint || !isDigit(line.charCodeAt(at + 1))) return at;
+    at++;
+  }
+}
+
+function isId(line: string, from: number, end: number): boolean {
+  const length = end - from;
+  if (length < shortIdMin) return false;
+  const isPrefixed = line[from] === '0' && (line[from + 1] === 'x' || line[from + 1] === 'X');
+  let letters = 0;
+  let groups = 0;
+  let isHex = true;
+  for (let at = from; at < end; at++) {
+    const code = line.charCodeAt(at);
+    if (!isDigit(code)) letters++;
+    else if (at === from || !isDigit(line.charCodeAt(at - 1))) groups++;
+    isHex &&= isHexDigit(code) || (isPrefixed && at === from + 1);
+  }
+  if (letters === 0 || groups === 0) return false;
+  return length >= longIdMin || isHex || groups > 1;
+}
+
+function isUuidAt(line: string, from: number): boolean {
+  if (line[from + 8] !== '-' || isWord(line.charCodeAt(from + uuidCharacters))) return false;
+  for (let k = 0; k < uuidCharacters; k++) {
+    const isHyphen = k === 8 || k === 13 || k === 18 || k === 23;
+    const code = line.charCodeAt(from + k);
+    if (isHyphen ? code !== 0x2d : !isHexDigit(code)) return false;
+  }
+  return true;
+}
+
+/** By the code of each opening quote: the quote that closes it. */
+const closings = new Map(['""', "''", '``', '“”', '‘’', '«»'].map(pair => [pair.charCodeAt(0), pair[1]!]));
+
+/** Finds quoted texts in a line, from left to right. */
+class Quotes {
+  readonly #line: string;
+  /** The closing quotes that do not follow any more: the line is searched to its end once for each. */
+  readonly #missing = new Set<string>();
+
+  constructor(line: string) {
+    this.#line = line;
+  }
+
+  /** The offset of the quote that closes the one at this offset. Null: no quoted text begins here. */
+  closing(at: number): number | null {
+    const line = this.#line;
+    const close = closings.get(line.charCodeAt(at));
+    if (close === undefined || this.#missing.has(close)) return null;
+    // An apostrophe inside a word is no quote. A mark counts as a word, so that a pattern is its own pattern.
+    const isApostrophe = (place: number, beside: number) =>
+      line[place] === "'" && (isWord(line.charCodeAt(beside)) || line[beside] === numberMark);
+    if (isApostrophe(at, at - 1)) return null;
+    let end = line.indexOf(close, at + 1);
+    while (end >= 0 && isApostrophe(end, end + 1)) end = line.indexOf(close, end + 1);
+    if (end >= 0) return end;
+    this.#missing.add(close);
+    return null;
+  }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+function isHexDigit(code: number): boolean {
+  return isDigit(code) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);
+}
+
+/** Whether the character is a letter or digit. All characters of other scripts count, except punctuation. */
+function isWord(code: number): boolean {
+  if (code < 0x80) return isDigit(code) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
+  return code >= 0xc0 && (code < 0x2000 || code > 0x206f) && code !== 0x3000;
+}
+
+function isQuote(code: number): boolean {
+  return code === 0x22 || code === 0x27 || (code >= 0x60 && closings.has(code));
+}
+
+function isBlank(code: number): boolean {
+  return code <= 0x20 || code === 0x7f || code === 0xa0 || code === 0x2028 || code === 0x2029 || code === 0x3000;
+}
+
+/** The first characters of the text. A character that needs two code units is not split. */
+function cut(text: string): string {
+  if (text.length <= patternCharactersMax) return text;
+  const isSplit = (text.charCodeAt(patternCharactersMax - 1) & 0xfc00) === 0xd800;
+  return text.slice(0, isSplit ? patternCharactersMax - 1 : patternCharactersMax);
+}

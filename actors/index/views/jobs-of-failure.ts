@@ -1,0 +1,103 @@
+// Finds the failed jobs with a fingerprint: in the index, and, among jobs that the index lacks, in the journal.
+import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import type { StoredAttempt } from '../../job/records/attempt.ts';
+import { entriesOf, entryAt, readUs, usKey } from '../../job/records/journal.ts';
+import {
+  decodeGroup,
+  type FailureGroup,
+  failureOf,
+  failureRecordBytes,
+  failureStatuses,
+  failuresName,
+  groupKey,
+  isFailure,
+  newestFailurePages,
+  readFailurePlace,
+} from '../records/failures.ts';
+import { positionOf } from '../records/position.ts';
+
+/** The numbers of commits and of pages that one scan reads. */
+const commitsPerStep = 256;
+const pagesPerStep = 8;
+
+/** Whether the attempt ended a job that has failed with this fingerprint. */
+export function hasFingerprint(
+  fingerprint: string,
+  attempt: StoredAttempt,
+  owner: { readonly plugin: string; readonly command: string },
+): boolean {
+  const { final, status } = attempt;
+  if (!final || !failureStatuses.some(each => each === status)) return false;
+  return failureOf(attempt, owner).fingerprint === fingerprint;
+}
+
+/** The group with this fingerprint. Undefined: the index has none. */
+export function findFailure(index: Reader<IndexTable>, fingerprint: string): FailureGroup | undefined {
+  const key = groupKey(fingerprint);
+  const value = index.get('failures', key);
+  return value && decodeGroup(key, value);
+}
+
+/**
+ * The jobs that may have failed with this fingerprint, in descending order of their ids. All failed jobs that the index lacks are
+ * among them. Null: there may be more than `namedMax` jobs.
+ */
+export function* jobsOfFailure(
+  ledger: Reader,
+  index: Reader<IndexTable>,
+  fingerprint: string,
+  namedMax: number,
+): Sliced<readonly JobId[] | null> {
+  const found = new Set<string>();
+  yield* findUnindexed(ledger, index, found, namedMax);
+  const hash = groupKey(fingerprint);
+  let commitUs = -1;
+  let commit: Uint8Array | undefined;
+  for (let to: Buffer | null = null; found.size <= namedMax; ) {
+    const pages = newestFailurePages(index, to, pagesPerStep);
+    for (const { page } of pages) {
+      for (let at = 0; at < page.length && found.size <= namedMax; at += failureRecordBytes) {
+        if (page.compare(hash, 0, hash.length, at + failureRecordBytes - hash.length, at + failureRecordBytes) !== 0)
+          continue;
+        const { atUs, place } = readFailurePlace(page, at);
+        if (atUs !== commitUs) commit = ledger.get('journal', usKey(atUs));
+        commitUs = atUs;
+        const entry = commit && entryAt(atUs, place, commit);
+        if (entry) found.add(textOf(entry.id));
+      }
+    }
+    if (pages.length < pagesPerStep) break;
+    to = pages.at(-1)!.key;
+    yield;
+  }
+  if (found.size > namedMax) return null;
+  return [...found]
+    .sort()
+    .reverse()
+    .map(id => Buffer.from(id, 'latin1'));
+}
+
+/** Adds the failed jobs that the index lacks, until there are more than `namedMax`. */
+function* findUnindexed(ledger: Reader, index: Reader<IndexTable>, found: Set<string>, namedMax: number): Sliced<void> {
+  const position = positionOf(index, failuresName);
+  for (let fromUs = position.atUs; found.size <= namedMax; ) {
+    const range = { from: usKey(fromUs), limit: commitsPerStep };
+    const commits = Array.from(ledger.scan('journal', range), ({ key, value }) => [readUs(key), value] as const);
+    for (const [atUs, value] of commits) {
+      for (const entry of entriesOf(atUs, value)) {
+        const isIndexed = atUs === position.atUs && entry.place < position.place;
+        if (!isIndexed && isFailure(entry)) found.add(textOf(entry.id));
+      }
+    }
+    if (commits.length < commitsPerStep) return;
+    fromUs = commits.at(-1)![0] + 1;
+    yield;
+  }
+}
+
+/** The id as a text. Such texts sort like the bytes of the ids. */
+function textOf(id: Uint8Array): string {
+  return Buffer.from(id.buffer, id.byteOffset, jobIdBytes).toString('latin1');
+}

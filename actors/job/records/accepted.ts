@@ -1,0 +1,39 @@
+// Selects jobs by the time of their acceptance. Their ids are in the order of these times.
+import { type BlockKey, blockKeyBytes, blockKeyMs } from '../../../runtime/ids.ts';
+import type { Block } from './block.ts';
+
+/** The time of acceptance lies between these two times, both inclusive, in µs since the epoch. */
+export type AcceptedRange = { readonly fromUs: number; readonly toUs: number };
+
+const msMax = 2 ** 48 - 1;
+
+/** The range between two times. Null: no limit. Undefined if both are null. */
+export function acceptedRange(fromUs: number | null, toUs: number | null): AcceptedRange | undefined {
+  if (fromUs === null && toUs === null) return undefined;
+  return { fromUs: fromUs ?? 0, toUs: toUs ?? Number.MAX_SAFE_INTEGER };
+}
+
+/**
+ * Whether the jobs of a block were accepted in this range. After a clock was set back, keys keep the later time until the clock
+ * has caught up. For such blocks the time of the key counts, so that the order by time is the order of the keys.
+ */
+export function isAcceptedIn(
+  { fromUs, toUs }: AcceptedRange,
+  key: BlockKey,
+  { createdUs }: Pick<Block, 'createdUs'>,
+): boolean {
+  const us = Math.max(createdUs, 1000 * blockKeyMs(key));
+  return us >= fromUs && us <= toUs;
+}
+
+/** The blocks with jobs of the range have keys from `from` up to, not including, `to`. */
+export function keysOf({ fromUs, toUs }: AcceptedRange): { readonly from: BlockKey; readonly to: BlockKey } {
+  return { from: keyAt(Math.floor(fromUs / 1000)), to: keyAt(Math.floor(toUs / 1000) + 1) };
+}
+
+/** A key that is below the keys of all blocks from this time on, and above those of earlier blocks. */
+function keyAt(ms: number): BlockKey {
+  const key = Buffer.alloc(blockKeyBytes);
+  key.writeUIntBE(Math.min(msMax, Math.max(0, ms)), 0, 6);
+  return key;
+}

@@ -1,0 +1,132 @@
+// The fingerprint of a failure: what its pattern keeps of the first line of an error, and what it does not.
+import { expect, test } from 'vitest';
+import {
+  failureText,
+  fingerprintOf,
+  fingerprintPattern,
+  lineBytesMax,
+  patternCharactersMax,
+  patternOf,
+} from '../../../actors/index/records/fingerprint.ts';
+import { fc } from '../../support/seed.ts';
+
+test.each([
+  // Numbers
+  ['timed out after 30000 ms', 'timed out after # ms'],
+  ['timed out after 30s', 'timed out after #s'],
+  ['connect ECONNREFUSED 127.0.0.1:5432', 'connect ECONNREFUSED #'],
+  ['took 1,000.5 of 2,000', 'took # of #'],
+  ['at 12:30:55.123Z', 'at #Z'],
+  ['status 503.', 'status #.'],
+  ['exit status -1', 'exit status -#'],
+  ['file:///srv/app/index.js:12:5', 'file:///srv/app/index.js:#'],
+  ['user42 has v1.2.3', 'user# has v#'],
+  ['version 1.2beta', 'version #beta'],
+  ['ٱ 42 日本語7', 'ٱ # 日本語#'],
+  // Ids
+  ['no job 0198c0de-0000-7000-8000-0123456789ab here', 'no job # here'],
+  ['no job 0198C0DE-AAAA-7BBB-8CCC-DDDDDDDDDDDD', 'no job #'],
+  ['commit 9f86d081 is missing', 'commit # is missing'],
+  ['bad pointer 0x7ffe0001a0b0', 'bad pointer #'],
+  ['charge pi_3MtwBwLkdIwHu7ix28a3tqPa failed', 'charge pi_# failed'],
+  ['ulid 01ARZ3NDEKTSV4RRFFQ69G5FAV', 'ulid #'],
+  ['key Z5jdHi6B', 'key #'],
+  ['a facade of deadbeef', 'a facade of deadbeef'],
+  ['ECONNREFUSED and internationalization', 'ECONNREFUSED and internationalization'],
+  // Quoted texts
+  ["no user 'Ada Lovelace' here", "no user '…' here"],
+  ['no user "Ada" in `a\\b`', 'no user "…" in `…`'],
+  ['“Ada” ‘and’ «Grace»', '“…” ‘…’ «…»'],
+  ["can't read 'it' or ''", "can't read '…' or '…'"],
+  ["'it's his', he said", "'…', he said"],
+  ['{"code":"E1","id":7}', '{"…":"…","…":#}'],
+  ['an open " quote 3', 'an open " quote #'],
+  ["the users' list", "the users' list"],
+  // Blanks
+  ['  a \t\t b\u00a0\u2028c\u0000 ', 'a b c'],
+  ['', ''],
+  ['   ', ''],
+])('%j has the pattern %j', (line, pattern) => {
+  expect(patternOf(line)).toBe(pattern);
+});
+
+test.each([
+  ['\n\n  first line 1\nsecond line', { pattern: 'first line #', sample: 'first line 1' }],
+  ['first\r\nsecond', { pattern: 'first', sample: 'first' }],
+  [' \n ', { pattern: '', sample: '' }],
+  ['é'.repeat(300), { pattern: 'é'.repeat(200), sample: 'é'.repeat(200) }],
+  [`${'a'.repeat(199)}😀`, { pattern: 'a'.repeat(199), sample: 'a'.repeat(199) }],
+])('the first line of an error counts: %j', (error, text) => {
+  expect(failureText(Buffer.from(error))).toEqual(text);
+});
+
+test('an attempt without an error has an empty pattern', () => {
+  expect(failureText(undefined)).toEqual({ pattern: '', sample: '' });
+});
+
+test('plugin, command and pattern make the fingerprint', () => {
+  const one = fingerprintOf('mailer', 'send', 'no #');
+  expect(one).toMatch(new RegExp(fingerprintPattern));
+  expect(fingerprintOf('mailer', 'send', 'no #')).toBe(one);
+  const others = [
+    fingerprintOf('mailer', 'sendno', ' #'),
+    fingerprintOf('m', 'send', 'no #'),
+    fingerprintOf('mailer', 'send', 'no'),
+  ];
+  expect(new Set([one, ...others]).size).toBe(4);
+});
+
+const hex = (length: number) => fc.stringMatching(new RegExp(`^[0-9a-f]{${length}}$`));
+const varying = {
+  number: fc.oneof(
+    fc.nat().map(String),
+    fc.ipV4(),
+    fc.tuple(fc.nat(), fc.nat(99)).map(([a, b]) => `${a}.${b}`),
+  ),
+  id: fc.oneof(
+    fc.uuid(),
+    fc.tuple(fc.nat(9), hex(20), fc.constantFrom('a', 'f')).map(parts => parts.join('')),
+    fc.ulid(),
+  ),
+  quoted: fc.string({ maxLength: 40 }).map(text => `"${text.replaceAll(/["\n]/g, '')}"`),
+};
+const piece = fc.oneof(
+  fc
+    .constantFrom('connect', 'failed:', 'ECONNRESET', 'can’t', 'user', '(', '日本', 'a.b', '->')
+    .map(text => [text, text] as const),
+  ...Object.values(varying).map(values => fc.tuple(values, values)),
+);
+
+test('errors that differ only in numbers, ids and quoted texts have one pattern', () => {
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), pieces => {
+      const [one, other] = [0, 1].map(side => pieces.map(pair => pair[side]).join(' '));
+      expect(patternOf(one!)).toBe(patternOf(other!));
+    }),
+  );
+});
+
+test('a pattern is short, on one line, and its own pattern', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string({ unit: 'binary', maxLength: 600 }), fc.string({ maxLength: 600 })), line => {
+      const pattern = patternOf(line);
+      expect(pattern.length).toBeLessThanOrEqual(patternCharactersMax);
+      expect(pattern).not.toMatch(/[\n\r\t]| {2}|^ | $/);
+      if (pattern.length < patternCharactersMax - 1) expect(patternOf(pattern)).toBe(pattern);
+    }),
+  );
+});
+
+test('a long line takes no longer than its length: a million characters of each kind', () => {
+  const startMs = performance.now();
+  for (const part of ["'a", '"', '`a ', ' ', "' ", '0', 'a1', '1.', '0-', '01234567-', "«'", '\n', '\ud83d'])
+    patternOf(part.repeat(1_000_000 / part.length));
+  // A search that is quadratic in the length would take minutes.
+  expect(performance.now() - startMs).toBeLessThan(10_000);
+});
+
+test(`only the first ${lineBytesMax} bytes of a line are read`, () => {
+  const spaces = ' '.repeat(lineBytesMax - 1);
+  expect(failureText(Buffer.from(`a${spaces}b`)).pattern).toBe('a');
+  expect(failureText(Buffer.from(`a${spaces.slice(1)}b`)).pattern).toBe('a b');
+});
