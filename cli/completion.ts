@@ -77,7 +77,10 @@ function takesValue(option: Option): boolean {
 }
 
 /** Candidates for the value of an option that also accepts other values, by the placeholder in its usage (`--from <point>`). */
-const offered: { readonly [name: string]: readonly string[] | undefined } = { point: ['start', 'failed'] };
+const offered: { readonly [name: string]: readonly string[] | undefined } = {
+  point: ['start', 'failed'],
+  window: ['2h..1h', '2d..1d', '8d..7d'],
+};
 
 function valueName({ flags }: Option): string {
   return /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1] ?? '';

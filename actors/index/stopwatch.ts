@@ -80,22 +80,22 @@ export class Stopwatch implements JournalConsumer {
     const page = this.#pageOf(Math.floor(entry.atUs / minuteUs), name.plugin, batch);
     const { run, queue, waited, total } = this.#namesOf(name);
     const { queuedUs, ranUs } = entry;
-    page.add(run, ranUs);
+    page.add(run, ranUs, entry);
     let queueUs: number | null = null;
     if (entry.attempt === 1) {
       // If the job was delayed or held, its time in the queue begins at the end of the delay or hold. The time before that end
       // counts as `waited`.
       const startedUs = entry.atUs - ranUs;
       const freeUs = this.#freeUs(entry, name, startedUs);
-      if (freeUs !== null) page.add(waited, freeUs - (startedUs - queuedUs));
+      if (freeUs !== null) page.add(waited, freeUs - (startedUs - queuedUs), entry);
       queueUs = freeUs === null ? queuedUs : startedUs - freeUs;
-      page.add(queue, queueUs);
+      page.add(queue, queueUs, entry);
     }
     this.#totals.attempt(entry, name, queueUs);
-    if (entry.final) page.add(total, queuedUs + ranUs);
+    if (entry.final) page.add(total, queuedUs + ranUs, entry);
     const step = entry.stepped ? this.#steps.find(entry.id) : null;
     if (step !== null) {
-      page.add(step, ranUs);
+      page.add(step, ranUs, entry);
       this.#totals.step(entry, step);
     }
     if (!entry.spanned) return;

@@ -1,16 +1,14 @@
 // The stopwatch (docs/contract.md#stopwatch): how long the steps of a plugin waited and ran, as percentiles.
-import { commandStep, minuteUs, pipelineStep } from '../../actors/index/records/stopwatch.ts';
+import { cellExemplarsMax, stepExemplarsMax } from '../../actors/index/views/step-course.ts';
 import { trendBuckets, windowOf } from '../../actors/index/views/stopwatch.ts';
-import type { Config, PluginInstance } from '../../config/config.ts';
-import { type Step, stepLists } from '../../config/pipeline/definition.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
-import { flag, instant } from '../query.ts';
+import { instant, uuid } from '../openapi/schemas.ts';
+import { isProblem } from '../problem.ts';
 import { anyOf, type Route, route } from '../route.ts';
+import { pointsMax, stopwatchParameters, wantedCourse, wantedSteps, windowStart } from '../stopwatch-query.ts';
 import { maySeeResults } from './jobs.ts';
 import { findPlugin } from './plugins.ts';
-
-const windowUsDefault = 24 * 60 * minuteUs;
 
 const figures = {
   sample_count: Type.Integer(),
@@ -23,19 +21,53 @@ const figures = {
   max_us: Type.Integer(),
 };
 const spanSchema = Type.Object({ name: Type.String(), ...figures });
+const exemplarsSchema = (description: string) =>
+  Type.Optional(Type.Array(Type.Object({ job_id: uuid, us: Type.Integer() }), { description }));
+const seriesSchema = Type.Array(
+  Type.Object({
+    at: instant,
+    sample_count: Type.Integer(),
+    p50_us: Type.Integer(),
+    p95_us: Type.Integer(),
+    p99_us: Type.Integer(),
+    max_us: Type.Integer(),
+  }),
+  { description: 'The buckets that have samples, oldest first; `at` is the beginning of the bucket.' },
+);
+const heatSchema = Type.Array(
+  Type.Object({
+    at: instant,
+    from_us: Type.Integer({ description: 'The cell has times from this one on.' }),
+    to_us: Type.Integer({ description: 'The cell has shorter times than this one.' }),
+    sample_count: Type.Integer(),
+    exemplars: exemplarsSchema(
+      `Up to ${cellExemplarsMax} jobs with times near the longest of the cell, longest first.`,
+    ),
+  }),
+  { description: 'The cells that have samples, by time, then by length; `at` is the beginning of the bucket.' },
+);
+const stepSchema = Type.Object({
+  step: Type.String(),
+  ...figures,
+  trend_p95_ms: Type.Array(Type.Integer(), { minItems: trendBuckets, maxItems: trendBuckets }),
+  subs: Type.Optional(Type.Array(spanSchema)),
+  series: Type.Optional(seriesSchema),
+  heat: Type.Optional(heatSchema),
+  exemplars: exemplarsSchema(
+    `Up to ${stepExemplarsMax} jobs with times near the longest of the window, longest first.`,
+  ),
+});
+const boundSchema = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
 const stopwatchSchema = Type.Object({
   plugin: Type.String(),
   window: Type.String(),
-  captured_at: Type.String({ format: 'date-time' }),
-  steps: Type.Array(
-    Type.Object({
-      step: Type.String(),
-      ...figures,
-      trend_p95_ms: Type.Array(Type.Integer(), { minItems: trendBuckets, maxItems: trendBuckets }),
-      subs: Type.Optional(Type.Array(spanSchema)),
-    }),
-  ),
+  captured_at: instant,
+  from: boundSchema('When the window begins. Present with `from`, `to`, `series` or `heat`.'),
+  to: boundSchema('When the window ends. Present as `from` is.'),
+  bucket_minutes: Type.Optional(Type.Integer({ description: 'The length of a bucket of `series` and `heat`.' })),
+  steps: Type.Array(stepSchema),
   subs_unavailable: Type.Optional(Type.Literal('insufficient_scope')),
+  exemplars_unavailable: Type.Optional(Type.Literal('insufficient_scope')),
 });
 
 const getStopwatch = route({
@@ -43,41 +75,40 @@ const getStopwatch = route({
   path: '/stopwatch/{plugin}',
   section: 'Observation',
   summary: "Reports how long a plugin's commands and pipeline steps waited and ran.",
+  notes:
+    'The window begins with the minute of `from` (by default 24 hours before `to`; `since` is another name of `from`), and ends before ' +
+    '`to` (default: now), which is rounded up to a minute. `series` adds percentiles over time, `heat` the number of samples in each ' +
+    'cell: a bucket of time, and times from a power of two to the next. Both add exemplars, which are jobs with long times, for ' +
+    'callers with `jobs:ro` or `jobs:rw`. A bucket has as many whole minutes as are needed for at most `buckets` of them; steps times ' +
+    `buckets may be at most ${pointsMax}. \`step\` selects steps.`,
   access: anyOf('jobs:status:ro', 'jobs:rw'),
-  query: { since: instant, include_subs: flag },
+  query: stopwatchParameters,
   problems: ['unknown_plugin'],
   answers: { 200: { description: 'Percentiles by step.', schema: stopwatchSchema } },
   find: ({ config, params }) => findPlugin(config, params.plugin),
   handle(call) {
     const { config, found, query } = call;
     const nowUs = call.nowMs() * 1000;
-    const window = windowOf(query.since ?? nowUs - windowUsDefault, nowUs);
+    const fromUs = windowStart(query, nowUs);
+    if (isProblem(fromUs)) return fromUs;
+    const window = windowOf(fromUs, nowUs, query.to ?? null);
+    const steps = wantedSteps(query, config, found);
+    if (isProblem(steps)) return steps;
+    const course = wantedCourse(query, window, steps.length, call.caller!);
+    if (isProblem(course)) return course;
     const subs = query.include_subs === true ? maySeeResults(call.caller!) : null;
-    const steps = stepNames(config, found);
-    return answerRead(call, { kind: 'stopwatch', plugin: found.name, window, nowUs, steps, subs });
+    return answerRead(call, {
+      kind: 'stopwatch',
+      plugin: found.name,
+      window,
+      nowUs,
+      steps,
+      onlySteps: query.step !== undefined,
+      subs,
+      bounds: query.from !== undefined || query.to !== undefined || course !== null,
+      course,
+    });
   },
 });
 
 export const stopwatchRoutes: readonly Route[] = [getStopwatch];
-
-/**
- * The names of the plugin's steps: those of its commands, then those of pipeline steps that use the plugin, in the order of the
- * configuration.
- */
-function stepNames(config: Config, { name, manifest }: PluginInstance): string[] {
-  const ofCommands = manifest.commands.flatMap(({ name: command }) =>
-    (['queue', 'run', 'total'] as const).map(what => commandStep(command, what)),
-  );
-  const ofPipelines = config.pipelines.flatMap(pipeline =>
-    stepsUsing(stepLists(pipeline).flat(), name).map(stepId => pipelineStep(pipeline.name, stepId)),
-  );
-  return [...ofCommands, ...ofPipelines];
-}
-
-function stepsUsing(steps: readonly Step[], instance: string): string[] {
-  return steps.flatMap(step => {
-    if (step.kind === 'uses') return step.instance === instance ? [step.id] : [];
-    if (step.kind === 'steps') return stepsUsing(step.steps, instance);
-    return step.kind === 'split' ? step.branches.flatMap(branch => stepsUsing(branch.steps, instance)) : [];
-  });
-}

@@ -1,32 +1,76 @@
-// Writes the answer of the stopwatch as JSON (docs/contract.md#stopwatch): percentiles of each step's times, and their trend.
+// Writes the answer of the stopwatch as JSON (docs/contract.md#stopwatch): for each step percentiles, their trend, and their course.
 import { Histogram } from '../../actors/index/records/histogram.ts';
+import { minuteUs } from '../../actors/index/records/stopwatch.ts';
+import type { NamedJob, TimeBucket } from '../../actors/index/views/step-course.ts';
 import { type StepTimes, trendBuckets } from '../../actors/index/views/stopwatch.ts';
 import type { StopwatchWanted } from '../reads/reads.ts';
+import type { JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
-export function writeStopwatch(wanted: StopwatchWanted, measured: ReadonlyMap<string, StepTimes>): string {
-  const { plugin, window, nowUs, subs } = wanted;
-  const names = new Set([...wanted.steps, ...[...measured.keys()].sort()]);
-  return JSON.stringify({
+export function* stopwatchParts(wanted: StopwatchWanted, measured: ReadonlyMap<string, StepTimes>): Iterable<JsonPart> {
+  const { plugin, nowUs, subs, bounds, course } = wanted;
+  const head = {
     plugin,
-    window: durationText(Math.max(0, window.to - window.from)),
+    window: durationText(minutesOf(wanted)),
     captured_at: timestamp(nowUs),
-    steps: Array.from(names, step => stepJson(step, measured.get(step), subs === true)),
+    ...(bounds && boundsOf(wanted)),
+    ...(course && { bucket_minutes: course.minutes }),
     ...(subs === false && { subs_unavailable: 'insufficient_scope' }),
-  });
+    ...(course?.exemplars === false && { exemplars_unavailable: 'insufficient_scope' }),
+  };
+  yield `${JSON.stringify(head).slice(0, -1)},"steps":[`;
+  const names = new Set([...wanted.steps, ...[...measured.keys()].sort()]);
+  let separator = '';
+  for (const step of names) {
+    yield separator;
+    yield* stepParts(step, measured.get(step), wanted);
+    separator = ',';
+  }
+  yield ']}';
+}
+
+/** The minute of `nowUs`, which is not over, does not count. */
+function minutesOf({ window: { from, to }, nowUs }: StopwatchWanted): number {
+  const isCurrent = to >= Math.floor(nowUs / minuteUs);
+  return Math.max(0, isCurrent ? to - from : to + 1 - from);
+}
+
+function boundsOf({ window, nowUs }: StopwatchWanted): object {
+  const fromUs = window.from * minuteUs;
+  const toUs = Math.min((window.to + 1) * minuteUs, nowUs);
+  return { from: timestamp(fromUs), to: timestamp(Math.max(fromUs, toUs)) };
 }
 
 const none = new Histogram();
 
-function stepJson(step: string, times: StepTimes | undefined, withSubs: boolean): object {
+function* stepParts(step: string, times: StepTimes | undefined, wanted: StopwatchWanted): Iterable<JsonPart> {
+  const { subs, course } = wanted;
   const trend = times?.trend ?? [];
   const spans = [...(times?.spans ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
-  return {
+  const figures = {
     step,
     ...figuresOf(times?.all ?? none),
     trend_p95_ms: Array.from({ length: trendBuckets }, (_, i) => wholeMs((trend[i] ?? none).percentile(0.95))),
-    ...(withSubs && { subs: spans.map(([name, spanTimes]) => ({ name, ...figuresOf(spanTimes) })) }),
+    ...(subs === true && { subs: spans.map(([name, spanTimes]) => ({ name, ...figuresOf(spanTimes) })) }),
   };
+  yield JSON.stringify(figures).slice(0, -1);
+  const buckets = times?.course?.buckets ?? [];
+  if (course?.series) yield `,"series":${JSON.stringify(buckets.map(pointJson))}`;
+  if (course?.heat) yield* heatParts(buckets, course.exemplars);
+  if (course?.exemplars) yield `,"exemplars":${JSON.stringify((times?.course?.slowest ?? []).map(exemplarJson))}`;
+  yield '}';
+}
+
+/** A heat map can be large, so each bucket is a part of its own. */
+function* heatParts(buckets: readonly TimeBucket[], withExemplars: boolean): Iterable<JsonPart> {
+  yield ',"heat":[';
+  let separator = '';
+  for (const bucket of buckets) {
+    const cells = cellsJson(bucket, withExemplars).map(cell => JSON.stringify(cell));
+    yield separator + cells.join(',');
+    separator = ',';
+  }
+  yield ']';
 }
 
 function figuresOf(times: Histogram): object {
@@ -41,6 +85,25 @@ function figuresOf(times: Histogram): object {
     p99_us: p99,
     max_us: times.maxUs,
   };
+}
+
+function pointJson({ minute, count, p50, p95, p99, maxUs }: TimeBucket): object {
+  const at = timestamp(minute * minuteUs);
+  return { at, sample_count: count, p50_us: p50, p95_us: p95, p99_us: p99, max_us: maxUs };
+}
+
+function cellsJson({ minute, cells }: TimeBucket, withExemplars: boolean): object[] {
+  return cells.map(({ octave, count, exemplars }) => ({
+    at: timestamp(minute * minuteUs),
+    from_us: octave === 0 ? 0 : 2 ** octave,
+    to_us: 2 ** (octave + 1),
+    sample_count: count,
+    ...(withExemplars && { exemplars: exemplars.map(exemplarJson) }),
+  }));
+}
+
+function exemplarJson({ us, jobId }: NamedJob): object {
+  return { job_id: jobId, us };
 }
 
 function wholeMs(us: number): number {

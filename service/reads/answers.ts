@@ -17,7 +17,7 @@ import type { JsonPart } from '../json/chunks.ts';
 import { writeFailures } from '../json/failures.ts';
 import { jobParts, settledParts, treeParts } from '../json/job.ts';
 import { logsParts, writeJobs } from '../json/list.ts';
-import { writeStopwatch } from '../json/stopwatch.ts';
+import { stopwatchParts } from '../json/stopwatch.ts';
 import { timelineParts } from '../json/timeline.ts';
 import { openLists } from './lists.ts';
 import type { Read, StopwatchWanted } from './reads.ts';
@@ -61,7 +61,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
       case 'timeline':
         return timelineOf(read, share);
       case 'stopwatch':
-        return [await stopwatch(read, share)];
+        return stopwatch(read, share);
     }
   };
 
@@ -103,13 +103,17 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
     return timeline && timelineParts(timeline, wanted.withErrors);
   }
 
-  async function stopwatch(wanted: StopwatchWanted, share: Share): Promise<string> {
+  async function stopwatch(wanted: StopwatchWanted, share: Share): Promise<Iterable<JsonPart>> {
     const endMs = performance.now() + lagMsMax;
     const taken = index();
     await untilTaken(reader, taken, stopwatchName, () => performance.now() < endMs);
-    const reading = new StopwatchReading(taken, wanted.plugin, wanted.window);
+    const { plugin, window, steps, onlySteps, course } = wanted;
+    const reading = new StopwatchReading(taken, plugin, window, {
+      steps: onlySteps ? new Set(steps) : null,
+      course: course && { minutes: course.minutes, heat: course.heat, ledger: course.exemplars ? reader : null },
+    });
     await share.run(sliced(() => reading.read(stopwatchMsMax)));
-    return writeStopwatch(wanted, reading.steps);
+    return stopwatchParts(wanted, reading.steps);
   }
 }
 

@@ -39,10 +39,26 @@ export type StopwatchWanted = {
   readonly nowUs: number;
   /** The steps that are listed first, even if they have no samples. */
   readonly steps: readonly string[];
+  /** Whether the answer has only these steps. */
+  readonly onlySteps: boolean;
   /**
    * Whether spans are included. Null: spans were not asked for. False: spans were asked for, but this caller may not see them.
    */
   readonly subs: boolean | null;
+  /** Whether the answer has the times at which the window begins and ends. */
+  readonly bounds: boolean;
+  /** Null: the answer has only figures of the whole window. */
+  readonly course: StopwatchCourse | null;
+};
+
+/** What the answer says about the course of each step over the window. */
+export type StopwatchCourse = {
+  /** The length of a bucket. */
+  readonly minutes: number;
+  readonly series: boolean;
+  readonly heat: boolean;
+  /** False: this caller may not see which jobs there are. */
+  readonly exemplars: boolean;
 };
 
 /** The filters of a list of jobs. `error`: words that the last error must have (docs/search.md); null: any error or none. */

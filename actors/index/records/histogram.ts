@@ -11,8 +11,13 @@ const usMax = 2 ** 40 - 1;
 /** The maximum relative error of a percentile of times up to `usMax`. */
 export const percentileErrorMax = 1 / exactMax;
 
+/** A time as a histogram counts it: in whole µs, from 0 to `usMax`. */
+export function countedUs(us: number): number {
+  return Math.min(usMax, Math.max(0, Math.round(us)));
+}
+
 export function bucketOf(us: number): number {
-  const whole = Math.min(usMax, Math.max(0, Math.round(us)));
+  const whole = countedUs(us);
   if (whole < exactMax) return whole;
   // The time is too large for 32-bit shifts. Divided by 2^20, it falls into the bucket that lies 20 octaves lower.
   if (whole >= shiftMax) return bucketOf(Math.floor(whole / lastBits)) + 20 * bucketsPerOctave;
@@ -28,19 +33,29 @@ export function middleOf(bucket: number): number {
   return (bucketsPerOctave + ((bucket - exactMax) % bucketsPerOctave)) * width + (width - 1) / 2;
 }
 
+/** The exponent of the power of two at or below the times of a bucket: octave 10 has 1,024 to 2,047 µs. Octave 0 also has 0 µs. */
+export function octaveOf(bucket: number): number {
+  if (bucket >= exactMax) return bitsPerOctave + 1 + Math.floor((bucket - exactMax) / bucketsPerOctave);
+  return bucket === 0 ? 0 : 31 - Math.clz32(bucket);
+}
+
 export class Histogram {
   readonly #counts = new Map<number, number>();
   count = 0;
   maxUs = 0;
 
-  add(us: number): void {
-    this.#add(bucketOf(us), 1);
-    if (us > this.maxUs) this.maxUs = Math.min(usMax, Math.round(us));
+  /** Returns whether this is the first time in its bucket. */
+  add(us: number): boolean {
+    const isFirst = this.#add(bucketOf(us), 1);
+    if (us > this.maxUs) this.maxUs = countedUs(us);
+    return isFirst;
   }
 
-  #add(bucket: number, times: number): void {
-    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + times);
+  #add(bucket: number, times: number): boolean {
+    const before = this.#counts.get(bucket);
+    this.#counts.set(bucket, (before ?? 0) + times);
     this.count += times;
+    return before === undefined;
   }
 
   /** The percentile for this share of the samples (0 to 1), by nearest rank, in µs; 0 if there are no samples. */
@@ -51,6 +66,16 @@ export class Histogram {
       if (left <= 0) return Math.min(Math.round(middleOf(bucket)), this.maxUs);
     }
     return 0;
+  }
+
+  /** The number of times in each octave that has any. */
+  octaves(): Map<number, number> {
+    const counts = new Map<number, number>();
+    for (const [bucket, count] of this.#counts) {
+      const octave = octaveOf(bucket);
+      counts.set(octave, (counts.get(octave) ?? 0) + count);
+    }
+    return counts;
   }
 
   /** The maximum, then for each non-empty bucket, in order, its distance from the bucket before and its count; all as varints. */

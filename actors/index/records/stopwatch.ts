@@ -1,6 +1,9 @@
-// The records of the stopwatch: a page for each minute and plugin. A page has a histogram for each step, and one for each span inside the
-// step. A step is a time that is measured: `run`, `queue`, `waited` or `total` of a command, or the running time of a step of a pipeline.
+// The records of the stopwatch: a page for each minute and plugin. A page has a histogram and exemplars for each step, and a histogram
+// for each span inside the step. A step is a time that is measured: `run`, `queue`, `waited` or `total` of a command, or the running
+// time of a step of a pipeline.
+import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
+import { Exemplars } from './exemplars.ts';
 import { Histogram } from './histogram.ts';
 
 /** The name of the stopwatch among the consumers of the journal. */
@@ -29,9 +32,15 @@ export function pipelineStep(pipeline: string, stepId: string): string {
   return `${pipeline}/${stepId}`;
 }
 
-type PackedPage = [step: string, times: Uint8Array, spans: [name: string, times: Uint8Array][]][];
+/** Pages of early versions have no exemplars. */
+type PackedPage = [
+  step: string,
+  times: Uint8Array,
+  spans: [name: string, times: Uint8Array][],
+  exemplars?: Uint8Array,
+][];
 
-type Times = { readonly all: Histogram; readonly spans: Map<string, Histogram> };
+type Times = { readonly all: Histogram; readonly spans: Map<string, Histogram>; readonly exemplars: Exemplars };
 
 /** The page of one minute and plugin, while it is being written. */
 export class MinutePage {
@@ -39,15 +48,16 @@ export class MinutePage {
 
   constructor(bytes?: Uint8Array) {
     if (!bytes) return;
-    readPage(bytes, (step, times, spans) => {
-      const { all, spans: mine } = this.#timesOf(step);
+    readPage(bytes, (step, times, spans, exemplars) => {
+      const { all, spans: mine } = this.#timesOf(step, exemplars);
       all.merge(times);
       for (const [name, spanTimes] of spans) histogramIn(mine, name).merge(spanTimes);
     });
   }
 
-  add(step: string, us: number): void {
-    this.#timesOf(step).all.add(us);
+  add(step: string, us: number, job: { readonly id: JobId }): void {
+    const { all, exemplars } = this.#timesOf(step);
+    if (all.add(us)) exemplars.offer(us, job.id);
   }
 
   addSpan(step: string, name: string, us: number): void {
@@ -57,18 +67,19 @@ export class MinutePage {
   }
 
   encode(): Uint8Array {
-    const steps: PackedPage = [...this.#steps].map(([step, { all, spans }]) => [
+    const steps: PackedPage = [...this.#steps].map(([step, { all, spans, exemplars }]) => [
       step,
       all.encode(),
       [...spans].map(([name, times]) => [name, times.encode()]),
+      exemplars.encode(),
     ]);
     return pack(steps);
   }
 
-  #timesOf(step: string): Times {
+  #timesOf(step: string, exemplars?: Uint8Array): Times {
     let times = this.#steps.get(step);
     if (!times) {
-      times = { all: new Histogram(), spans: new Map() };
+      times = { all: new Histogram(), spans: new Map(), exemplars: new Exemplars(exemplars) };
       this.#steps.set(step, times);
     }
     return times;
@@ -85,7 +96,7 @@ export function histogramIn(histograms: Map<string, Histogram>, name: string): H
   return histogram;
 }
 
-/** Calls `take` with each step of a stored page. The histograms are still encoded. */
+/** Calls `take` with each step of a stored page. The histograms and exemplars are still encoded. */
 export function readPage(bytes: Uint8Array, take: (...of: PackedPage[number]) => void): void {
-  for (const [step, times, spans] of unpack<PackedPage>(bytes)) take(step, times, spans);
+  for (const packed of unpack<PackedPage>(bytes)) take(...packed);
 }

@@ -2,6 +2,7 @@
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { Histogram, type Histogram as Times } from '../records/histogram.ts';
 import { histogramIn, minutesKept, minuteUs, pageKey, readPage } from '../records/stopwatch.ts';
+import { type CourseWanted, StepCourse } from './step-course.ts';
 
 /** The number of equal parts into which a trend divides the window. */
 export const trendBuckets = 24;
@@ -11,33 +12,59 @@ export type StepTimes = {
   /** One histogram for each part of the window, oldest first. */
   readonly trend: readonly Times[];
   readonly spans: ReadonlyMap<string, Times>;
+  /** Null: it was not asked for. */
+  readonly course: Pick<StepCourse, 'buckets' | 'slowest'> | null;
 };
 
 /** The first and the last minute of a window, counted since the epoch. */
 export type Window = { readonly from: number; readonly to: number };
 
 /**
- * The window from the minute of `sinceUs` to the current minute, but without minutes that are no longer stored. If the minute of
- * `sinceUs` lies in the future, the window is empty.
+ * The window from the minute of `fromUs` to the current minute, or to the minute before `toUs`, but without minutes that are no longer
+ * stored. If no minute is left, the window is empty: `to` is less than `from`.
  */
-export function windowOf(sinceUs: number, nowUs: number): Window {
-  const to = Math.floor(nowUs / minuteUs);
-  return { from: Math.max(Math.floor(sinceUs / minuteUs), to - minutesKept), to };
+export function windowOf(fromUs: number, nowUs: number, toUs: number | null = null): Window {
+  const current = Math.floor(nowUs / minuteUs);
+  const to = toUs === null ? current : Math.min(current, Math.ceil(toUs / minuteUs) - 1);
+  return { from: Math.max(Math.floor(fromUs / minuteUs), current - minutesKept), to };
 }
 
-type CollectedTimes = StepTimes & { readonly trend: Histogram[]; readonly spans: Map<string, Histogram> };
+/** What is read of a window. */
+export type ReadingScope = {
+  /** Null: all steps. */
+  readonly steps?: ReadonlySet<string> | null;
+  /** Null: only figures of the whole window. */
+  readonly course?: CourseWanted | null;
+};
+
+type CollectedTimes = StepTimes & {
+  readonly trend: Histogram[];
+  readonly spans: Map<string, Histogram>;
+  readonly course: StepCourse | null;
+};
+
+const none = new Uint8Array();
 
 export class StopwatchReading {
   readonly #reader: Reader<IndexTable>;
   readonly #plugin: string;
   readonly #window: Window;
+  readonly #wanted: ReadonlySet<string> | null;
+  readonly #course: CourseWanted | null;
   readonly #steps = new Map<string, CollectedTimes>();
   #minute: number;
 
-  constructor(reader: Reader<IndexTable>, plugin: string, window: Window) {
+  constructor(
+    reader: Reader<IndexTable>,
+    plugin: string,
+    window: Window,
+    { steps = null, course = null }: ReadingScope = {},
+  ) {
     this.#reader = reader;
     this.#plugin = plugin;
     this.#window = window;
+    this.#wanted = steps;
+    this.#course = course;
     this.#minute = window.from;
   }
 
@@ -59,8 +86,10 @@ export class StopwatchReading {
     if (!bytes) return;
     const { from, to } = this.#window;
     const bucket = Math.floor(((minute - from) * trendBuckets) / (to - from + 1));
-    readPage(bytes, (step, times, spans) => {
+    readPage(bytes, (step, times, spans, exemplars = none) => {
+      if (this.#wanted?.has(step) === false) return;
       const gathered = this.#stepOf(step);
+      gathered.course?.take(minute, times, exemplars);
       gathered.all.merge(times);
       gathered.trend[bucket]!.merge(times);
       for (const [name, spanTimes] of spans) histogramIn(gathered.spans, name).merge(spanTimes);
@@ -71,7 +100,8 @@ export class StopwatchReading {
     let gathered = this.#steps.get(step);
     if (!gathered) {
       const trend = Array.from({ length: trendBuckets }, () => new Histogram());
-      gathered = { all: new Histogram(), trend, spans: new Map() };
+      const course = this.#course && new StepCourse(this.#course, this.#window.from);
+      gathered = { all: new Histogram(), trend, spans: new Map(), course };
       this.#steps.set(step, gathered);
     }
     return gathered;

@@ -28,6 +28,8 @@ const cases: readonly (readonly [typed: string, offered: string])[] = [
   ['headgate job rerun 0198c0de --from ', 'start failed'],
   ['headgate job rerun 0198c0de --from f', 'failed'],
   ['headgate events --url http://localhost:80 --js', '--json'],
+  ['headgate stopwatch greet --compare 2', '2h..1h 2d..1d'],
+  ['headgate stopwatch greet --se', '--series'],
   ['headgate job logs -- --', ''],
 ];
 

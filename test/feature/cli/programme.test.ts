@@ -102,6 +102,10 @@ test.each([
   ['a duration without unit', ['start', '--grace', '30']],
   ['a duration that no timer can wait', ['start', '--grace', '25d', '--config', '/nonexistent']],
   ['a time that is none', ['stopwatch', 'x', '--since', 'yesterday']],
+  ['a window without an end', ['stopwatch', 'x', '--compare', '2h']],
+  ['a window with a time that is none', ['stopwatch', 'x', '--compare', '2h..noon']],
+  ['two names of one option', ['stopwatch', 'x', '--since', '2h', '--from', '1h']],
+  ['a comparison that is plotted', ['stopwatch', 'x', '--compare', '2h..1h', '--series']],
   ['a missing mandatory option', ['token', 'new', 'ci']],
   ['an unknown scope', ['token', 'new', 'ci', '--scope', 'all']],
 ])('%s ends with 2, and nothing on stdout', async (_, words) => {

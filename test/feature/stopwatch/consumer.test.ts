@@ -1,6 +1,5 @@
 // The stopwatch's side of the journal, without threads: minutes, bounds, and what is kept of old ones.
 import { expect, it } from 'vitest';
-import type { IndexStores } from '../../../actors/index/consumer.ts';
 import {
   MinutePage,
   minutesKept,
@@ -8,52 +7,10 @@ import {
   otherSpans,
   spanNamesMax,
 } from '../../../actors/index/records/stopwatch.ts';
-import { Stopwatch } from '../../../actors/index/stopwatch.ts';
-import { StopwatchReading, windowOf } from '../../../actors/index/views/stopwatch.ts';
-import { holdEndsMax, writeHoldEnd } from '../../../actors/job/records/hold-ends.ts';
-import { entriesOf, JournalPage } from '../../../actors/job/records/journal.ts';
-import { NameTableWriter } from '../../../actors/job/records/name-table.ts';
-import { emptyBody } from '../../../runtime/host/wire/outcome.ts';
-import { openMemoryIndex, openMemoryStore } from '../../support/memory-store.ts';
-
-const start = 30_000_000 * minuteUs;
-
-/** A stores, and how to let an attempt end: at a time, after waiting and running so long. */
-function stage() {
-  const ledger = openMemoryStore();
-  const index = openMemoryIndex();
-  const stores: IndexStores = { ledger, index };
-  const book = new NameTableWriter(ledger);
-  const number = book.command('echo', 'handle');
-  const names = ledger.batch();
-  book.close(names);
-  ledger.commit(names);
-  let consumer = new Stopwatch(stores);
-  const end = (atUs: number, queuedUs: number, ranUs: number, attempt = 1, final = true) => {
-    const page = new JournalPage();
-    const startedUs = atUs - ranUs;
-    const record = { status: 'succeeded', final, startedUs, completedUs: atUs, body: emptyBody } as const;
-    page.add(Buffer.alloc(16), attempt, { createdUs: startedUs - queuedUs, inStep: false }, record, number, 0);
-    const batch = index.batch();
-    consumer.take(entriesOf(atUs, page.take()), batch);
-    index.commit(batch);
-  };
-  const again = () => {
-    consumer = new Stopwatch(stores);
-  };
-  const freed = (atUs: number, plugin: string, command: string) => {
-    const batch = ledger.batch();
-    writeHoldEnd(ledger, batch, { atUs, plugin, command });
-    ledger.commit(batch);
-  };
-  return { ledger, index, end, again, freed };
-}
-
-function read(index: IndexStores['index'], sinceUs: number, nowUs: number) {
-  const reading = new StopwatchReading(index, 'echo', windowOf(sinceUs, nowUs));
-  while (!reading.read(1)) {}
-  return reading.steps;
-}
+import { windowOf } from '../../../actors/index/views/stopwatch.ts';
+import { holdEndsMax } from '../../../actors/job/records/hold-ends.ts';
+import { openMemoryIndex } from '../../support/memory-store.ts';
+import { read, stage, start } from './stage.ts';
 
 it('counts the wait once, each run, and the total of a job that ended', () => {
   const { index, end } = stage();
@@ -111,6 +68,9 @@ it('a window has whole minutes, at most those that are kept, in 24 equal parts',
   expect(trend.map(({ maxUs }) => maxUs)).toEqual(Array.from({ length: 24 }, (_, hour) => 1000 * (hour + 1)));
   expect(read(index, start + 60 * minuteUs, now).get('handle.run')!.all.count).toBe(23);
   expect(windowOf(0, now)).toEqual({ from: now / minuteUs - minutesKept, to: now / minuteUs });
+  expect(windowOf(start, now, start + 1)).toEqual({ from: start / minuteUs, to: start / minuteUs });
+  expect(windowOf(start, now, start + minuteUs)).toEqual({ from: start / minuteUs, to: start / minuteUs });
+  expect(windowOf(start, now, now + 5 * minuteUs)).toEqual({ from: start / minuteUs, to: now / minuteUs });
   expect(read(index, now + minuteUs, now).size).toBe(0);
 });
 

@@ -1,10 +1,13 @@
 // GET /stopwatch/{plugin} over HTTP: its steps, its percentiles against those of the job records, and who may see spans.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { journal } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
+import { headgate } from '../cli/headgate.ts';
 
 const plugins = {
   waiter: `${journal}
@@ -18,20 +21,34 @@ export async function handle(request, { span }) {
 export const quick = () => ({});
 export const fail = () => { throw Object.assign(new Error('no'), { retry: false }); };`,
 };
-const tests = ['timed', 'stepped', 'paused', 'stopped', 'spanned', 'kept', 'bounded', 'asked'];
+const tests = [
+  'timed',
+  'stepped',
+  'paused',
+  'stopped',
+  'spanned',
+  'kept',
+  'bounded',
+  'asked',
+  'plotted',
+  'rebuilt',
+  'typed',
+  'seen',
+];
 const line = (name: string) => ({ name, on: name, steps: [{ id: 'first', uses: name }, { uses: `${name}.quick` }] });
 const scopes = ['jobs:status:ro', 'jobs:rw', 'jobs:ro', 'plugin:rw'];
 const scoped = (name: string, scopes: readonly string[]) => ({ name, token: `token-${name}`, scopes });
 /** Each test has an instance of its own, and a pipeline over it, by the same name: nothing else counts there. */
 const gateway = shareGateway({
   plugins,
-  instances: Object.fromEntries(tests.map(name => [name, { uses: 'waiter' }])),
-  pipelines: tests.map(line),
+  instances: Object.fromEntries([...tests, 'crowded'].map(name => [name, { uses: 'waiter' }])),
+  pipelines: [...tests.map(line), { name: 'crowd', steps: Array(100).fill({ uses: 'crowded.quick' }) }],
   api: {
     auth: {
       tokens: [
         { name: 'test', token: everythingToken, scopes: ['*'] },
         scoped('seeing', ['jobs:status:ro', 'jobs:result:ro']),
+        scoped('listing', ['jobs:status:ro', 'jobs:ro']),
         ...scopes.map(scope => scoped(scope, [scope])),
       ],
     },
@@ -39,9 +56,14 @@ const gateway = shareGateway({
 });
 
 type Figures = { readonly sample_count: number; readonly [figure: string]: number };
+type Exemplar = { readonly job_id: string; readonly us: number };
+type Cell = Figures & { readonly at: string; readonly exemplars?: Exemplar[] };
 type Shown = Figures & {
   readonly step: string;
   readonly trend_p95_ms: number[];
+  readonly series?: (Figures & { readonly at: string })[];
+  readonly heat?: Cell[];
+  readonly exemplars?: Exemplar[];
   readonly subs?: (Figures & { name: string })[];
 };
 type Watch = { readonly steps: readonly Shown[]; readonly [field: string]: unknown };
@@ -199,6 +221,158 @@ test('since bounds the window, to the minute', async () => {
   expect(stepOf(await stopwatch(`bounded?since=${later}`), 'quick.run').sample_count).toBe(0);
   const { status, body } = await gateway.call('GET', '/stopwatch/bounded?since=yesterday');
   expect([status, body['detail']]).toEqual([400, expect.stringContaining('"since"')]);
+});
+
+test('series and heat have the samples of their buckets and cells, and lead to the jobs with the longest times', async () => {
+  const jobs = [];
+  for (let n = 0; n < 30; n++) jobs.push(await gateway.finished('plotted/handle', { ms: n % 10 === 7 ? 70 : 3 }));
+  const ran = new Map(jobs.map(job => [job.job_id, us(job.completed_at) - us(job.started_at)]));
+  await counted('plotted', 'handle.run', jobs.length);
+  const from = new Date(Date.now() - 3_600_000).toISOString();
+  const watch = await stopwatch(`plotted?from=${from}&series=true&heat=true&buckets=1`);
+  expect(watch).toMatchObject({ from: `${from.slice(0, 16)}:00.000000Z`, window: '1h', to: watch['captured_at'] });
+  expect(watch['bucket_minutes']).toBeGreaterThanOrEqual(60);
+  const shown = stepOf(watch, 'handle.run');
+  const at = watch['from'];
+  const figures = ['sample_count', 'p50_us', 'p95_us', 'p99_us', 'max_us'].map(name => [name, shown[name]] as const);
+  expect(shown.series).toEqual([{ at, ...Object.fromEntries(figures) }]);
+  const cells = shown.heat!.map(cell => {
+    const inside = [...ran.values()].filter(time => time >= cell['from_us']! && time < cell['to_us']!);
+    for (const { job_id, us } of cell.exemplars!) expect([us, inside.includes(us)]).toEqual([ran.get(job_id), true]);
+    expect(cell).toMatchObject({ at, sample_count: inside.length });
+    expect(cell.exemplars!.length).toBeGreaterThan(0);
+    return cell.sample_count;
+  });
+  expect(cells.length).toBeGreaterThan(1);
+  expect(cells.reduce((sum, count) => sum + count)).toBe(jobs.length);
+  // The longest ones are among those that slept for long.
+  const [longest] = shown.exemplars!;
+  expect(longest!.us).toBeGreaterThanOrEqual(shown['max_us']! * (1 - 2 * percentileErrorMax));
+  expect(await gateway.job(longest!.job_id)).toMatchObject({ plugin: 'plotted', command: 'handle' });
+});
+
+test('a series has a bucket for each part of the window that has samples, in whole minutes', async () => {
+  const from = new Date(Date.now() - 6 * 3_600_000).toISOString();
+  await gateway.finished('plotted/quick');
+  await counted('plotted', 'quick.run', 1);
+  const watch = await stopwatch(`plotted?from=${from}&series=true`);
+  // 361 minutes, of which the current one is the last, in at most 48 buckets.
+  expect(watch['bucket_minutes']).toBe(8);
+  const { series, ...rest } = stepOf(watch, 'quick.run');
+  expect(series).toHaveLength(1);
+  expect((Date.parse(series![0]!.at) - Date.parse(String(watch['from']))) / 60_000).toBe(45 * 8);
+  expect(rest).not.toHaveProperty('heat');
+  expect(stepOf(watch, 'fail.run').series).toEqual([]);
+  const whole = await stopwatch('plotted?since=2026-01-01T00:00:00Z&heat=true&buckets=400');
+  expect(whole).toMatchObject({ window: '168h', bucket_minutes: 26 });
+  expect(stepOf(whole, 'quick.run')).not.toHaveProperty('series');
+  expect(stepOf(whole, 'quick.run').heat).toHaveLength(1);
+});
+
+test('from and to bound the window: windows that follow each other share no sample', async () => {
+  await gateway.finished('bounded/fail');
+  await counted('bounded', 'fail.run', 1);
+  const minute = (ago: number) => new Date((Math.floor(Date.now() / 60_000) - ago) * 60_000).toISOString();
+  const [earlier, cut, future] = [minute(90), minute(30), minute(-30)];
+  const countIn = async (query: string) => {
+    const watch = await stopwatch(`bounded?${query}`);
+    return [watch['window'], stepOf(watch, 'fail.run').sample_count];
+  };
+  expect(await countIn(`from=${earlier}&to=${cut}`)).toEqual(['1h', 0]);
+  expect(await countIn(`from=${cut}&to=${future}`)).toEqual([expect.stringMatching(/^3[01]m$/), 1]);
+  expect(await countIn(`to=${cut}`)).toEqual(['24h', 0]);
+  expect(await countIn(`to=${future}`)).toEqual(['24h', 1]);
+  expect(await countIn('from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z')).toEqual(['0m', 0]);
+  expect(await stopwatch(`bounded?from=${earlier}&to=${cut}`)).toMatchObject({
+    from: earlier.replace('.000Z', '.000000Z'),
+    to: cut.replace('.000Z', '.000000Z'),
+  });
+});
+
+test('step selects steps of the configuration', async () => {
+  const names = async (query: string) => (await stopwatch(`timed?${query}`)).steps.map(({ step }) => step);
+  expect(await names('step=quick.run&step=timed/first')).toEqual(['quick.run', 'timed/first']);
+  expect(await names('step=handle.waited')).toEqual(['handle.waited']);
+});
+
+const day = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'] as const;
+test.each([
+  [`from=${day[1]}&to=${day[0]}`, 'the query parameter "from" must be before "to"'],
+  [`since=${day[0]}&to=${day[0]}`, 'the query parameter "since" must be before "to"'],
+  [`since=${day[0]}&from=${day[1]}`, '"since" and "from" mean the same; give one of them'],
+  ['to=tomorrow', '"to" must be an RFC 3339 time, such as 2026-01-31T12:00:00Z'],
+  ['series=yes', '"series" must be true or false'],
+  ['buckets=7', '"buckets" needs "series=true" or "heat=true"'],
+  ['heat=true&buckets=401', '"buckets" must be a whole number from 1 to 400'],
+  ['step=handle.rum', '"step" must be a step of "timed", and not "handle.rum"; without "step" all are listed'],
+  [Array(21).fill('step=quick.run').join('&'), '"step" is given more than 20 times'],
+])('400 for %s', async (query, told) => {
+  const { status, body } = await gateway.call('GET', `/stopwatch/timed?${query}`);
+  expect([status, body['code'], body['detail']]).toEqual([400, 'invalid_query', expect.stringContaining(told)]);
+});
+
+test('an answer has at most 5,000 points', async () => {
+  const answer = (query: string) => gateway.call('GET', `/stopwatch/crowded?series=true${query}`);
+  const { status, body } = await answer('');
+  const limit = '109 steps in 48 buckets are more than 5000 points';
+  const told = `${limit}: "buckets" must be at most 45, or "step" must select steps`;
+  expect([status, body['code'], body['detail']]).toEqual([400, 'invalid_query', told]);
+  expect((await answer('&buckets=45')).status).toBe(200);
+  expect((await answer('&buckets=400&step=crowd/99')).status).toBe(200);
+});
+
+test('jobs are named to those only who may list jobs', async () => {
+  const { job_id: id } = await gateway.finished('seen/quick');
+  await counted('seen', 'quick.run', 1);
+  const query = 'seen?series=true&heat=true&step=quick.run';
+  for (const token of ['token-listing', 'token-jobs:rw'])
+    expect(stepOf(await stopwatch(query, token), 'quick.run').exemplars).toMatchObject([{ job_id: id }]);
+  for (const token of ['token-seeing', 'token-jobs:status:ro']) {
+    const blind = await stopwatch(query, token);
+    expect(blind).toMatchObject({
+      exemplars_unavailable: 'insufficient_scope',
+      steps: [{ heat: [{ sample_count: 1 }] }],
+    });
+    expect(JSON.stringify(blind)).not.toContain(id);
+  }
+  const plain = stepOf(await stopwatch('seen'), 'quick.run');
+  for (const more of ['exemplars', 'series', 'heat']) expect(plain).not.toHaveProperty(more);
+});
+
+test('an index that is built again has the same series, cells and exemplars', async () => {
+  for (let n = 0; n < 8; n++) await gateway.finished('rebuilt/handle', { ms: 2 ** (n % 4) });
+  await counted('rebuilt', 'handle.run', 8);
+  const from = new Date(Date.now() - 600_000).toISOString();
+  const seen = async () => (await stopwatch(`rebuilt?from=${from}&series=true&heat=true&buckets=1`)).steps;
+  const before = await seen();
+  expect(before.find(({ step }) => step === 'handle.run')!.exemplars!.length).toBeGreaterThan(1);
+  await gateway.term();
+  rmSync(join(gateway.directory, 'data/search'), { recursive: true });
+  await gateway.start();
+  await counted('rebuilt', 'handle.run', 8);
+  expect(await seen()).toEqual(before.map(step => ({ ...step, trend_p95_ms: expect.any(Array) })));
+});
+
+test('headgate stopwatch plots a series with the jobs that took longest, and compares two windows', async () => {
+  const { job_id: id } = await gateway.finished('typed/handle', { ms: 60 });
+  const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken };
+  const call = (...words: string[]) => headgate(['stopwatch', 'typed', ...words], { env });
+  const series = (await call('--step', 'handle.run', '--from', '2h', '--series')).stdout;
+  expect(series).toMatch(/^typed, [-\d]+ [\d:]+ to [-\d]+ [\d:]+ \(UTC\)\nSTEP +EACH COLUMN 3m 00s +MOST\n/);
+  expect(series).toMatch(/\nhandle\.run +count +·+█ +1\n +p50 +·+█ +[\d.]+ ms\n/);
+  expect(series).toMatch(new RegExp(`\\n +longest +${id} +[\\d.]+ ms\\n$`));
+  const { status, json } = await call('--step', 'handle.run', '--compare', '2h..1h', '--json');
+  expect([status, json.plugin, json.before.to]).toEqual([0, 'typed', json.after.from]);
+  expect(json.steps).toMatchObject([
+    { step: 'handle.run', before: { sample_count: 0 }, after: { sample_count: 1 }, p50: null },
+  ]);
+  const shown = (await call('--compare', '2h..1h')).stdout;
+  expect(shown).toMatch(/^typed, .* \(UTC\) against .* \(UTC\)\nSTEP +COUNT +P50 .*\nhandle\.run +0 → 1 +- → \d/s);
+  const [ago, ahead] = [-2, 2].map(hours => new Date(Date.now() + hours * 3_600_000).toISOString());
+  const same = await call('--step', 'handle.run', '--compare', `${ago}..${ahead}`, '--from', '2h', '--json');
+  expect(same.json.steps[0].p50).toEqual({ difference_us: 0, ratio: 1, stands_out: false });
+  for (const wrong of ['--compare 1h..2h', '--step handle.rum'])
+    expect(await call(...wrong.split(' '), '--json')).toMatchObject({ status: 2, json: { code: 'invalid_query' } });
 });
 
 test('404 for an unknown plugin; needs jobs:status:ro, jobs:rw or *', async () => {

@@ -208,6 +208,7 @@ const tags = fc.dictionary(fc.stringMatching(/^[a-z0-9]{1,32}$/), fc.string({ ma
 function queries({ path, query, batch }: Route, known: Known): fc.Arbitrary<string> {
   // The parameters of a batch are options, which JSON has in its body.
   if (batch) return fc.constant('');
+  if (path === '/stopwatch/{plugin}') return stopwatchQueries;
   const parameters = Object.entries(query).map(([name, { schema }]) => {
     const value =
       name === 'wait'
@@ -228,6 +229,16 @@ function queries({ path, query, batch }: Route, known: Known): fc.Arbitrary<stri
       return [...pairs.slice(turn), ...pairs.slice(0, turn)].join('&');
     });
 }
+
+/** Windows that begin before they end, and parameters that belong together. */
+const stopwatchQueries = fc
+  .tuple(
+    fc.constantFrom('', 'since=2026-01-31T12:00:00Z', 'to=2099-12-31T00:00:00.123456%2B01:30'),
+    fc.constantFrom('', 'series=true', 'heat=true&buckets=1', 'buckets=400&series=true&heat=true', 'heat=false'),
+    fc.constantFrom('', 'step=handle.run', 'step=handle.waited&step=handle.total'),
+    fc.constantFrom('', 'include_subs=true'),
+  )
+  .map(parts => parts.filter(part => part !== '').join('&'));
 
 const waits = fc.constantFrom('0s', '20ms', '1s');
 

@@ -81,6 +81,7 @@ export const accessTable: readonly Access[] = [
   row('GET /topology', '/topology', ['plugin:catalog:ro', 'plugin:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo', ['jobs:status:ro', 'jobs:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo?include_subs=true', ['jobs:status:ro', 'jobs:rw', '*']),
+  row('GET /stopwatch/{plugin}', '/stopwatch/echo?series=true&heat=true', ['jobs:status:ro', 'jobs:rw', '*']),
   row('GET /events', '/events', ['events:ro', 'events:rw', '*']),
   row('GET /metrics', '/metrics', ['metrics:ro', '*']),
   // 4.5
@@ -140,6 +141,15 @@ export const outcomeTable: readonly (readonly [path: string, scopes: readonly Sc
   ['/job-logs?include_result=true&job_id=JOB', ['jobs:ro'], true],
   ['/job-logs?include_result=true&job_id=JOB', ['jobs:rw'], true],
   ['/job-logs?include_result=true&job_id=JOB', ['*'], true],
+];
+
+/** To whom the stopwatch names jobs. */
+export const exemplarsTable: readonly (readonly [scopes: readonly ScopeName[], shown: boolean])[] = [
+  [['jobs:status:ro'], false],
+  [['jobs:status:ro', 'jobs:result:ro'], false],
+  [['jobs:status:ro', 'jobs:ro'], true],
+  [['jobs:rw'], true],
+  [['*'], true],
 ];
 
 /** Who gets sub-spans of the stopwatch. */

@@ -20,6 +20,7 @@ export function callerWith(...scopes: readonly ScopeName[]): Caller {
 const combinations: readonly (readonly ScopeName[])[] = [
   ...everyScope.map(scope => [scope]),
   ['jobs:status:ro', 'jobs:result:ro'],
+  ['jobs:status:ro', 'jobs:ro'],
   ['jobs:tree:ro', 'jobs:result:ro'],
   ['jobs:logs:ro', 'jobs:result:ro'],
 ];

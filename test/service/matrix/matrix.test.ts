@@ -6,7 +6,7 @@ import { VaultGateway } from '../../feature/vault/service.ts';
 import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { echo, failing } from '../gateway/sources.ts';
-import { type Access, accessTable, everyScope, outcomeTable, subsTable } from './access.ts';
+import { type Access, accessTable, everyScope, exemplarsTable, outcomeTable, subsTable } from './access.ts';
 import { type Caller, callers, callerWith, tokens } from './callers.ts';
 
 const bodyBytesMax = 65_536;
@@ -223,5 +223,12 @@ describe('what is told of an outcome', () => {
     const told = JSON.parse(text) as { readonly steps: readonly object[]; readonly subs_unavailable?: string };
     expect([status, told.subs_unavailable]).toEqual([200, shown ? undefined : 'insufficient_scope']);
     expect(told.steps.every(step => 'subs' in step === shown)).toBe(true);
+  });
+
+  test.each(exemplarsTable)('exemplars of the stopwatch with %j: %s', async (had, shown) => {
+    const { status, text } = await ask('GET', '/stopwatch/failing?series=true&heat=true', callerWith(...had));
+    const told = JSON.parse(text) as { readonly exemplars_unavailable?: string };
+    expect([status, told.exemplars_unavailable]).toEqual([200, shown ? undefined : 'insufficient_scope']);
+    expect([text.includes('"exemplars":'), text.includes('"job_id":')]).toEqual([shown, shown]);
   });
 });

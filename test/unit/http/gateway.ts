@@ -23,7 +23,7 @@ import { writeActions } from '../../../service/json/action.ts';
 import { chunkBytes, type JsonPart } from '../../../service/json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../../../service/json/job.ts';
 import { logsParts, writeJobs } from '../../../service/json/list.ts';
-import { writeStopwatch } from '../../../service/json/stopwatch.ts';
+import { stopwatchParts } from '../../../service/json/stopwatch.ts';
 import { RequestMeter } from '../../../service/metrics/request-meter.ts';
 import type { Read, Reads } from '../../../service/reads/reads.ts';
 import type { RunSubmission, Submission } from '../../../service/submissions.ts';
@@ -299,7 +299,7 @@ export class MemoryEngine implements Engine {
       case 'logs':
         return logsParts({ logs: [], total: 0, next: null, unsearched: 0 }, read.detail);
       case 'stopwatch':
-        return [writeStopwatch(read, new Map())];
+        return stopwatchParts(read, new Map());
       default:
         return ['{}'];
     }

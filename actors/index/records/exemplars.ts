@@ -1,0 +1,53 @@
+// The exemplars of a step in one minute: for each octave of its times, a job whose time is near the longest there.
+import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { bucketOf, countedUs, octaveOf } from './histogram.ts';
+
+/** A job, and how long the step took for it. */
+export type Exemplar = { readonly us: number; readonly id: JobId };
+
+const usBytes = 6;
+const exemplarBytes = usBytes + jobIdBytes;
+
+export class Exemplars {
+  readonly #byOctave = new Map<number, Exemplar>();
+  /** The encoded exemplars; null: they have changed since they were encoded. */
+  #encoded: Uint8Array | null = null;
+
+  constructor(bytes: Uint8Array = new Uint8Array()) {
+    for (const exemplar of readExemplars(bytes)) this.#byOctave.set(octaveOf(bucketOf(exemplar.us)), exemplar);
+  }
+
+  /**
+   * Takes the first time of a bucket. The exemplar of an octave is the first job of its highest bucket: so a minute with many jobs
+   * has few calls, and the same jobs always give the same exemplars.
+   */
+  offer(us: number, id: JobId): void {
+    const bucket = bucketOf(us);
+    const octave = octaveOf(bucket);
+    const before = this.#byOctave.get(octave);
+    if (before !== undefined && bucketOf(before.us) >= bucket) return;
+    this.#byOctave.set(octave, { us: countedUs(us), id: Buffer.from(id) });
+    this.#encoded = null;
+  }
+
+  /** For each exemplar its time (6 bytes) and the id of its job (16 bytes). */
+  encode(): Uint8Array {
+    if (this.#encoded !== null) return this.#encoded;
+    const bytes = Buffer.alloc(this.#byOctave.size * exemplarBytes);
+    let at = 0;
+    for (const { us, id } of this.#byOctave.values()) {
+      bytes.writeUIntBE(us, at, usBytes);
+      bytes.set(id, at + usBytes);
+      at += exemplarBytes;
+    }
+    this.#encoded = bytes;
+    return bytes;
+  }
+}
+
+export function* readExemplars(encoded: Uint8Array): Iterable<Exemplar> {
+  const bytes = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength);
+  for (let at = 0; at < bytes.length; at += exemplarBytes) {
+    yield { us: bytes.readUIntBE(at, usBytes), id: bytes.subarray(at + usBytes, at + exemplarBytes) };
+  }
+}

@@ -1,0 +1,134 @@
+// The course of a step's times over a window: for each bucket of time its percentiles and its cells, with exemplars.
+import { blockOf, formatId } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { type Exemplar, readExemplars } from '../records/exemplars.ts';
+import { bucketOf, Histogram, octaveOf } from '../records/histogram.ts';
+
+/** The maximum number of exemplars of a step, and of a cell. */
+export const stepExemplarsMax = 5;
+export const cellExemplarsMax = 3;
+
+/** What is read besides the figures of a whole window. */
+export type CourseWanted = {
+  /** The length of a bucket. */
+  readonly minutes: number;
+  /** Whether buckets have cells. */
+  readonly heat: boolean;
+  /** The store in which the jobs of exemplars must still be. Null: no exemplars are wanted. */
+  readonly ledger: Reader | null;
+};
+
+/** A job, and how long the step took for it. Unlike an `Exemplar`, it refers to no stored page. */
+export type NamedJob = { readonly us: number; readonly jobId: string };
+/** The times in one bucket and one octave (`octaveOf`). */
+export type HeatCell = { readonly octave: number; readonly count: number; readonly exemplars: readonly NamedJob[] };
+/** A bucket that has samples. `minute`: its first minute. */
+export type TimeBucket = {
+  readonly minute: number;
+  readonly count: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly maxUs: number;
+  readonly cells: readonly HeatCell[];
+};
+
+export class StepCourse {
+  readonly #wanted: CourseWanted;
+  readonly #from: number;
+  readonly #slowest: SlowestJobs;
+  readonly #finished: TimeBucket[] = [];
+  /** The first minute of the bucket that is being read. */
+  #minute = -1;
+  #times = new Histogram();
+  #slowestByOctave = new Map<number, SlowestJobs>();
+
+  /** `from`: the first minute of the window. */
+  constructor(wanted: CourseWanted, from: number) {
+    this.#wanted = wanted;
+    this.#from = from;
+    this.#slowest = new SlowestJobs(wanted.ledger, stepExemplarsMax);
+  }
+
+  /** Adds a stored minute. Minutes must be added in order. */
+  take(minute: number, times: Uint8Array, exemplars: Uint8Array): void {
+    const { minutes, heat, ledger } = this.#wanted;
+    const first = minute - ((minute - this.#from) % minutes);
+    if (first !== this.#minute) {
+      this.#finish();
+      this.#minute = first;
+    }
+    this.#times.merge(times);
+    if (ledger === null) return;
+    for (const exemplar of readExemplars(exemplars)) {
+      this.#slowest.offer(exemplar);
+      if (heat) this.#slowestIn(octaveOf(bucketOf(exemplar.us))).offer(exemplar);
+    }
+  }
+
+  /** The buckets with samples, oldest first. To be called when all minutes have been added. */
+  get buckets(): readonly TimeBucket[] {
+    this.#finish();
+    return this.#finished;
+  }
+
+  /** The jobs with the longest times, longest first. */
+  get slowest(): readonly NamedJob[] {
+    return this.#slowest.jobs;
+  }
+
+  /** Keeps of the current bucket only its figures: a window has many buckets, and a histogram is large. */
+  #finish(): void {
+    const times = this.#times;
+    if (times.count === 0) return;
+    const [p50, p95, p99] = [times.percentile(0.5), times.percentile(0.95), times.percentile(0.99)];
+    const cells = this.#wanted.heat ? this.#cells() : [];
+    this.#finished.push({ minute: this.#minute, count: times.count, p50, p95, p99, maxUs: times.maxUs, cells });
+    this.#times = new Histogram();
+    this.#slowestByOctave = new Map();
+  }
+
+  #cells(): HeatCell[] {
+    const octaves = [...this.#times.octaves()].sort(([a], [b]) => a - b);
+    return octaves.map(([octave, count]) => {
+      const exemplars = this.#slowestByOctave.get(octave)?.jobs ?? [];
+      return { octave, count, exemplars };
+    });
+  }
+
+  #slowestIn(octave: number): SlowestJobs {
+    let slowest = this.#slowestByOctave.get(octave);
+    if (!slowest) {
+      slowest = new SlowestJobs(this.#wanted.ledger, cellExemplarsMax);
+      this.#slowestByOctave.set(octave, slowest);
+    }
+    return slowest;
+  }
+}
+
+/** The jobs with the longest times among those that are still stored, each once. */
+class SlowestJobs {
+  readonly #ledger: Reader | null;
+  readonly #most: number;
+  /** Longest first. */
+  readonly jobs: NamedJob[] = [];
+
+  constructor(ledger: Reader | null, most: number) {
+    this.#ledger = ledger;
+    this.#most = most;
+  }
+
+  offer({ us, id }: Exemplar): void {
+    const { jobs } = this;
+    if (jobs.length >= this.#most && us <= jobs.at(-1)!.us) return;
+    // A job that was retried can have several attempts in a window.
+    const jobId = formatId(id);
+    const known = jobs.findIndex(job => job.jobId === jobId);
+    if (known >= 0 && jobs[known]!.us >= us) return;
+    if (this.#ledger?.peek('blocks', blockOf(id)) === undefined) return;
+    if (known >= 0) jobs.splice(known, 1);
+    const place = jobs.findIndex(job => job.us < us);
+    jobs.splice(place < 0 ? jobs.length : place, 0, { us, jobId });
+    if (jobs.length > this.#most) jobs.pop();
+  }
+}

@@ -1,0 +1,109 @@
+// The query of the stopwatch: which window, which steps, and how the course over the window is divided.
+import { commandStep, minuteUs, pipelineStep } from '../actors/index/records/stopwatch.ts';
+import type { Window } from '../actors/index/views/stopwatch.ts';
+import type { Config, PluginInstance } from '../config/config.ts';
+import { type Step, stepLists } from '../config/pipeline/definition.ts';
+import type { ApiScope } from '../config/section/scope.ts';
+import type { StopwatchCourse } from '../service/reads/reads.ts';
+import { type Caller, may } from './auth.ts';
+import { type HttpProblem, problem } from './problem.ts';
+import { flag, instant, integer, type Parameters, type QueryValues, repeated, text } from './query.ts';
+import { nameCharactersMax } from './selection.ts';
+
+const windowUsDefault = 24 * 60 * minuteUs;
+const bucketsDefault = 48;
+/** The maximum number of buckets of a series or heat map. */
+const bucketsMax = 400;
+/** The maximum number of points in one answer: steps times buckets. */
+export const pointsMax = 5_000;
+/** How often `step` may be given. */
+const stepsNamedMax = 20;
+/** A step's name consists of two names and a separator. */
+const stepCharactersMax = 2 * nameCharactersMax;
+/** The scopes that show which jobs there are, besides `*`. */
+const exemplarScopes: readonly ApiScope[] = ['jobs:ro', 'jobs:rw'];
+
+export const stopwatchParameters = {
+  since: instant,
+  from: instant,
+  to: instant,
+  step: repeated(stepsNamedMax, text(stepCharactersMax)),
+  include_subs: flag,
+  series: flag,
+  heat: flag,
+  buckets: integer(1, bucketsMax, bucketsDefault),
+} satisfies Parameters;
+
+type Query = QueryValues<typeof stopwatchParameters>;
+
+/** When the wanted window begins, in µs. */
+export function windowStart({ since, from, to }: Query, nowUs: number): number | HttpProblem {
+  if (since !== undefined && from !== undefined)
+    return refused('the query parameters "since" and "from" mean the same; give one of them');
+  const given = from ?? since;
+  if (given === undefined) return Math.min(to ?? nowUs, nowUs) - windowUsDefault;
+  if (to === undefined || given < to) return given;
+  return refused(`the query parameter "${from === undefined ? 'since' : 'from'}" must be before "to"`);
+}
+
+/** The steps that `step` names; without `step`, all steps of the configuration. */
+export function wantedSteps({ step }: Query, config: Config, plugin: PluginInstance): readonly string[] | HttpProblem {
+  const all = stepNames(config, plugin);
+  if (step === undefined) return all;
+  const known = new Set([...all, ...waitedSteps(plugin)]);
+  const unknown = step.find(name => !known.has(name));
+  if (unknown === undefined) return step;
+  const [given, of] = [unknown, plugin.name].map(name => JSON.stringify(name));
+  return refused(`the query parameter "step" must be a step of ${of}, and not ${given}; without "step" all are listed`);
+}
+
+/** Null: neither a series nor a heat map is wanted. */
+export function wantedCourse(
+  { series = false, heat = false, buckets }: Query,
+  { from, to }: Window,
+  steps: number,
+  caller: Caller,
+): StopwatchCourse | HttpProblem | null {
+  if (!series && !heat) {
+    if (buckets === undefined) return null;
+    return refused('the query parameter "buckets" needs "series=true" or "heat=true"');
+  }
+  const most = buckets ?? bucketsDefault;
+  if (steps * most > pointsMax) {
+    const fitting = `"buckets" must be at most ${Math.floor(pointsMax / steps)}, or "step" must select steps`;
+    return refused(`${steps} steps in ${most} buckets are more than ${pointsMax} points: ${fitting}`);
+  }
+  const minutes = Math.max(1, Math.ceil((to - from + 1) / most));
+  return { minutes, series, heat, exemplars: may(caller, exemplarScopes) };
+}
+
+function refused(detail: string): HttpProblem {
+  return problem('invalid_query', detail);
+}
+
+/**
+ * The names of the plugin's steps: those of its commands, then those of pipeline steps that use the plugin, in the order of the
+ * configuration.
+ */
+function stepNames(config: Config, { name, manifest }: PluginInstance): string[] {
+  const ofCommands = manifest.commands.flatMap(({ name: command }) =>
+    (['queue', 'run', 'total'] as const).map(what => commandStep(command, what)),
+  );
+  const ofPipelines = config.pipelines.flatMap(pipeline =>
+    stepsUsing(stepLists(pipeline).flat(), name).map(stepId => pipelineStep(pipeline.name, stepId)),
+  );
+  return [...ofCommands, ...ofPipelines];
+}
+
+/** The names of the plugin's steps that are only listed if they have samples. */
+function waitedSteps({ manifest }: PluginInstance): string[] {
+  return manifest.commands.map(({ name }) => commandStep(name, 'waited'));
+}
+
+function stepsUsing(steps: readonly Step[], instance: string): string[] {
+  return steps.flatMap(step => {
+    if (step.kind === 'uses') return step.instance === instance ? [step.id] : [];
+    if (step.kind === 'steps') return stepsUsing(step.steps, instance);
+    return step.kind === 'split' ? step.branches.flatMap(branch => stepsUsing(branch.steps, instance)) : [];
+  });
+}
