@@ -47,6 +47,19 @@ export type PayloadBatch = {
 const batchMsMax = 1;
 const slices = new Slices(() => undefined, batchMsMax);
 
+/** Settles when no batch is under way. */
+let previous: Promise<unknown> = Promise.resolve();
+
+/**
+ * Does the work on a batch: reads it, and waits until its jobs are on disk. One batch is under way at a time. Several would occupy the
+ * processors so that other requests wait for milliseconds, and would be hardly faster.
+ */
+export function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+  const done = previous.then(work);
+  previous = done.catch(() => undefined);
+  return done;
+}
+
 export function inSlices<T>(work: Sliced<T>): Promise<T> {
   return slices.share().run(work);
 }

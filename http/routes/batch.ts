@@ -7,7 +7,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { BatchSubmission } from '../../service/submissions.ts';
-import { batchErrorsMax, batchPayloadsMax, inSlices, readBatch } from '../batch.ts';
+import { batchErrorsMax, batchPayloadsMax, inSlices, oneAtATime, readBatch } from '../batch.ts';
 import { isNdjson } from '../head.ts';
 import { idempotencyKeyOf } from '../idempotency.ts';
 import { uuid } from '../openapi/schemas.ts';
@@ -79,7 +79,8 @@ const pluginBatch = route({
   async handle(call) {
     const { plugin, command } = call.found;
     const target = { plugin: plugin.name, command: command.name, event: eventOf(command) };
-    const reply = await submitBatch(call, '/plugin/{plugin}/{command}/batch', command.inputSchema, target);
+    const path = '/plugin/{plugin}/{command}/batch';
+    const reply = await oneAtATime(() => submitBatch(call, path, command.inputSchema, target));
     return isProblem(reply) ? reply : answered(call, reply, plugin.name, command.name);
   },
 });
@@ -99,7 +100,8 @@ const pipelineBatch = route({
   find: ({ config, params }) => findPipeline(config, params.pipeline),
   async handle(call) {
     const { name, inputSchema } = call.found;
-    const reply = await submitBatch(call, '/pipeline/{pipeline}/batch', inputSchema ?? null, { pipeline: name });
+    const path = '/pipeline/{pipeline}/batch';
+    const reply = await oneAtATime(() => submitBatch(call, path, inputSchema ?? null, { pipeline: name }));
     return isProblem(reply) ? reply : answered(call, reply, pipelinePlugin, name);
   },
 });

@@ -1,6 +1,6 @@
 // The payloads of a batch: what JSON.parse of the whole body would find, or what is wrong and where.
 import { describe, expect, test } from 'vitest';
-import { type BatchCheck, batchErrorsMax, batchPayloadsMax, readBatch } from '../../../http/batch.ts';
+import { type BatchCheck, batchErrorsMax, batchPayloadsMax, oneAtATime, readBatch } from '../../../http/batch.ts';
 import { readJson } from '../../../http/json.ts';
 import { isProblem } from '../../../http/problem.ts';
 import { PackedList } from '../../../runtime/packed-list.ts';
@@ -155,4 +155,19 @@ describe('a body that is refused', () => {
     await read('{}\n'.repeat(100), ndjson, { check, isGone });
     expect(taken).toBe(3);
   });
+});
+
+test('batches are handled one after another, also after one that fails', async () => {
+  const steps: string[] = [];
+  const work = (name: string, fails = false) =>
+    oneAtATime(async () => {
+      steps.push(`${name} begins`);
+      await new Promise(resolve => setImmediate(resolve));
+      steps.push(`${name} ends`);
+      if (fails) throw new Error(name);
+      return name;
+    });
+  const outcomes = await Promise.allSettled([work('a'), work('b', true), work('c')]);
+  expect(steps).toEqual(['a', 'b', 'c'].flatMap(name => [`${name} begins`, `${name} ends`]));
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
