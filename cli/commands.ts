@@ -37,6 +37,7 @@ import { startCommand } from './commands/start.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopwatchCommand } from './commands/stopwatch.ts';
 import { tokenNew } from './commands/token-new.ts';
+import { topCommand } from './commands/top.ts';
 import { vaultAbandon } from './commands/vault-abandon.ts';
 import { vaultAudit } from './commands/vault-audit.ts';
 import { vaultInit } from './commands/vault-init.ts';
@@ -46,11 +47,13 @@ import { vaultResetAdminToken } from './commands/vault-reset-admin-token.ts';
 import { vaultRotateKey } from './commands/vault-rotate-key.ts';
 import { secretCommands } from './commands/vault-secret.ts';
 import { versionCommand } from './commands/version.ts';
+import { whoamiCommand } from './commands/whoami.ts';
 
 export const commands: readonly CommandDeclaration[] = [
   initCommand,
   startCommand,
   statusCommand,
+  topCommand,
   doctorCommand,
   reloadCommand,
   servicePrint,
@@ -92,6 +95,7 @@ export const commands: readonly CommandDeclaration[] = [
   ...principalCommands,
   ...secretCommands,
   tokenNew,
+  whoamiCommand,
   ...completionCommands,
   versionCommand,
 ];

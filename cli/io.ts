@@ -1,8 +1,8 @@
 // The parts of the process that commands use: streams, environment and working directory. Tests pass their own.
 import type { Readable, Writable } from 'node:stream';
 
-/** `isTTY` and `columns` are set for a terminal. */
-export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+/** `isTTY`, `columns` and `rows` are set for a terminal. */
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 export type InputStream = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (raw: boolean) => unknown };
 
 export type Io = {

@@ -15,6 +15,11 @@ export class Output {
     this.isWatched = io.stderr.isTTY === true && !io.env['CI'];
   }
 
+  /** Whether what is printed on stdout may have colours. */
+  get hasColours(): boolean {
+    return this.#hasColours(this.#io.stdout);
+  }
+
   /** Prints the complete answer: with `--json` the document, else the lines. */
   answer(document: unknown, lines: () => readonly TerminalLine[]): Promise<void> {
     return this.piece(this.#wholeAnswer(document, lines));

@@ -1,8 +1,9 @@
-// Computes the state of the queue for GET /analytics/queue (docs/contract.md#analytics), and finds jobs that no host has.
+// Computes the state of the queue for GET /analytics/queue (docs/contract.md#analytics) and GET /overview, and finds jobs that no host has.
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
-import type { QueueReply } from './protocol.ts';
+import { laneState } from './lane-state.ts';
+import type { QueueReply } from './queue-protocol.ts';
 import { keyText } from './records/open.ts';
 
 /** The maximum number of running jobs that a response lists. */
@@ -35,12 +36,7 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
     workers: dispatcher.threads,
     utilization: Math.min(1, dispatcher.utilization(nowUs)),
     active,
-    lanes: lanes.map(({ name, running, queued, instance }) => ({
-      plugin: name,
-      active: running,
-      queued,
-      limit: instance?.parallelism ?? null,
-    })),
+    lanes: lanes.map(lane => laneState(state, lane)),
   };
 }
 

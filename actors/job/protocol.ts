@@ -9,6 +9,7 @@ import type { CancelJob } from './cancel-protocol.ts';
 import type { Cancels } from './cancels.ts';
 import type { BegunRun, DetachedCancels } from './detached-cancels.ts';
 import type { PauseTargetNow, ResumeTarget } from './pause-protocol.ts';
+import type { QueueQuery } from './queue-protocol.ts';
 import type { ActionPlan, Moment } from './records/action.ts';
 import type { OverdueRun } from './records/cancel.ts';
 import type { JobGroup, Rerun, RunPhase, TerminalStatus } from './records/job.ts';
@@ -265,40 +266,6 @@ export type SettledJob = {
 export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
 /** The jobs that no host has. Null: the answer is unknown, because unsettled jobs are still being read after the start. */
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
-
-/** From the main thread: what is the state of the queue? Answered with a QueueReply. */
-export type QueueQuery = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
-export type QueueReply = {
-  readonly kind: 'queue';
-  readonly queued: number;
-  readonly running: number;
-  /** The number of jobs that wait for the time of their next attempt. */
-  readonly delayed: number;
-  /** The number of jobs that something other than a pause holds. */
-  readonly held: number;
-  /** The number of jobs that a pause holds. */
-  readonly paused: number;
-  /** The number of delayed jobs and runs, whose time to run has not come. */
-  readonly scheduled: number;
-  /** The sum of `held`, `paused` and `scheduled`. */
-  readonly waiting: number;
-  readonly dead: number;
-  readonly workers: number;
-  /** The share of the last minute in which the workers of the busiest kind were busy, from 0 to 1. */
-  readonly utilization: number;
-  readonly active: readonly {
-    readonly jobId: string;
-    readonly plugin: string;
-    readonly command: string;
-    readonly startedUs: number;
-  }[];
-  readonly lanes: readonly {
-    readonly plugin: string;
-    readonly active: number;
-    readonly queued: number;
-    readonly limit: number | null;
-  }[];
-};
 
 /** The kinds of things that an unsettled job can wait for (waits.ts). */
 export const waitReasons = ['worker', 'retry', 'run_at', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;

@@ -36,8 +36,13 @@ export class Client {
     this.#tokenHint = tokenHint;
   }
 
-  async get<Answer>(path: string, form: AnswerShape<Answer>, query: ClientQuery = {}): Promise<Answer> {
-    return readJson(await this.open('GET', path + queryText(query)), form);
+  async get<Answer>(
+    path: string,
+    form: AnswerShape<Answer>,
+    query: ClientQuery = {},
+    more: OpenOptions = {},
+  ): Promise<Answer> {
+    return readJson(await this.open('GET', path + queryText(query), undefined, more), form);
   }
 
   /** A body of bytes is sent unchanged, and `headers` must then have its Content-Type. Any other body is sent as JSON. */

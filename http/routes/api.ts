@@ -11,6 +11,7 @@ import { failureRoutes } from './failures.ts';
 import { jobListRoutes } from './job-lists.ts';
 import { jobRoutes } from './jobs.ts';
 import { metricsRoutes } from './metrics.ts';
+import { overviewRoutes } from './overview.ts';
 import { pauseRoutes } from './pauses.ts';
 import { pluginRoutes } from './plugins.ts';
 import { rerunRoutes } from './rerun.ts';
@@ -23,6 +24,7 @@ import { systemRoutes } from './system.ts';
 import { timelineRoutes } from './timeline.ts';
 import { topologyRoutes } from './topology.ts';
 import { vaultRoutes } from './vault.ts';
+import { whoamiRoutes } from './whoami.ts';
 
 export const apiRoutes: readonly Route[] = [
   ...executionRoutes,
@@ -34,6 +36,7 @@ export const apiRoutes: readonly Route[] = [
   ...rescheduleRoutes,
   ...jobListRoutes,
   ...pluginRoutes,
+  ...overviewRoutes,
   ...topologyRoutes,
   ...stopwatchRoutes,
   ...failureRoutes,
@@ -48,5 +51,6 @@ export const apiRoutes: readonly Route[] = [
   ...configViewRoutes,
   ...vaultRoutes,
   ...discoveryRoutes,
+  ...whoamiRoutes,
   controlDocumentRoute(() => apiRoutes),
 ];

@@ -1,9 +1,10 @@
 // The routes that pause and resume plugins, commands, pipelines and the whole service (docs/engine.md#pauses).
-import type { Pause, PauseKind, PauseTarget } from '../../actors/job/records/pause.ts';
+import type { PauseKind, PauseTarget } from '../../actors/job/records/pause.ts';
 import type { Config } from '../../config/config.ts';
 import { durationPattern, parseDuration } from '../../config/quantity.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
+import { pauseDocument, targetDocument } from '../../service/json/pause.ts';
+import { parseTimestamp } from '../../service/json/timestamp.ts';
 import { reasonSchema } from '../openapi/schemas.ts';
 import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
@@ -42,7 +43,7 @@ const target = Type.Object({
   name: Type.Optional(Type.String()),
   command: Type.Optional(Type.String()),
 });
-const pauseSchema = Type.Object({
+export const pauseSchema = Type.Object({
   target,
   reason: Type.Optional(Type.String()),
   by: Type.String({ description: 'The `submitted_by` of whoever paused it.' }),
@@ -213,20 +214,4 @@ function readEnd(
   if (us === undefined) return refuse('/until', 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
   const isInRange = us > nowUs && us <= nowUs + pauseUsMax;
   return isInRange ? end(Math.ceil(us)) : refuse('/until', `must be in the future, at most ${pauseDaysMax} days away`);
-}
-
-export function pauseDocument(pause: Pause) {
-  const { reason, by, sinceUs, untilUs, rejects } = pause;
-  return {
-    target: targetDocument(pause),
-    ...(reason !== null && { reason }),
-    by,
-    since: timestamp(sinceUs),
-    ...(untilUs !== null && { until: timestamp(untilUs) }),
-    ...(rejects && { reject: true }),
-  };
-}
-
-function targetDocument({ kind, name, command }: PauseTarget) {
-  return { kind, ...(kind !== 'system' && { name }), ...(command !== null && { command }) };
 }

@@ -9,7 +9,7 @@ const preface = `# The command line
 <!-- Generated from the declarations of the commands by "npm run reference". -->
 
 - \`headgate COMMAND --help\` prints the section of that command.
-- Every command has \`--json\`: stdout then carries one JSON document. Commands that stream (\`events\`, \`job watch\`) print one
+- Every command has \`--json\`: stdout then carries one JSON document. Commands that stream (\`events\`, \`job watch\`, \`top\`) print one
   object per line, and a call that fails prints a problem document (\`type, title, detail, code\`). Everything else goes to stderr.
 - The configuration is \`--config\` (a file, or a directory that contains config.yaml), else \`HEADGATE_CONFIG\`, else the first of
   \`./config.yaml\`, \`$XDG_CONFIG_HOME/headgate\` and \`/etc/headgate\` that exists.

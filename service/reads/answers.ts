@@ -17,9 +17,11 @@ import type { JsonPart } from '../json/chunks.ts';
 import { writeFailures } from '../json/failures.ts';
 import { jobParts, settledParts, treeParts } from '../json/job.ts';
 import { logsParts, writeJobs } from '../json/list.ts';
+import { writeOverview } from '../json/overview.ts';
 import { stopwatchParts } from '../json/stopwatch.ts';
 import { timelineParts } from '../json/timeline.ts';
 import { openLists } from './lists.ts';
+import { openOverview } from './overview.ts';
 import type { Read, StopwatchWanted } from './reads.ts';
 import { Timelines } from './timelines.ts';
 
@@ -39,6 +41,7 @@ export type AnswerRead = (read: Read, share: Share) => Promise<Iterable<JsonPart
 
 export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   const lists = openLists(reader, index);
+  const overview = openOverview(reader, index);
   const blocks = new BlockCache(reader);
   const timelines = new Timelines(reader);
 
@@ -62,6 +65,8 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
         return timelineOf(read, share);
       case 'stopwatch':
         return stopwatch(read, share);
+      case 'overview':
+        return [writeOverview(await share.run(overview(read)))];
     }
   };
 

@@ -10,6 +10,7 @@ import type { LogFilter, LogView } from '../../actors/job/views/log-listing.ts';
 import type { TimelineWanted } from '../../actors/job/views/timeline-reading.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { JobDetail } from '../json/job.ts';
+import type { OverviewWanted } from './overview.ts';
 
 /** The filters of a list of logs. A filter that is null matches all logs. */
 export type LogsWanted = LogFilter & {
@@ -87,7 +88,8 @@ export type Read =
   | { readonly kind: 'actions'; readonly limit: number; readonly before: JobId | null }
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
   | ({ readonly kind: 'timeline'; readonly withErrors: boolean } & TimelineWanted)
-  | ({ readonly kind: 'stopwatch' } & StopwatchWanted);
+  | ({ readonly kind: 'stopwatch' } & StopwatchWanted)
+  | ({ readonly kind: 'overview' } & OverviewWanted);
 
 /** Thrown if the reads thread is starting, or ends before it has answered. */
 export class ReadsDown extends Error {}

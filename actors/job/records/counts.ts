@@ -4,7 +4,7 @@
 import { unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { isHosted, type JobGroup, type TerminalStatus, terminalStatuses } from './job.ts';
+import { isHosted, type JobGroup, type Status, type TerminalStatus, terminalStatuses } from './job.ts';
 
 export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
   /** The numbers of failed and of timed-out attempts that were followed by another attempt. */
@@ -101,6 +101,17 @@ export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'ru
   const open = counts.accepted - settledOf(counts);
   const running = isHosted(plugin) ? counts.running : open - counts.delayed;
   return status === 'running' ? running : open - running;
+}
+
+/** The number of stored jobs with each status. */
+export function jobsByStatus(all: readonly CommandCounts[]): { readonly [S in Status]: number } {
+  const sum = { queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: 0 };
+  for (const each of all) {
+    sum.queued += openOf(each, 'queued');
+    sum.running += openOf(each, 'running');
+    for (const status of terminalStatuses) sum[status] += each.counts[status];
+  }
+  return sum;
 }
 
 /** The number of logs with this status: final attempts, and attempts that were followed by another. */

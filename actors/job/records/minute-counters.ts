@@ -3,7 +3,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type TerminalStatus, terminalStatuses } from './job.ts';
-import { usKey } from './journal.ts';
+import { readUs, usKey } from './journal.ts';
 
 /** The window of `settledRecently`. Records are kept for an hour longer. */
 export const summaryWindowUs = 24 * 3_600_000_000;
@@ -57,12 +57,18 @@ export class MinuteCounters {
 /** How many jobs settled in the last 24 hours, to the minute, by status. */
 export function settledRecently(reader: Reader, nowUs: number): SettledCounts {
   const sum = none();
-  const from = minuteKey(Math.floor((nowUs - summaryWindowUs) / minuteUs));
-  for (const { value } of reader.scan('minutes', { from })) {
-    const counts = countsIn(value);
+  for (const { counts } of settledSince(reader, Math.floor((nowUs - summaryWindowUs) / minuteUs)))
     for (const status of terminalStatuses) sum[status] += counts[status];
-  }
   return sum;
+}
+
+/** How many jobs settled in each minute from `minute` (since the epoch) on, oldest first, without minutes in which none did. */
+export function* settledSince(
+  reader: Reader,
+  minute: number,
+): Iterable<{ readonly minute: number; readonly counts: Readonly<SettledCounts> }> {
+  for (const { key, value } of reader.scan('minutes', { from: minuteKey(minute) }))
+    yield { minute: readUs(key) / minuteUs, counts: countsIn(value) };
 }
 
 function minuteKey(minute: number): Buffer {

@@ -2,19 +2,17 @@
 // jobs of one tree.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
-import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { AttemptPage, attemptKey, latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
 import { openOf as openCount, readCounts } from '../records/counts.ts';
 import { numberKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
-import { isUntouched, keyText, OpenBlock } from '../records/open.ts';
-import { decodeRetry, isInFlight, type RetryRecord } from '../records/retry.ts';
 import { BlockCache } from './block-cache.ts';
 import { type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
+import { type JobsOfBlock, type OpenStatus, takeOpenJobs } from './open-jobs.ts';
 import { listWithin } from './tree-listing.ts';
 import { newestKeys, unsuccessfulIds } from './unsuccessful.ts';
 
@@ -30,21 +28,20 @@ export function* listJobs(
   const list = new PageBuilder(reader, names, filter, limit + 1, before ?? endOfIds);
   const { status } = filter;
   const numbers = filter.plugin === null && filter.command === null ? null : numbersOf(names, filter);
-  if (status === 'queued' || status === 'running') yield* list.open(status);
+  const total = totalOf(reader, filter);
+  if (status === 'queued' || status === 'running') yield* list.open(status, total);
   else if (status !== null && status !== 'succeeded') yield* list.unsuccessful();
   else if (numbers !== null) yield* list.byCommand(numbers);
   else if (status === null) yield* list.all();
   else yield* list.succeeded();
   const { rows } = list;
-  return { rows: rows.slice(0, limit), total: totalOf(reader, filter), more: rows.length > limit, atLeast: false };
+  return { rows: rows.slice(0, limit), total, more: rows.length > limit, atLeast: false };
 }
 
 /** Greater than every id. */
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
-/** The maximum number of records that one scan reads, other than open records. */
+/** The maximum number of records that one scan reads. */
 const pageSize = 64;
-/** The maximum number of open records that one scan reads. */
-const openPageSize = 256;
 /** The maximum number of jobs whose attempts one scan reads, if the filter has a status. */
 const attemptsAtOnce = 256;
 
@@ -156,38 +153,27 @@ class PageBuilder {
     }
   }
 
-  /** Takes unsettled jobs with this status, from the open records, newest first. */
-  *open(status: 'queued' | 'running'): Sliced<void> {
+  /** Takes unsettled jobs with this status. `total`: how many jobs match the filter, on this page and on others. */
+  *open(status: OpenStatus, total: number): Sliced<void> {
     const { plugin, command } = this.#filter;
-    for (let to = keyAfter(blockOf(this.#before)); ; ) {
-      let seen = 0;
-      for (const { key, value } of this.#reader.scan('open', { to, reverse: true, limit: openPageSize })) {
-        to = Buffer.from(key);
-        seen++;
-        // There may be very many blocks without a dispatched job. Their open records are skipped without being decoded.
-        if (status === 'running' && isUntouched(value)) continue;
-        const open = readable(() => OpenBlock.decode(keyText(key), value));
-        if (!open) continue;
-        if (plugin !== null && open.plugin !== plugin) continue;
-        if (command !== null && open.command !== command) continue;
-        this.#takeOpen(to, open, status);
-        if (this.#full) return;
-      }
-      if (seen < openPageSize) return;
-      yield;
-    }
+    const below = keyAfter(blockOf(this.#before));
+    yield* takeOpenJobs(this.#reader, { plugin, command, status }, { total, below }, jobs => {
+      this.#takeOpen(jobs);
+      return this.#full;
+    });
   }
 
-  /** Adds the block's jobs with this status. */
-  #takeOpen(key: Buffer, open: OpenBlock, status: 'queued' | 'running'): void {
-    const state = stateOf(this.#reader, key, open);
-    let jobs: BlockJobs | undefined;
-    for (let index = this.#endIn(key, open.count) - 1; index >= 0 && !this.#full; index--) {
-      if (open.isSettled(index) || state(index) !== status) continue;
-      const block = jobs ? undefined : this.#blocks.read(key);
-      if (block) jobs = new BlockJobs(this.#reader, key, block);
+  /** Adds these jobs of a block. */
+  #takeOpen({ key, indexes }: JobsOfBlock): void {
+    const end = this.#endIn(key, Number.POSITIVE_INFINITY);
+    const block = end === 0 ? undefined : this.#blocks.read(key);
+    if (!block) return;
+    const jobs = new BlockJobs(this.#reader, key, block);
+    for (const index of indexes.toReversed()) {
+      if (index >= end) continue;
+      if (this.#full) return;
       const id = jobId(key, index);
-      if (jobs) this.rows.push(rowOf(id, jobs.view(index, latestAttempt(this.#reader, id))));
+      this.rows.push(rowOf(id, jobs.view(index, latestAttempt(this.#reader, id))));
     }
   }
 
@@ -212,20 +198,6 @@ class PageBuilder {
     if (order !== 0) return order < 0 ? count : 0;
     return Math.min(count, indexOf(this.#before));
   }
-}
-
-/** Stands for an unusable record, whose job is shown as queued. */
-const unusable: RetryRecord = { attempt: 1, custody: 'waiting', dueUs: 0 };
-
-/** Returns a function that gives the status of an unsettled job of the block. */
-function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
-  const retries = new Map<number, RetryRecord>();
-  if (open.retrying > 0) {
-    for (const entry of reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
-      retries.set(indexOf(entry.key), readable(() => decodeRetry(entry.value)) ?? unusable);
-    }
-  }
-  return index => (isInFlight(retries.get(index) ?? open.firstAttempt(index)) ? 'running' : 'queued');
 }
 
 /** The smallest key greater than this one. */

@@ -14,7 +14,7 @@ type Command = ReturnType<typeof makeProgram>;
 const program = makeProgram(commands, processIo(), () => {});
 
 const wanted = [
-  'start status doctor reload events stopwatch init version',
+  'start status top doctor reload events stopwatch init whoami version',
   'config: check lock show schema',
   'plugin: list run new',
   'pipeline: list run graph',

@@ -220,7 +220,7 @@ function mutationsOf(tokens: Tokens): fc.Arbitrary<Mutation> {
     { weight: 3, arbitrary: fc.constantFrom(...pairs).map(byQuery) },
     { weight: 1, arbitrary: fc.constant(repeatQuery) },
     { weight: 3, arbitrary: fc.constantFrom(...headers).map(byHeader) },
-    { weight: 1, arbitrary: fc.constant(byHeader(['Idempotency-Key', 'shared'])) },
+    { weight: 5, arbitrary: fc.constant(byHeader(['Idempotency-Key', 'shared'])) },
     { weight: 3, arbitrary: fc.constantFrom(...authorizations).map(byAuthorization) },
     { weight: 2, arbitrary: fc.constantFrom(...contentTypes).map(byContentType) },
     { weight: 4, arbitrary: hostileBodies.map(byBody) },

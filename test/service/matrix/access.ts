@@ -75,10 +75,12 @@ export const accessTable: readonly Access[] = [
   row('GET /openapi-pipelines.json', '/openapi-pipelines.json', 'open'),
   row('GET /pipeline/{name}/openapi.json', '/pipeline/now/openapi.json', 'open'),
   row('GET /openapi-control.json', '/openapi-control.json', 'token'),
+  row('GET /whoami', '/whoami', 'token'),
   row('GET /.well-known/ai-plugin.json', '/.well-known/ai-plugin.json', 'open'),
   // 4.4
   row('GET /plugin/{name}', '/plugin/echo', ['plugin:ro', 'plugin:rw', '*']),
   row('GET /topology', '/topology', ['plugin:catalog:ro', 'plugin:rw', '*']),
+  row('GET /overview', '/overview', ['jobs:ro', 'jobs:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo', ['jobs:status:ro', 'jobs:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo?include_subs=true', ['jobs:status:ro', 'jobs:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo?series=true&heat=true', ['jobs:status:ro', 'jobs:rw', '*']),

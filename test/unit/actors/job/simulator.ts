@@ -3,6 +3,7 @@ import { type InnerMessage, startJobActor } from '../../../../actors/job/actor.t
 import { Gauges } from '../../../../actors/job/gauges.ts';
 import type { HostSlotName } from '../../../../actors/job/host-slot.ts';
 import type { PipelineCalls, SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
+import type { QueueReply } from '../../../../actors/job/queue-protocol.ts';
 import { newestBlock } from '../../../../actors/job/records/block.ts';
 import type { Config, PluginInstance } from '../../../../config/config.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
@@ -100,6 +101,8 @@ export class Simulation {
   #loop!: Loop;
   #due = false;
   #asks = 0;
+  /** The last state of the queue. */
+  #queue: QueueReply | null = null;
   #life = 0;
 
   constructor(config: Config, faults: Faults, random: () => number) {
@@ -126,7 +129,7 @@ export class Simulation {
         this.#due = true;
       },
       send: () => {},
-      reply: (_, value) => this.#replied(value as SubmitJobsReply | WaitsReply),
+      reply: (_, value) => this.#replied(value as SubmitJobsReply | WaitsReply | QueueReply),
       onFailure: error => {
         throw error;
       },
@@ -169,6 +172,12 @@ export class Simulation {
     this.#loop.deliver('job', { kind: 'ask_waits', replyTo: { ask: ++this.#asks }, id: parseId(id) });
     this.turn();
     return this.waits;
+  }
+
+  queue(): QueueReply {
+    this.#loop.deliver('job', { kind: 'ask_queue', replyTo: { ask: ++this.#asks } });
+    this.turn();
+    return this.#queue!;
   }
 
   tell(message: InnerMessage): void {
@@ -252,12 +261,13 @@ export class Simulation {
     this.tell({ kind: 'host_lost', slot, reason: 'killed', sentUpTo: Number.MAX_SAFE_INTEGER });
   }
 
-  #replied(reply: SubmitJobsReply | WaitsReply): void {
+  #replied(reply: SubmitJobsReply | WaitsReply | QueueReply): void {
     if (reply.kind === 'accepted') {
       for (let at = 0; at < reply.ids.length; at += jobIdBytes) {
         this.accepted.push(formatId(reply.ids.subarray(at, at + jobIdBytes)));
       }
     } else if (reply.kind === 'refused') this.refused.push(reply.refusal);
+    else if (reply.kind === 'queue') this.#queue = reply;
     else this.waits = reply.waits;
   }
 

@@ -1,0 +1,57 @@
+// The state of the queue and of its lanes, as the main thread asks for it.
+import type { ReplyTo } from '../../runtime/turn.ts';
+import type { Hold } from './records/hold.ts';
+
+/** From the main thread: what is the state of the queue? Answered with a QueueReply. */
+export type QueueQuery = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
+export type QueueReply = {
+  readonly kind: 'queue';
+  readonly queued: number;
+  readonly running: number;
+  /** The number of jobs that wait for the time of their next attempt. */
+  readonly delayed: number;
+  /** The number of jobs that something other than a pause holds. */
+  readonly held: number;
+  /** The number of jobs that a pause holds. */
+  readonly paused: number;
+  /** The number of delayed jobs and runs, whose time to run has not come. */
+  readonly scheduled: number;
+  /** The sum of `held`, `paused` and `scheduled`. */
+  readonly waiting: number;
+  readonly dead: number;
+  readonly workers: number;
+  /** The share of the last minute in which the workers of the busiest kind were busy, from 0 to 1. */
+  readonly utilization: number;
+  readonly active: readonly {
+    readonly jobId: string;
+    readonly plugin: string;
+    readonly command: string;
+    readonly startedUs: number;
+  }[];
+  readonly lanes: readonly LaneState[];
+};
+
+/** The states of a circuit breaker (breaker.ts). */
+export const breakerStates = ['closed', 'open', 'half_open'] as const;
+export type BreakerState = (typeof breakerStates)[number];
+
+export type LaneState = {
+  readonly plugin: string;
+  readonly active: number;
+  /** The number of jobs that wait in the lane, including `held` ones. */
+  readonly queued: number;
+  /** The number of jobs that a pause or something else holds. */
+  readonly held: number;
+  /** The maximum number of running jobs. Null: only the number of workers limits it. */
+  readonly limit: number | null;
+  /** Since when the job that has waited longest could run, or is held, in µs. Null: no job waits. */
+  readonly oldestUs: number | null;
+  /** What holds all jobs of the lane. Null: nothing does. */
+  readonly hold: LaneHold | null;
+  /** The state of the plugin's circuit breaker. Null: it has none. */
+  readonly breaker: BreakerState | null;
+  /** Whether the jobs run one at a time in the host for isolated plugins, because they have recently ended several hosts. */
+  readonly isIsolated: boolean;
+};
+
+export type LaneHold = Readonly<Pick<Hold, 'reason' | 'detail' | 'sinceUs' | 'untilUs'>>;

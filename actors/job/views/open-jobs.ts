@@ -1,0 +1,89 @@
+// Finds unsettled jobs by their status, in the open records of their blocks.
+import { type BlockKey, indexOf, jobId } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { isUntouched, keyText, OpenBlock } from '../records/open.ts';
+import { decodeRetry, isInFlight, type RetryRecord } from '../records/retry.ts';
+import type { JobFilter } from './job-page.ts';
+
+export type OpenStatus = 'queued' | 'running';
+
+/** Jobs of one block. `indexes`: in ascending order. */
+export type JobsOfBlock = { readonly key: BlockKey; readonly indexes: readonly number[] };
+
+/** How many open records one scan reads. */
+const pageSize = 256;
+
+/**
+ * If at most this many jobs match, they are searched for at both ends of the table: running jobs are usually among the oldest, and there may
+ * be a million blocks of queued jobs behind them.
+ */
+export const fewMax = 4_096;
+
+type Wanted = Pick<JobFilter, 'plugin' | 'command'> & { readonly status: OpenStatus };
+
+/**
+ * Calls `take` with the matching jobs of each block, newest first, until it returns true. `total`: the number of all matching jobs; once
+ * they are found, the rest of the table is not read. `below`: jobs of blocks with larger keys need not be taken.
+ */
+export function* takeOpenJobs(
+  reader: Reader,
+  wanted: Wanted,
+  { total, below }: { readonly total: number; readonly below: BlockKey },
+  take: (jobs: JobsOfBlock) => boolean,
+): Sliced<void> {
+  const areFew = total <= fewMax;
+  const oldest: JobsOfBlock[] = [];
+  let from: Uint8Array | null = null;
+  let to: Uint8Array | null = areFew ? null : below;
+  let left = total;
+  for (let isNewest = true; left > 0; isNewest = !areFew || !isNewest) {
+    const range = { ...(from && { from }), ...(to && { to }), reverse: isNewest, limit: pageSize };
+    let seen = 0;
+    for (const { key, value } of reader.scan('open', range)) {
+      seen++;
+      const block = Buffer.from(key);
+      if (isNewest) to = block;
+      else from = Buffer.concat([block, Buffer.of(0)]);
+      const jobs = jobsIn(reader, wanted, block, value);
+      if (!jobs) continue;
+      left -= jobs.indexes.length;
+      if (!isNewest) oldest.push(jobs);
+      else if (take(jobs)) return;
+    }
+    if (seen < pageSize) break;
+    // The first pages of both ends are read together, before jobs change.
+    if (!areFew || !isNewest) yield;
+  }
+  for (const jobs of oldest.reverse()) if (take(jobs)) return;
+}
+
+/** The matching jobs of a block. Null: none matches, or the record is unusable. */
+function jobsIn(reader: Reader, wanted: Wanted, key: Buffer, value: Uint8Array): JobsOfBlock | null {
+  const { plugin, command, status } = wanted;
+  // There may be very many blocks of queued jobs beside a few running jobs.
+  if (status === 'running' && isUntouched(value)) return null;
+  const open = readable(() => OpenBlock.decode(keyText(key), value));
+  if (!open || (plugin !== null && open.plugin !== plugin) || (command !== null && open.command !== command))
+    return null;
+  const statusOf = openStatuses(reader, key, open);
+  const indexes: number[] = [];
+  for (let index = 0; index < open.count; index++)
+    if (!open.isSettled(index) && statusOf(index) === status) indexes.push(index);
+  return indexes.length === 0 ? null : { key, indexes };
+}
+
+/** Stands for an unusable record, whose job is shown as queued. */
+const unusable: RetryRecord = { attempt: 1, custody: 'waiting', dueUs: 0 };
+
+/** Returns a function that tells whether an unsettled job of the block is queued or running. */
+function openStatuses(reader: Reader, key: BlockKey, open: OpenBlock): (index: number) => OpenStatus {
+  const retries = new Map<number, RetryRecord>();
+  if (open.retrying > 0) {
+    for (const entry of reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
+      retries.set(indexOf(entry.key), readable(() => decodeRetry(entry.value)) ?? unusable);
+    }
+  }
+  return index => (isInFlight(retries.get(index) ?? open.firstAttempt(index)) ? 'running' : 'queued');
+}

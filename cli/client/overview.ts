@@ -1,0 +1,92 @@
+// The JSON document of the overview in the API, and the rate at which jobs end.
+import { msOf } from '../terminal/time.ts';
+import type { Client } from './client.ts';
+import type { Counts } from './jobs.ts';
+import type { PauseDocument } from './pauses.ts';
+
+/** Percentiles in µs over the last minutes. Null: there were no samples. */
+type TimesDocument = { readonly run_p95_us: number | null; readonly queue_p95_us: number | null };
+
+export type LaneDocument = TimesDocument & {
+  readonly plugin: string;
+  readonly queued_count: number;
+  readonly active_count: number;
+  readonly held_count: number;
+  /** Null: only the number of workers limits it. */
+  readonly limit: number | null;
+  readonly oldest_queued_at: string | null;
+  /** What holds all jobs of the lane. */
+  readonly hold?: { readonly reason: string; readonly detail: string };
+  /** The state of the plugin's circuit breaker. */
+  readonly breaker?: string;
+  readonly isolated?: true;
+};
+
+export type FailureDocument = {
+  readonly job_id: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: string;
+  readonly completed_at: string;
+  readonly last_error?: string;
+};
+
+export type OverviewDocument = {
+  readonly captured_at: string;
+  /** All stored jobs and runs by status. */
+  readonly counts: Counts;
+  readonly queue: {
+    readonly queue_depth: number;
+    readonly delayed_count: number;
+    readonly scheduled_count: number;
+    readonly held_count: number;
+    readonly paused_count: number;
+    readonly oldest_queued_at: string | null;
+    readonly max_workers: number;
+    readonly utilization: number;
+  };
+  readonly recent: TimesDocument & {
+    readonly seconds: number;
+    readonly per_second: number;
+    /** Null: no job ended. */
+    readonly error_rate: number | null;
+  };
+  /** The ended and the failed jobs of each minute, beginning at `since`. The last minute is the current one. */
+  readonly trend: {
+    readonly since: string;
+    readonly settled: readonly number[];
+    readonly failed: readonly number[];
+  };
+  readonly lanes: readonly LaneDocument[];
+  readonly pauses: readonly PauseDocument[];
+  /** The one that ended last comes first. */
+  readonly failures: readonly FailureDocument[];
+};
+
+const form = {
+  captured_at: true,
+  counts: true,
+  queue: true,
+  recent: true,
+  trend: true,
+  lanes: ['plugin', 'queued_count', 'active_count'],
+  pauses: ['target', 'by', 'since'],
+  failures: ['job_id', 'status', 'completed_at'],
+} as const;
+
+export function fetchOverview(client: Client, signal?: AbortSignal): Promise<OverviewDocument> {
+  return client.get<OverviewDocument>('/overview', form, {}, { ...(signal && { signal }) });
+}
+
+const minuteMs = 60_000;
+
+/** How many jobs ended per second between two overviews. Null: the overviews are too far apart, or have the same time. */
+export function settledPerSecond(before: OverviewDocument, after: OverviewDocument): number | null {
+  const { settled } = after.trend;
+  const seconds = (msOf(after.captured_at) - msOf(before.captured_at)) / 1000;
+  const minutes = Math.round((msOf(after.trend.since) - msOf(before.trend.since)) / minuteMs);
+  if (seconds <= 0 || minutes < 0 || minutes >= settled.length) return null;
+  // The current minute of the first overview, as it is in the second one, and all minutes after it.
+  const since = settled.slice(settled.length - 1 - minutes).reduce((sum, count) => sum + count, 0);
+  return Math.max(0, since - (before.trend.settled.at(-1) ?? 0)) / seconds;
+}

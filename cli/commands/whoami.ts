@@ -1,0 +1,26 @@
+// The command `headgate whoami`, which prints what the service knows of the token that the command line uses.
+import { clientCommand } from '../client/connect.ts';
+import type { TerminalLine } from '../terminal/text.ts';
+import { formatAt } from '../terminal/time.ts';
+
+type Whoami = {
+  readonly name: string | null;
+  readonly scopes: readonly string[];
+  readonly expires_at: string | null;
+};
+
+export const whoamiCommand = clientCommand({
+  usage: 'whoami',
+  description: 'show the name, the scopes and the expiry of the token that is used',
+  examples: ['headgate whoami', 'HEADGATE_TOKEN=… headgate whoami --json'],
+  async run({ client, out }) {
+    const whoami = await client.get<Whoami>('/whoami', { name: true, scopes: true, expires_at: true });
+    const { name, scopes, expires_at: expiresAt } = whoami;
+    const row = (label: string, text: string): TerminalLine => [{ text: label.padEnd(9), style: 'dim' }, text];
+    await out.answer(whoami, () => [
+      row('token', `${name ?? 'without a name'}, at ${client.url}`),
+      row('scopes', scopes.length === 0 ? 'none' : scopes.join(' ')),
+      row('expires', expiresAt === null ? 'never' : formatAt(expiresAt)),
+    ]);
+  },
+});

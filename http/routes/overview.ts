@@ -1,0 +1,143 @@
+// The overview of what goes on now (docs/overview.md), for tokens that may only read jobs.
+import { breakerStates } from '../../actors/job/queue-protocol.ts';
+import { statuses } from '../../actors/job/records/job.ts';
+import { failureStatuses } from '../../actors/job/views/recent-failures.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import { failureCharsMax, recentFailuresMax, recentMinutes, trendMinutes } from '../../service/reads/overview.ts';
+import { answerRead } from '../answer.ts';
+import { instant, oneOfTexts, uuid } from '../openapi/schemas.ts';
+import { problem } from '../problem.ts';
+import { anyOf, type Route, route } from '../route.ts';
+import { pauseSchema } from './pauses.ts';
+
+const count = Type.Integer({ minimum: 0 });
+const counted = (description: string) => Type.Integer({ minimum: 0, description });
+const optionalTime = (description: string) =>
+  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description });
+const p95 = (what: string) =>
+  Type.Union([Type.Integer(), Type.Null()], {
+    description: `The 95th percentile of how long attempts ${what}, in µs, over the minutes of \`recent\`; null: none were measured.`,
+  });
+const times = { run_p95_us: p95('ran'), queue_p95_us: p95('waited in the queue') };
+
+const queue = Type.Object({
+  queue_depth: counted('Jobs that could run now. Delayed, scheduled, held and paused jobs are not counted.'),
+  running_count: count,
+  delayed_count: counted('Jobs that wait for their next attempt.'),
+  scheduled_count: counted('Delayed jobs and runs, whose time to run has not come.'),
+  held_count: counted('Queued jobs that are not dispatched because their plugin cannot run now.'),
+  paused_count: counted('Queued jobs that a pause holds.'),
+  oldest_queued_at: optionalTime(
+    'Since when the job that has waited longest could run, or is held; null: no job waits in a lane.',
+  ),
+  max_workers: count,
+  utilization: Type.Number({ minimum: 0, maximum: 1, description: 'As in `GET /analytics/queue`.' }),
+});
+
+const recent = Type.Object(
+  {
+    seconds: Type.Integer({ description: 'The length of the time that these figures cover.' }),
+    settled_count: counted('Jobs and runs that ended.'),
+    per_second: Type.Number({ minimum: 0 }),
+    error_rate: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
+      description:
+        'The share of `failed`, `timed_out` and `dead` among those that ended and were not cancelled; null: none ended.',
+    }),
+    ...times,
+  },
+  { description: `The current minute and the ${recentMinutes} minutes before.` },
+);
+
+const perMinute = Type.Array(Type.Integer(), { minItems: trendMinutes, maxItems: trendMinutes });
+const trend = Type.Object(
+  { since: instant, settled: perMinute, failed: perMinute },
+  {
+    description:
+      `The last ${trendMinutes} minutes, oldest first, beginning at \`since\`; the last one is the current minute. \`settled\`: jobs and ` +
+      'runs that ended; `failed`: those of them that failed, timed out or are dead.',
+  },
+);
+
+const lane = Type.Object({
+  plugin: Type.String(),
+  queued_count: counted('Jobs that wait in the lane, including held ones.'),
+  active_count: counted('Running jobs.'),
+  held_count: counted('Queued jobs that a pause or something else holds.'),
+  limit: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+    description: 'The `parallelism` of the plugin; null: only the number of workers limits it.',
+  }),
+  oldest_queued_at: optionalTime('As in `queue`, of this lane.'),
+  ...times,
+  hold: Type.Optional(
+    Type.Object(
+      {
+        reason: oneOfTexts(['plugin', 'vault', 'paused']),
+        detail: Type.String(),
+        since: Type.Optional(instant),
+        until: Type.Optional(instant),
+      },
+      { description: 'What holds all jobs of the lane.' },
+    ),
+  ),
+  breaker: Type.Optional(
+    Type.Union(
+      breakerStates.map(state => Type.Literal(state)),
+      { description: 'Of a plugin with a circuit breaker.' },
+    ),
+  ),
+  isolated: Type.Optional(
+    Type.Literal(true, { description: 'The jobs run one at a time, because they have recently ended several hosts.' }),
+  ),
+});
+
+const failure = Type.Object({
+  job_id: uuid,
+  plugin: Type.String(),
+  command: Type.String(),
+  status: oneOfTexts(failureStatuses),
+  attempt: Type.Integer(),
+  completed_at: instant,
+  last_error: Type.Optional(Type.String({ description: `At most ${failureCharsMax} characters.` })),
+});
+
+const getOverview = route({
+  method: 'GET',
+  path: '/overview',
+  section: 'Observation',
+  summary: 'Reports what goes on now: counts, lanes, pauses, throughput, and recent failures.',
+  notes:
+    'The answer comes from counters and from the first jobs of the queues, so it takes no longer if a million jobs wait. `headgate top` ' +
+    'shows it.',
+  access: anyOf('jobs:ro', 'jobs:rw'),
+  problems: ['unavailable', 'too_many_reads'],
+  answers: {
+    200: {
+      description: 'The overview.',
+      schema: Type.Object({
+        captured_at: instant,
+        counts: Type.Object(Object.fromEntries(statuses.map(status => [status, count])), {
+          description: 'All stored jobs and runs by status: the `total` of `GET /jobs?status=…`.',
+        }),
+        queue,
+        recent,
+        trend,
+        lanes: Type.Array(lane, { description: 'One for each plugin instance, by name.' }),
+        pauses: Type.Array(pauseSchema, {
+          description: 'As in `GET /pauses`. An open breaker is a pause by `breaker`.',
+        }),
+        failures: Type.Array(failure, {
+          maxItems: recentFailuresMax,
+          description: 'The newest jobs that failed, timed out or are dead. The one that ended last comes first.',
+        }),
+      }),
+    },
+  },
+  async handle(call) {
+    const reply = await call.engine.administration.queue();
+    if (reply === null) return problem('unavailable', 'the ledger does not answer right now');
+    const { kind: _kind, active: _active, ...queue } = reply;
+    return answerRead(call, { kind: 'overview', nowUs: Math.floor(call.nowMs() * 1000), queue });
+  },
+});
+
+export const overviewRoutes: readonly Route[] = [getOverview];

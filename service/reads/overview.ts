@@ -1,0 +1,125 @@
+// Reads the overview: what the ledger has just said of its queue, with counters, pauses, recent times and recent failures from the stores.
+// None of it takes longer if more jobs wait.
+
+import { minuteUs } from '../../actors/index/records/stopwatch.ts';
+import { recentTimes, type TimesOfPlugins } from '../../actors/index/views/recent-times.ts';
+import type { QueueReply } from '../../actors/job/queue-protocol.ts';
+import { jobsByStatus, readCounts } from '../../actors/job/records/counts.ts';
+import type { Status } from '../../actors/job/records/job.ts';
+import { type SettledCounts, settledSince } from '../../actors/job/records/minute-counters.ts';
+import { NameTable } from '../../actors/job/records/name-table.ts';
+import type { Pause } from '../../actors/job/records/pause.ts';
+import { BlockCache } from '../../actors/job/views/block-cache.ts';
+import { findJob } from '../../actors/job/views/jobs.ts';
+import { listPauses } from '../../actors/job/views/pauses.ts';
+import { recentFailures } from '../../actors/job/views/recent-failures.ts';
+import { formatId, type JobId } from '../../runtime/ids.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
+
+/** Recent figures are those of the current minute and this many minutes before. */
+export const recentMinutes = 5;
+/** The number of minutes of the trend. The last one is the current minute. */
+export const trendMinutes = 60;
+/** The maximum number of recent failures. */
+export const recentFailuresMax = 10;
+/** The maximum length of a recent failure's error. The rest is cut. */
+export const failureCharsMax = 300;
+
+/** What is asked: the overview at `nowUs`, with the state of the queue that the ledger has given. */
+export type OverviewWanted = { readonly nowUs: number; readonly queue: Omit<QueueReply, 'kind' | 'active'> };
+
+export type RecentFailure = {
+  readonly jobId: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: Status;
+  readonly attempt: number;
+  readonly completedUs: number;
+  readonly error: string | null;
+};
+
+export type Overview = OverviewWanted & {
+  readonly counts: { readonly [S in Status]: number };
+  readonly pauses: readonly Pause[];
+  /** How many jobs ended in each minute of the trend, oldest first. */
+  readonly minutes: readonly Readonly<SettledCounts>[];
+  /** The first minute of the trend, since the epoch. */
+  readonly firstMinute: number;
+  /** Null: there is no index at the moment. */
+  readonly times: TimesOfPlugins | null;
+  /** The one that ended last comes first. */
+  readonly failures: readonly RecentFailure[];
+};
+
+export function openOverview(
+  reader: Reader,
+  index: () => Reader<IndexTable>,
+): (wanted: OverviewWanted) => Sliced<Overview> {
+  const names = new NameTable(reader);
+  const blocks = new BlockCache(reader);
+  /** The failures of the last overview: an ended job does not change. */
+  let known = new Map<string, RecentFailure>();
+
+  function* times({ lanes }: OverviewWanted['queue'], minute: number): Sliced<TimesOfPlugins | null> {
+    try {
+      const plugins = lanes.map(({ plugin }) => plugin);
+      return yield* recentTimes(index(), plugins, { from: minute - recentMinutes, to: minute });
+    } catch (error) {
+      if (error instanceof IndexUnavailable) return null;
+      throw error;
+    }
+  }
+
+  function* failuresAmong(ids: readonly JobId[]): Sliced<RecentFailure[]> {
+    const found = new Map<string, RecentFailure>();
+    for (const id of ids) {
+      const text = formatId(id);
+      const failure = known.get(text) ?? failureOf(id);
+      if (failure) found.set(text, failure);
+      yield;
+    }
+    known = found;
+    return [...found.values()].sort((a, b) => b.completedUs - a.completedUs);
+  }
+
+  function failureOf(id: JobId): RecentFailure | null {
+    const job = findJob(reader, id, blocks);
+    if (!job || job.completedUs === null) return null;
+    const { jobId, plugin, command, status, attempt, completedUs, lastError } = job;
+    return { jobId, plugin, command, status, attempt, completedUs, error: lastError === null ? null : cut(lastError) };
+  }
+
+  return function* overview(wanted) {
+    const minute = Math.floor(wanted.nowUs / minuteUs);
+    const firstMinute = minute - trendMinutes + 1;
+    const counted = readCounts(reader);
+    const minutes = minutesFrom(reader, firstMinute, minute);
+    const pauses = listPauses(reader);
+    yield;
+    const failures = yield* failuresAmong(yield* recentFailures(reader, names, counted, recentFailuresMax));
+    return {
+      ...wanted,
+      counts: jobsByStatus(counted),
+      pauses,
+      minutes,
+      firstMinute,
+      times: yield* times(wanted.queue, minute),
+      failures,
+    };
+  };
+}
+
+const nothing: Readonly<SettledCounts> = { succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: 0 };
+
+function minutesFrom(reader: Reader, first: number, last: number): Readonly<SettledCounts>[] {
+  const settled = new Map(Array.from(settledSince(reader, first), ({ minute, counts }) => [minute, counts]));
+  return Array.from({ length: last - first + 1 }, (_, at) => settled.get(first + at) ?? nothing);
+}
+
+/** Cuts the text to `failureCharsMax` characters, but never within a surrogate pair. */
+function cut(text: string): string {
+  if (text.length <= failureCharsMax) return text;
+  const last = text.charCodeAt(failureCharsMax - 1);
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? failureCharsMax - 1 : failureCharsMax);
+}
