@@ -20,6 +20,7 @@ const names = [
  * journal is empty. `changes`: how many jobs the newest turn has accepted, and how many attempts it has ended.
  */
 type Name = (typeof names)[number];
+const places = Object.fromEntries(names.map((name, place) => [name, place])) as { readonly [N in Name]: number };
 
 export class Gauges {
   readonly shared: SharedArrayBuffer;
@@ -31,10 +32,10 @@ export class Gauges {
   }
 
   set(values: { readonly [N in Name]?: number }): void {
-    for (let i = 0; i < names.length; i++) this.#cells[i] = values[names[i]!] ?? this.#cells[i]!;
+    for (const name in values) this.#cells[places[name as Name]] = values[name as Name]!;
   }
 
   get(name: Name): number {
-    return this.#cells[names.indexOf(name)]!;
+    return this.#cells[places[name]]!;
   }
 }

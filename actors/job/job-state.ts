@@ -23,7 +23,7 @@ import { firstAttempt, hasRecord, type OpenAttempt, takeFrom } from './open-atte
 import { Pauses } from './pauses.ts';
 import type { SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
-import { type Block, decodeBlock, groupOf } from './records/block.ts';
+import { type Block, decodeWhole, groupOf } from './records/block.ts';
 import { isHosted, type TerminalStatus } from './records/job.ts';
 import { MinuteCounters } from './records/minute-counters.ts';
 import { type KeyText, keyText, OpenBlock } from './records/open.ts';
@@ -164,7 +164,7 @@ export class JobState {
     const bytes = this.reader.get('blocks', open.keyBytes);
     try {
       if (!bytes) throw new Error('an open block has no record');
-      open.block = readWhole(bytes, open);
+      open.block = decodeWhole(bytes, open.count);
     } catch (error) {
       throw blame({ kind: 'block', key: open.keyBytes }, error);
     }
@@ -358,9 +358,10 @@ export class JobState {
     this.#journaledUs = journalUs;
     this.minutes.close(turn.batch);
     this.observations.flush(turn);
-    this.waiting = this.held;
+    const { queued } = this;
+    this.waiting = queued === 0 ? 0 : this.held;
     this.gauges.set({
-      queued: this.unsettled - this.running - this.retries.size,
+      queued,
       running: this.running,
       delayed: this.retries.size,
       held: this.waiting,
@@ -368,6 +369,11 @@ export class JobState {
       scheduled: this.scheduled,
       changes,
     });
+  }
+
+  /** The number of unsettled jobs that neither run nor wait for the time of their next attempt. Includes held jobs and suspects. */
+  get queued(): number {
+    return this.unsettled - this.running - this.retries.size;
   }
 
   get held(): number {
@@ -389,12 +395,4 @@ export class JobState {
     open.cachedBytes = 0;
     open.block = null;
   }
-}
-
-/** Decodes the block and all its groups. Throws if the block is unusable. */
-function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
-  const block = decodeBlock(bytes);
-  if (block.count !== count) throw new Error(`the block has ${block.count} jobs, its open record ${count}`);
-  for (let place = 0; place < block.starts.length; place++) block.group(place);
-  return block;
 }

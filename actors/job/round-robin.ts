@@ -4,6 +4,7 @@ import type { Lane } from './lane.ts';
 export class RoundRobin {
   readonly #lanes: ReadonlyMap<string, Lane>;
   readonly #isOurs: (lane: Lane) => boolean;
+  #order: readonly Lane[] = [];
   /** The position of the lane that is asked first. */
   #place = 0;
 
@@ -15,7 +16,7 @@ export class RoundRobin {
 
   /** The next lane that has waiting jobs, is not held and is below its limits. Until `advance`, the same lane is asked first. */
   next(): Lane | null {
-    const lanes = [...this.#lanes.values()];
+    const lanes = this.#inOrder();
     for (let step = 0; step < lanes.length; step++) {
       const lane = lanes[(this.#place + step) % lanes.length]!;
       if (lane.waiting > 0 && lane.hold === null && this.#isOurs(lane) && !isAtLimit(lane, this.#lanes)) return lane;
@@ -25,8 +26,14 @@ export class RoundRobin {
 
   /** The lane after this one is asked first from now on. */
   advance(lane: Lane): void {
-    const lanes = [...this.#lanes.values()];
+    const lanes = this.#inOrder();
     this.#place = (lanes.indexOf(lane) + 1) % lanes.length;
+  }
+
+  /** All lanes, in the order of their creation. Lanes are never removed. */
+  #inOrder(): readonly Lane[] {
+    if (this.#order.length !== this.#lanes.size) this.#order = [...this.#lanes.values()];
+    return this.#order;
   }
 }
 

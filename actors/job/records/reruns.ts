@@ -79,6 +79,9 @@ export function pruneReruns(reader: Reader, batch: Batch, first: JobId, end: Job
   for (const key of reader.keys('reruns', { from: first, to: end })) batch.remove('reruns', Buffer.from(key));
 }
 
+/** A job that has not ended has no rerun. */
+export const noReruns: Reruns = { ids: [], count: 0 };
+
 export function readReruns(reader: Reader, of: JobId): Reruns {
   const ids: JobId[] = [];
   let count = 0;

@@ -24,7 +24,7 @@ import {
 import { isNeverStarted } from '../records/journal.ts';
 import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
 import type { JobOptions, JobTimes } from '../records/options.ts';
-import { type Reruns, readReruns } from '../records/reruns.ts';
+import { noReruns, type Reruns, readReruns } from '../records/reruns.ts';
 import { storedTimes } from '../records/rescheduled.ts';
 import { isInFlight } from '../records/retry.ts';
 import { timesOfRun } from './run-times.ts';
@@ -279,7 +279,7 @@ class StoredJob implements JobView {
   }
 
   get reruns(): Reruns {
-    return readReruns(this.#jobs.reader, parseId(this.jobId)!);
+    return this.completedUs === null ? noReruns : readReruns(this.#jobs.reader, parseId(this.jobId)!);
   }
 
   get attempt(): number {
