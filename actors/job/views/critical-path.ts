@@ -60,7 +60,10 @@ export type CriticalPath = {
 /** A run whose path is wanted. `endedUs`: when it ended; null: it is open. */
 export type PathEnds = { readonly fromUs: number; readonly endedUs: number | null };
 
-/** `last`: the job that ended last. `before`: the job whose end led to a job; null: the start of the run did. */
+/**
+ * `last`: the job that ended last. `before`: the job whose end led to a job; null: the start of the run did. If the clock was set back
+ * meanwhile, times are moved so that the path stays within the run and in order.
+ */
 export function* criticalPath(
   { fromUs, endedUs }: PathEnds,
   last: PathJob | null,
@@ -69,11 +72,14 @@ export function* criticalPath(
 ): Sliced<CriticalPath> {
   /** From the last to the first. */
   const steps: Mutable<PathStep>[] = [];
+  const lastUs = last === null ? fromUs : within(last.endedUs, fromUs, endedUs ?? last.endedUs);
   let isCut = false;
   let jobs = 0;
-  for (let job = last; job !== null; ) {
+  for (let job = last, toUs = lastUs; job !== null; ) {
     const earlier: PathJob | null = yield* before(job);
-    prepend(steps, job, Math.min(earlier?.endedUs ?? fromUs, job.endedUs));
+    const startUs = earlier === null ? fromUs : within(earlier.endedUs, fromUs, toUs);
+    prepend(steps, job, startUs, toUs);
+    toUs = startUs;
     isCut = ++jobs === jobsMost && earlier !== null;
     job = isCut ? null : earlier;
   }
@@ -81,20 +87,25 @@ export function* criticalPath(
     handingOutUs: sum(steps, 'handingOutUs'),
     waitingUs: sum(steps, 'waitingUs'),
     retryingUs: sum(steps, 'retryingUs'),
-    commitUs: endedUs === null ? 0 : Math.max(0, endedUs - (last?.endedUs ?? fromUs)),
+    commitUs: endedUs === null ? 0 : endedUs - lastUs,
   };
   return { steps: steps.reverse(), isCut, gaps };
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Adds a job before all others. `fromUs`: the end of the job before it. */
-function prepend(steps: Mutable<PathStep>[], job: PathJob, fromUs: number): void {
-  const { id, name, status, endedUs } = job;
-  const times = timesFrom(job, fromUs);
+/** The time, or the nearest one of the range. */
+function within(us: number, fromUs: number, toUs: number): number {
+  return Math.max(fromUs, Math.min(us, toUs));
+}
+
+/** Adds a job before all others. `fromUs`: the end of the job before it. `toUs`: its own end. */
+function prepend(steps: Mutable<PathStep>[], job: PathJob, fromUs: number, toUs: number): void {
+  const { id, name, status } = job;
+  const times = timesIn(job, fromUs, toUs);
   const next = steps.at(-1);
   if (next === undefined || keyOf(next.name) !== keyOf(name)) {
-    steps.push({ name, id, status, jobs: 1, fromUs, toUs: endedUs, ...times });
+    steps.push({ name, id, status, jobs: 1, fromUs, toUs, ...times });
     return;
   }
   next.jobs++;
@@ -105,16 +116,16 @@ function prepend(steps: Mutable<PathStep>[], job: PathJob, fromUs: number): void
   next.retryingUs += times.retryingUs;
 }
 
-/** Divides the time from `fromUs` to the end of the job. Records of a clock that stood still may overlap; no part is negative. */
-function timesFrom({ createdUs, startedUs, ranUs, endedUs }: PathJob, fromUs: number): PathTimes {
-  const created = Math.min(Math.max(createdUs, fromUs), endedUs);
-  const started = Math.min(Math.max(startedUs ?? endedUs, created), endedUs);
-  const runningUs = Math.min(ranUs, endedUs - started);
+/** Divides the time of a job. */
+function timesIn({ createdUs, startedUs, ranUs }: PathJob, fromUs: number, toUs: number): PathTimes {
+  const created = within(createdUs, fromUs, toUs);
+  const started = within(startedUs ?? toUs, created, toUs);
+  const runningUs = Math.min(ranUs, toUs - started);
   return {
     handingOutUs: created - fromUs,
     waitingUs: started - created,
     runningUs,
-    retryingUs: endedUs - started - runningUs,
+    retryingUs: toUs - started - runningUs,
   };
 }
 

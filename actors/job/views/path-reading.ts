@@ -65,7 +65,8 @@ export class PathReader {
     const parent = parentId && this.job(parentId);
     if (parent && parent.endedUs >= job.createdUs) return parent;
     const from = usKey(parent?.endedUs ?? this.#fromUs);
-    for (let toUs = job.createdUs + 1, commit = 0; commit < commitsMax; commit++) {
+    // If the clock was set back, the job may have ended before the time at which it was created.
+    for (let toUs = Math.min(job.createdUs, job.endedUs) + 1, commit = 0; commit < commitsMax; commit++) {
       const range = { from, to: usKey(toUs), reverse: true, limit: 1 };
       const [found] = [...this.#reader.scan('journal', range)];
       if (!found) break;

@@ -181,6 +181,21 @@ test('a run without jobs has no path; an open run has no commit', () => {
   expect(pathOf([], 90, null)).toEqual({ steps: [], isCut: false, gaps: { ...empty, commitUs: 0 } });
 });
 
+test('a clock that was set back leaves no gap and no negative time', () => {
+  const jobs = [
+    pathJob(0, 'before', [900, 910, 950]),
+    pathJob(1, 'across', [950, 960, 100]),
+    pathJob(2, 'after', [100, 110, 140]),
+  ];
+  const { steps, gaps } = pathOf(jobs, 90, 150);
+  expect(steps.map(({ fromUs, toUs }) => [fromUs, toUs])).toEqual([
+    [90, 100],
+    [100, 100],
+    [100, 140],
+  ]);
+  expect(gaps).toEqual({ handingOutUs: 10, waitingUs: 10, retryingUs: 0, commitUs: 10 });
+});
+
 test('a path of too many jobs lacks its beginning', () => {
   const jobs = Array.from({ length: 5 }, (_, n) => pathJob(n, `s${n}`, [n * 10, n * 10 + 2, n * 10 + 9]));
   const { steps, isCut } = pathOf(jobs, 0, 49, 3);
