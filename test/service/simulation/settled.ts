@@ -6,6 +6,7 @@ import { holds } from './broken.ts';
 import type { Callers } from './callers.ts';
 import type { Commits } from './commits.ts';
 import type { Poison } from './poison.ts';
+import { timelinesHold } from './timelines.ts';
 import type { VaultModel } from './vault-model.ts';
 
 type Past = {
@@ -59,6 +60,7 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
   }
   tagsHold(commits);
   commits.all();
+  timelinesHold({ store, commits, poison });
   vault.verify();
 }
 
