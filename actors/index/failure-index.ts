@@ -1,6 +1,5 @@
 // Groups failed jobs by their fingerprints (records/fingerprint.ts), and subtracts pruned jobs from their groups. The groups follow from
 // the stored jobs alone: a rebuilt index has the same ones.
-import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import {
   AttemptReader,
@@ -17,16 +16,19 @@ import {
   addHour,
   decodeGroup,
   encodeGroup,
+  errorLineOf,
   type FailureGroup,
   type FailureRecord,
   failureGroupsMax,
-  failureOf,
   failuresName,
   groupKey,
   isFailure,
   subtractHour,
 } from './records/failures.ts';
-import { failureText, fingerprintOf } from './records/fingerprint.ts';
+import { fingerprintOf, patternOf, sampleOf } from './records/fingerprint.ts';
+
+/** A job that was added to a group, and the first line of its error. */
+type AddedJob = { readonly entry: JournalEntry; readonly line: string };
 
 export class FailureIndex implements JournalConsumer {
   readonly name = failuresName;
@@ -39,8 +41,11 @@ export class FailureIndex implements JournalConsumer {
   #groups: Map<string, FailureGroup>;
   /** Fingerprints that were computed before, by the number of the command and the pattern. */
   readonly #fingerprints = new Map<string, string>();
-  /** The fingerprints of the groups that must be written, or removed if they are not in `#groups`. */
-  readonly #changed = new Set<string>();
+  /**
+   * By fingerprint: the groups that must be written, or removed if they are not in `#groups`. The value is the last job that `take`
+   * has added to the group; null: none.
+   */
+  readonly #changed = new Map<string, AddedJob | null>();
   /** Where the sweep for pruned jobs continues. Null: at the oldest page. */
   #swept: Buffer | null = null;
   /** Whether the first and last jobs of groups must be checked when a sweep has ended: it has removed jobs, or this object is new. */
@@ -73,25 +78,34 @@ export class FailureIndex implements JournalConsumer {
     const attempt = this.#attempts.find(entry);
     // The attempt is no longer stored.
     if (!attempt) return;
-    const { pattern, sample: message } = failureText(bodyPart(attempt.stored, 'error'));
+    const line = errorLineOf(attempt);
+    const pattern = patternOf(line);
     const fingerprint = this.#fingerprintOf(owner, pattern);
-    const place = { atUs: entry.atUs, place: entry.place };
-    const sample = { jobId: Buffer.from(entry.id), message };
-    const known = this.#groups.get(fingerprint);
-    const { plugin, command } = owner;
-    const group: FailureGroup = known ?? {
-      ...{ fingerprint, plugin, command, pattern, count: 0, first: place, last: place, sample },
-      hours: new Map(),
-    };
+    const { atUs, place } = entry;
+    let group = this.#groups.get(fingerprint);
+    if (!group) {
+      if (this.#groups.size >= this.#groupsMax) this.#drop(this.#leastRecent());
+      const { plugin, command } = owner;
+      const [first, sample] = [
+        { atUs, place },
+        { jobId: entry.id, message: '' },
+      ];
+      group = { fingerprint, plugin, command, pattern, count: 0, first, last: first, sample, hours: new Map() };
+      this.#groups.set(fingerprint, group);
+    }
     group.count++;
-    group.last = place;
-    group.sample = sample;
-    addHour(group.hours, entry.atUs);
-    this.#groups.delete(fingerprint);
-    this.#groups.set(fingerprint, group);
-    this.#changed.add(fingerprint);
-    if (this.#groups.size > this.#groupsMax) this.#drop(this.#groups.keys().next().value!);
-    this.#pages.append({ ...place, fingerprint }, batch);
+    addHour(group.hours, atUs);
+    this.#changed.set(fingerprint, { entry, line });
+    this.#pages.append({ atUs, place, fingerprint }, batch);
+  }
+
+  /** The group that was seen least recently. The order of `#groups` disregards jobs that this call of `take` has added. */
+  #leastRecent(): string {
+    for (const fingerprint of this.#groups.keys()) if (!this.#changed.get(fingerprint)) return fingerprint;
+    const added = [...this.#groups.keys()].map(
+      fingerprint => [fingerprint, this.#changed.get(fingerprint)!.entry] as const,
+    );
+    return added.reduce((a, b) => (isBefore(b[1], a[1]) ? b : a))[0];
   }
 
   #fingerprintOf({ number, plugin, command }: CommandName, pattern: string): string {
@@ -107,14 +121,20 @@ export class FailureIndex implements JournalConsumer {
 
   #drop(fingerprint: string): void {
     this.#groups.delete(fingerprint);
-    this.#changed.add(fingerprint);
+    this.#changed.set(fingerprint, null);
   }
 
   #write(batch: Batch<IndexTable>): void {
-    for (const fingerprint of this.#changed) {
+    const seen: FailureGroup[] = [];
+    for (const [fingerprint, added] of this.#changed) {
       const group = this.#groups.get(fingerprint);
+      if (group && added) seen.push(withLast(group, added));
       if (group) batch.put('failures', groupKey(fingerprint), encodeGroup(group));
       else batch.remove('failures', groupKey(fingerprint));
+    }
+    for (const [fingerprint, group] of byRecency(seen)) {
+      this.#groups.delete(fingerprint);
+      this.#groups.set(fingerprint, group);
     }
     this.#changed.clear();
     this.#pages.write(batch);
@@ -153,7 +173,7 @@ export class FailureIndex implements JournalConsumer {
     if (!group || isBefore(record, group.first)) return;
     group.count--;
     subtractHour(group.hours, record.atUs);
-    this.#changed.add(record.fingerprint);
+    this.#changed.set(record.fingerprint, null);
     if (group.count === 0) this.#groups.delete(record.fingerprint);
   }
 
@@ -176,7 +196,7 @@ export class FailureIndex implements JournalConsumer {
   #mendFirst(group: FailureGroup, { atUs, place }: FailureRecord): void {
     if (!isBefore(group.first, { atUs, place })) return;
     group.first = { atUs, place };
-    this.#changed.add(group.fingerprint);
+    this.#changed.set(group.fingerprint, null);
   }
 
   #mendLast(group: FailureGroup, { atUs, place }: FailureRecord): void {
@@ -185,10 +205,16 @@ export class FailureIndex implements JournalConsumer {
     const entry = commit && entryAt(atUs, place, commit);
     const attempt = entry && this.#attempts.find(entry);
     if (!entry || !attempt) return;
-    group.last = { atUs, place };
-    group.sample = { jobId: Buffer.from(entry.id), message: failureOf(attempt, group).sample };
-    this.#changed.add(group.fingerprint);
+    withLast(group, { entry, line: errorLineOf(attempt) });
+    this.#changed.set(group.fingerprint, null);
   }
+}
+
+/** Makes the job the last one of the group. */
+function withLast(group: FailureGroup, { entry, line }: AddedJob): FailureGroup {
+  group.last = { atUs: entry.atUs, place: entry.place };
+  group.sample = { jobId: Buffer.from(entry.id), message: sampleOf(line) };
+  return group;
 }
 
 function byRecency(groups: readonly FailureGroup[]): Map<string, FailureGroup> {

@@ -7,7 +7,7 @@ import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../../job/records/attempt.ts';
 import { type Status, statuses } from '../../job/records/job.ts';
 import { asBuffer, type JournalEntry, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
-import { type FailureText, failureText, fingerprintBytes, fingerprintOf } from './fingerprint.ts';
+import { errorLine, fingerprintBytes, fingerprintOf, patternOf } from './fingerprint.ts';
 
 /** The name of the failures among the consumers of the journal. */
 export const failuresName = 'failures';
@@ -41,16 +41,17 @@ export type FailureGroup = {
   readonly hours: Map<number, number>;
 };
 
-/** What is known of one failed job. */
-export type JobFailure = FailureText & { readonly fingerprint: string };
+/** The first line of the error of an attempt. */
+export function errorLineOf(attempt: StoredAttempt): string {
+  return errorLine(bodyPart(attempt.stored, 'error'));
+}
 
-/** `owner`: the plugin and command of the job. */
-export function failureOf(
+/** The fingerprint of a job that failed with this attempt. `owner`: the plugin and command of the job. */
+export function fingerprintIn(
   attempt: StoredAttempt,
   owner: { readonly plugin: string; readonly command: string },
-): JobFailure {
-  const text = failureText(bodyPart(attempt.stored, 'error'));
-  return { ...text, fingerprint: fingerprintOf(owner.plugin, owner.command, text.pattern) };
+): string {
+  return fingerprintOf(owner.plugin, owner.command, patternOf(errorLineOf(attempt)));
 }
 
 /** Counts a job that failed at this time. A new hour replaces hours that are too old. */

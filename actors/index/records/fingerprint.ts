@@ -22,28 +22,25 @@ const uuidCharacters = 36;
 const shortIdMin = 8;
 const longIdMin = 16;
 
-/** `pattern`: the first line, with marks in place of numbers, ids and quoted texts. `sample`: the line itself. */
-export type FailureText = { readonly pattern: string; readonly sample: string };
-
-/** `error`: the error of an attempt, in UTF-8. Undefined: the attempt has none. */
-export function failureText(error: Uint8Array | undefined): FailureText {
-  const line = error ? firstLine(error) : '';
-  return { pattern: patternOf(line), sample: cut(line.trim()) };
-}
-
 /** The fingerprint, in hex. */
 export function fingerprintOf(plugin: string, command: string, pattern: string): string {
   const hash = createHash('sha256').update(`${plugin}\0${command}\0${pattern}`).digest();
   return hash.toString('hex', 0, fingerprintBytes);
 }
 
-/** The first line that is not blank. */
-function firstLine(error: Uint8Array): string {
+/** The first line of an error that is not blank. `error`: in UTF-8; undefined: the attempt has none. */
+export function errorLine(error: Uint8Array | undefined): string {
+  if (!error) return '';
   let from = 0;
   while (from < error.length && error[from]! <= 0x20) from++;
   const bytes = Buffer.from(error.buffer, error.byteOffset + from, Math.min(error.length - from, lineBytesMax));
   const end = bytes.indexOf(0x0a);
   return bytes.toString('utf8', 0, end < 0 ? bytes.length : end);
+}
+
+/** The line as a sample of its group. */
+export function sampleOf(line: string): string {
+  return cut(line.trim());
 }
 
 /** The line with marks in place of numbers, ids and quoted texts, and with single spaces. */

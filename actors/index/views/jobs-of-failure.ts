@@ -7,10 +7,10 @@ import { entriesOf, entryAt, readUs, usKey } from '../../job/records/journal.ts'
 import {
   decodeGroup,
   type FailureGroup,
-  failureOf,
   failureRecordBytes,
   failureStatuses,
   failuresName,
+  fingerprintIn,
   groupKey,
   isFailure,
   newestFailurePages,
@@ -30,7 +30,7 @@ export function hasFingerprint(
 ): boolean {
   const { final, status } = attempt;
   if (!final || !failureStatuses.some(each => each === status)) return false;
-  return failureOf(attempt, owner).fingerprint === fingerprint;
+  return fingerprintIn(attempt, owner) === fingerprint;
 }
 
 /** The group with this fingerprint. Undefined: the index has none. */

@@ -1,12 +1,13 @@
 // The fingerprint of a failure: what its pattern keeps of the first line of an error, and what it does not.
 import { expect, test } from 'vitest';
 import {
-  failureText,
+  errorLine,
   fingerprintOf,
   fingerprintPattern,
   lineBytesMax,
   patternCharactersMax,
   patternOf,
+  sampleOf,
 } from '../../../actors/index/records/fingerprint.ts';
 import { fc } from '../../support/seed.ts';
 
@@ -57,11 +58,12 @@ test.each([
   ['é'.repeat(300), { pattern: 'é'.repeat(200), sample: 'é'.repeat(200) }],
   [`${'a'.repeat(199)}😀`, { pattern: 'a'.repeat(199), sample: 'a'.repeat(199) }],
 ])('the first line of an error counts: %j', (error, text) => {
-  expect(failureText(Buffer.from(error))).toEqual(text);
+  const line = errorLine(Buffer.from(error));
+  expect({ pattern: patternOf(line), sample: sampleOf(line) }).toEqual(text);
 });
 
 test('an attempt without an error has an empty pattern', () => {
-  expect(failureText(undefined)).toEqual({ pattern: '', sample: '' });
+  expect(patternOf(errorLine(undefined))).toBe('');
 });
 
 test('plugin, command and pattern make the fingerprint', () => {
@@ -127,6 +129,6 @@ test('a long line takes no longer than its length: a million characters of each 
 
 test(`only the first ${lineBytesMax} bytes of a line are read`, () => {
   const spaces = ' '.repeat(lineBytesMax - 1);
-  expect(failureText(Buffer.from(`a${spaces}b`)).pattern).toBe('a');
-  expect(failureText(Buffer.from(`a${spaces.slice(1)}b`)).pattern).toBe('a b');
+  expect(patternOf(errorLine(Buffer.from(`a${spaces}b`)))).toBe('a');
+  expect(patternOf(errorLine(Buffer.from(`a${spaces.slice(1)}b`)))).toBe('a b');
 });
