@@ -12,7 +12,7 @@ import { blocksOf } from './page.ts';
 const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const all = blocksOf(new URL('../../../docs/pipelines.md', import.meta.url));
 const files = all.filter(({ name }) => /^plugins[/.]|^pipelines\./.test(name));
-const commands = all.find(({ language }) => language === 'sh')!.text;
+const commands = all.find(({ language, text }) => language === 'sh' && text.includes('people.txt'))!.text;
 const [printed] = all.filter(({ language }) => language === 'text');
 /** The page has a million; this is three pages of the file. */
 const lines = 30_000;

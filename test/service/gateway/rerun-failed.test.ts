@@ -84,7 +84,7 @@ async function again(id: string, more: object = {}): Promise<Job> {
 }
 
 test('of a run with many children, those that failed run again, and the join', async () => {
-  const count = cyclesOf({ deep: 100_000, quick: 1000 });
+  const count = cyclesOf({ deep: 100_000, quick: 2000 });
   const of = Array.from({ length: count }, (_, n) => ({ n }));
   const sick = Array.from({ length: 37 }, (_, k) => k * 53);
   fallIll(sick);
