@@ -34,7 +34,7 @@ test('the question costs no read, however many jobs wait', () => {
     };
     Object.assign(store, { [name]: counted });
   }
-  const costs = [1, 3_000].map(jobs => {
+  const costs = [1, 1_000].map(jobs => {
     for (let job = 0; job < jobs; job++) {
       world.submit('held', 'handle', {});
       world.turn();
