@@ -30,9 +30,10 @@ export class Totals {
       this.#commands[number] = record;
     }
     this.#touch(record);
+    const { ranUs } = entry;
     if (queueUs !== null) record.add(places.queue, queueUs, entry);
-    record.add(places.attempt, entry.ranUs, entry);
-    if (entry.final) record.add(places.total, entry.queuedUs + entry.ranUs, entry);
+    record.add(places.attempt, ranUs, entry);
+    if (entry.final) record.add(places.total, entry.queuedUs + ranUs, entry);
   }
 
   /** `step`: pipeline and step id, as the stopwatch names them. */

@@ -40,34 +40,69 @@ export function readTotalKey(key: Uint8Array): { readonly kind: TotalKind; reado
   return kind === undefined ? null : { kind, names: Buffer.from(key.subarray(1)).toString().split('\0') };
 }
 
+/** How an attempt or run ended. It refers to memory of the store. */
+type EndedJob = { readonly atUs: number; readonly id: Uint8Array };
+
 /** A record while it is being written. */
 export class TotalRecord {
   readonly key: Buffer;
   readonly #bytes: Buffer;
+  /** By histogram. */
+  readonly #sums: Float64Array;
+  /** By histogram and bucket, as are `#newestUs` and `#newest`. */
+  readonly #counts: Float64Array;
+  readonly #newestUs: Float64Array;
+  /** The newest job of each bucket; undefined: the bucket has not changed since the last `encode`. */
+  readonly #newest: (EndedJob | undefined)[];
   isDirty = false;
 
   /** `stored` is not used if it has other histograms than this version writes. */
   constructor(kind: TotalKind, key: Buffer, stored: Uint8Array | undefined) {
+    const histograms = histogramsOf(kind).length;
     this.key = key;
-    this.#bytes = Buffer.alloc(histogramsOf(kind).length * histogramBytes);
+    this.#bytes = Buffer.alloc(histograms * histogramBytes);
     if (stored?.length === this.#bytes.length) this.#bytes.set(stored);
+    this.#sums = Float64Array.from({ length: histograms }, (_, place) => this.#bytes.readDoubleLE(sumAt(place)));
+    this.#counts = Float64Array.from({ length: histograms * bucketCount }, (_, n) =>
+      this.#bytes.readDoubleLE(bucketAt(n)),
+    );
+    this.#newestUs = new Float64Array(this.#counts.length);
+    this.#newest = Array<undefined>(this.#counts.length).fill(undefined);
   }
 
-  /** Adds a duration to the histogram at this place. */
-  add(place: number, us: number, { atUs, id }: { readonly atUs: number; readonly id: Uint8Array }): void {
-    const bytes = this.#bytes;
-    const start = place * histogramBytes;
-    const at = start + 8 + bucketWith(secondsLimits, us / 1e6) * bucketBytes;
-    bytes.writeDoubleLE(bytes.readDoubleLE(start) + us, start);
-    bytes.writeDoubleLE(bytes.readDoubleLE(at) + 1, at);
-    bytes.writeDoubleLE(us, at + 8);
-    bytes.writeDoubleLE(atUs, at + 16);
-    copyBytes(bytes, at + 24, id);
+  /** Adds a duration to the histogram at this place. `job` must stay valid until `encode`. */
+  add(place: number, us: number, job: EndedJob): void {
+    const bucket = place * bucketCount + bucketWith(secondsLimits, us / 1e6);
+    this.#sums[place]! += us;
+    this.#counts[bucket]! += 1;
+    this.#newestUs[bucket] = us;
+    this.#newest[bucket] = job;
   }
 
   encode(): Uint8Array {
-    return Buffer.from(this.#bytes);
+    const bytes = this.#bytes;
+    for (const [place, sum] of this.#sums.entries()) bytes.writeDoubleLE(sum, sumAt(place));
+    for (const [bucket, job] of this.#newest.entries()) {
+      if (job === undefined) continue;
+      const at = bucketAt(bucket);
+      bytes.writeDoubleLE(this.#counts[bucket]!, at);
+      bytes.writeDoubleLE(this.#newestUs[bucket]!, at + 8);
+      bytes.writeDoubleLE(job.atUs, at + 16);
+      copyBytes(bytes, at + 24, job.id);
+      this.#newest[bucket] = undefined;
+    }
+    return Buffer.from(bytes);
   }
+}
+
+/** The offset of a histogram's sum. */
+function sumAt(place: number): number {
+  return place * histogramBytes;
+}
+
+/** The offset of a bucket; buckets are counted through all histograms of the record. */
+function bucketAt(bucket: number): number {
+  return sumAt(Math.floor(bucket / bucketCount)) + 8 + (bucket % bucketCount) * bucketBytes;
 }
 
 /** The histograms of a stored record by name; empty: another version wrote the record. */
