@@ -3,7 +3,7 @@ import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { bucketOf, countedUs, octaveOf } from './histogram.ts';
 
 /** A job, and how long the step took for it. */
-export type Exemplar = { readonly us: number; readonly id: JobId };
+type Exemplar = { readonly us: number; readonly id: JobId };
 
 const usBytes = 6;
 const exemplarBytes = usBytes + jobIdBytes;
@@ -14,7 +14,7 @@ export class Exemplars {
   #encoded: Uint8Array | null = null;
 
   constructor(bytes: Uint8Array = new Uint8Array()) {
-    for (const exemplar of readExemplars(bytes)) this.#byOctave.set(octaveOf(bucketOf(exemplar.us)), exemplar);
+    readExemplars(bytes, (us, id) => this.#byOctave.set(octaveOf(bucketOf(us)), { us, id: id() }));
   }
 
   /**
@@ -45,9 +45,10 @@ export class Exemplars {
   }
 }
 
-export function* readExemplars(encoded: Uint8Array): Iterable<Exemplar> {
+/** Calls `take` with each exemplar. `id` finds the id of its job, as a view of the encoded bytes. */
+export function readExemplars(encoded: Uint8Array, take: (us: number, id: () => JobId) => void): void {
   const bytes = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength);
-  for (let at = 0; at < bytes.length; at += exemplarBytes) {
-    yield { us: bytes.readUIntBE(at, usBytes), id: bytes.subarray(at + usBytes, at + exemplarBytes) };
-  }
+  let at = 0;
+  const id = (): JobId => bytes.subarray(at + usBytes, at + exemplarBytes);
+  for (; at < bytes.length; at += exemplarBytes) take(bytes.readUIntBE(at, usBytes), id);
 }

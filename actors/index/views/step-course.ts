@@ -1,7 +1,7 @@
 // The course of a step's times over a window: for each bucket of time its percentiles and its cells, with exemplars.
-import { blockOf, formatId } from '../../../runtime/ids.ts';
+import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { type Exemplar, readExemplars } from '../records/exemplars.ts';
+import { readExemplars } from '../records/exemplars.ts';
 import { bucketOf, Histogram, octaveOf } from '../records/histogram.ts';
 
 /** The maximum number of exemplars of a step, and of a cell. */
@@ -18,7 +18,7 @@ export type CourseWanted = {
   readonly ledger: Reader | null;
 };
 
-/** A job, and how long the step took for it. Unlike an `Exemplar`, it refers to no stored page. */
+/** A job, and how long the step took for it. */
 export type NamedJob = { readonly us: number; readonly jobId: string };
 /** The times in one bucket and one octave (`octaveOf`). */
 export type HeatCell = { readonly octave: number; readonly count: number; readonly exemplars: readonly NamedJob[] };
@@ -60,10 +60,10 @@ export class StepCourse {
     }
     this.#times.merge(times);
     if (ledger === null) return;
-    for (const exemplar of readExemplars(exemplars)) {
-      this.#slowest.offer(exemplar);
-      if (heat) this.#slowestIn(octaveOf(bucketOf(exemplar.us))).offer(exemplar);
-    }
+    readExemplars(exemplars, (us, id) => {
+      this.#slowest.offer(us, id);
+      if (heat) this.#slowestIn(octaveOf(bucketOf(us))).offer(us, id);
+    });
   }
 
   /** The buckets with samples, oldest first. To be called when all minutes have been added. */
@@ -118,9 +118,11 @@ class SlowestJobs {
     this.#most = most;
   }
 
-  offer({ us, id }: Exemplar): void {
+  /** `findId` is only called if the time is long enough. */
+  offer(us: number, findId: () => JobId): void {
     const { jobs } = this;
     if (jobs.length >= this.#most && us <= jobs.at(-1)!.us) return;
+    const id = findId();
     // A job that was retried can have several attempts in a window.
     const jobId = formatId(id);
     const known = jobs.findIndex(job => job.jobId === jobId);
