@@ -148,6 +148,24 @@ describe('on one service', () => {
       }
     });
 
+    test('its timeline has every job once, leads without a gap to its end, and stops nothing', async () => {
+      type Entry = { readonly from: string; readonly to: string };
+      let shown: { readonly [field: string]: unknown } = {};
+      const longest = await longestPauseMs(gateway, async () => {
+        const path = `/job/${run}/timeline`;
+        const calls = [1, 2, 3].map(buckets => gateway.call('GET', `${path}?buckets=${buckets}`));
+        await healthyDuring(gateway, Promise.all(calls));
+        shown = (await gateway.call('GET', path)).body;
+      });
+      expect(longest).toBeLessThan(pauseMsMax);
+      expect(shown).toMatchObject({
+        count: count + 1,
+        steps: [{ count: 1 }, { count, by_status: { succeeded: count } }],
+      });
+      const path = shown['critical_path'] as Entry[];
+      expect(path.map(({ from }) => from)).toEqual([shown['from'], ...path.map(({ to }) => to)].slice(0, path.length));
+    });
+
     test('the tree of a leaf is the leaf, and that of its parent has all beside it', async () => {
       let tree: readonly Job[] = [];
       const longest = await longestPauseMs(gateway, async () => {
