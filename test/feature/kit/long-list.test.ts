@@ -13,7 +13,7 @@ const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url)
 const all = blocksOf(new URL('../../../docs/pipelines.md', import.meta.url));
 const files = all.filter(({ name }) => /^plugins[/.]|^pipelines\./.test(name));
 const commands = all.find(({ language, text }) => language === 'sh' && text.includes('people.txt'))!.text;
-const [printed] = all.filter(({ language }) => language === 'text');
+const printed = all.find(({ language, text }) => language === 'text' && text.includes('good morning'));
 /** The page has a million; this is three pages of the file. */
 const lines = 30_000;
 
