@@ -29,6 +29,7 @@ export const fixtures = [
   '10-batches',
   '10-schedules',
   '10-phases',
+  '10-counted',
 ] as const;
 
 const home = new URL('.', import.meta.url);

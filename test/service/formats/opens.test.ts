@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readAudit } from '../../../cli/vault/audit.ts';
 import { formatsRead, formatVersion, openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { scrape } from '../../feature/metrics/scrape.ts';
 import { placeIn, wholeTrail } from '../../feature/vault/service.ts';
 import { isDeep } from '../../support/deep.ts';
 import { Gateway } from '../gateway/gateway.ts';
@@ -33,6 +34,14 @@ test.each(opened)('a state of format %s', async name => {
   // What was sick is well again.
   gateway.open('mended');
   await gateway.start();
+  const counted = await scrape(gateway);
+  // The jobs of versions that did not count their sources count as called.
+  expect(counted.sum('headgate_jobs_accepted_total', { source: 'api' })).toBeGreaterThan(10);
+  if (name === '10-counted') {
+    for (const source of ['step', 'event', 'schedule', 'webhook', 'rerun'])
+      expect(counted.sum('headgate_jobs_accepted_total', { source }), source).toBeGreaterThan(0);
+    expect(counted.sum('headgate_schedule_fires_total', { schedule: 'fires' })).toBeGreaterThan(0);
+  }
   const ends = async (id: string) => gateway.settled(ids[id]!);
   // What had settled is as it was, without having run again.
   expect(await ends('settled')).toMatchObject({
