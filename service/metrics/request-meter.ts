@@ -13,7 +13,8 @@ export type MeteredRoute = {
 type RouteCounts = {
   readonly method: string;
   readonly path: string;
-  readonly codes: Map<string, number>;
+  /** By status; `goneStatus`: the caller disconnected before the answer was complete. */
+  readonly codes: Map<number, number>;
   /** Null: the route answers with a stream of events, whose duration its reader decides. */
   readonly seconds: Buckets | null;
 };
@@ -26,8 +27,7 @@ const reasons: ReadonlySet<string> = new Set<Refusal>([
   ...(['queue_full', 'too_many_waiting', 'too_many_actions', 'disk_full'] as const),
   ...(['paused', 'unavailable', 'overloaded', 'stopping'] as const),
 ]);
-/** The code of a request whose caller disconnected before the answer was complete. */
-const goneCode = 'gone';
+const goneStatus = 0;
 /** The maximum number of different routes. A reload makes new routes of the webhook endpoints; most have the path of an old one. */
 const routesMax = 1_000;
 
@@ -40,7 +40,7 @@ export class RequestMeter {
   /** Counts a request that is over. `status` null: the caller disconnected before the answer was complete. */
   count(route: MeteredRoute | null, status: number | null, durationMs: number): void {
     const counts = this.#known.get(route ?? noRoute) ?? this.#open(route ?? noRoute);
-    const code = status === null ? goneCode : String(status);
+    const code = status ?? goneStatus;
     counts.codes.set(code, (counts.codes.get(code) ?? 0) + 1);
     counts.seconds?.add(durationMs / 1000);
   }
@@ -81,7 +81,10 @@ export class RequestMeter {
         help: 'Answered requests by route and status; code gone: the caller disconnected. Begins at 0 at each start.',
         named: ['route'],
         samples: routes.flatMap(({ path, method, codes }) =>
-          Array.from(codes, ([code, value]) => ({ labels: { route: path, method, code }, value })),
+          Array.from(codes, ([status, value]) => {
+            const code = status === goneStatus ? 'gone' : String(status);
+            return { labels: { route: path, method, code }, value };
+          }),
         ),
       },
       {
