@@ -254,7 +254,7 @@ test('a run past the deadline of its call ends timed_out; that of a delayed run 
   expect(ended).toMatchObject({ status: 'timed_out' });
   expect(msBetween(ended.deadline_at, ended.completed_at)).toBeGreaterThanOrEqual(0);
   // It would be over before it began if it counted from the call.
-  const delayed = await call('/pipeline/bound', { delay: '2s', deadline: '1900ms' });
+  const delayed = await call('/pipeline/bound', { delay: '4s', deadline: '3900ms' });
   expect((await gateway.settled(delayed.job_id)).status).toBe('succeeded');
 });
 
