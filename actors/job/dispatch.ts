@@ -162,11 +162,10 @@ export class Dispatcher {
   }
 
   #fill(turn: Turn): void {
-    const isIdle = this.#state.queued === 0;
-    if (!isIdle) this.#stepHolds(turn);
+    this.#stepHolds(turn);
     const send = (slot: HostSlot, frame: JobFrame) => this.#send(turn, slot, frame);
     this.quarantine.dispatch(turn, send, () => this.#movesLeft > 0);
-    let open = isIdle ? [] : this.#kinds;
+    let open = this.#kinds;
     while (open.length > 0 && this.#movesLeft > 0) open = open.filter(kind => this.#handOut(turn, kind));
   }
 

@@ -358,10 +358,9 @@ export class JobState {
     this.#journaledUs = journalUs;
     this.minutes.close(turn.batch);
     this.observations.flush(turn);
-    const { queued } = this;
-    this.waiting = queued === 0 ? 0 : this.held;
+    this.waiting = this.held;
     this.gauges.set({
-      queued,
+      queued: this.unsettled - this.running - this.retries.size,
       running: this.running,
       delayed: this.retries.size,
       held: this.waiting,
@@ -369,11 +368,6 @@ export class JobState {
       scheduled: this.scheduled,
       changes,
     });
-  }
-
-  /** The number of unsettled jobs that neither run nor wait for the time of their next attempt. Includes held jobs and suspects. */
-  get queued(): number {
-    return this.unsettled - this.running - this.retries.size;
   }
 
   get held(): number {
