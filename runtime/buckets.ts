@@ -1,4 +1,5 @@
-// Histograms with fixed limits: the sum of all values, and how many of them lie in each bucket. Threads can share their memory.
+// Histograms with fixed limits: the sum of all values, and how many values lie in each bucket. The memory of a histogram can be shared by
+// several threads.
 
 /** The upper limits of the buckets for durations, in seconds. A longer duration counts in a last bucket without a limit. */
 export const secondsLimits: readonly number[] = [

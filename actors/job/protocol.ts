@@ -34,7 +34,10 @@ export interface IdempotencyStore {
   remember(key: IdempotencyKey, ids: Uint8Array, turn: Turn): void;
 }
 
-/** The event that a call, a webhook delivery or an occurrence of a schedule represents. */
+/**
+ * The event with which new work begins: that of a call, of a webhook delivery or of an occurrence of a schedule; for a rerun, the event of
+ * the original job or run.
+ */
 export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
 
 /** The data that a rerun takes from its original job, besides payload and event. */

@@ -58,7 +58,7 @@ export type CompiledPipeline = {
   readonly phases: readonly CompiledPhase[];
   /** The node that tests the pipeline's own condition; `first` if there is none. */
   readonly start: number;
-  /** The first node behind the pipeline's own condition. */
+  /** The first node of the main part, behind the pipeline's own condition if it has one. */
   readonly first: number;
   /** Whether the main part has a fork without a join behind it. The result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;

@@ -34,7 +34,10 @@ export type Token = {
   readonly cause: JobId | null;
   readonly result: Uint8Array;
   readonly storedAs: StoredAs;
-  /** Whether the token has passed only reused jobs. If so, its next job can be reused, too. */
+  /**
+   * Only in the main part of a run with `reuse`: whether all jobs that the token has passed, if any, were reused. If so, its next job may be
+   * reused, too.
+   */
   readonly isReused: boolean;
 };
 

@@ -100,8 +100,8 @@ type AcceptedJob = {
 };
 
 /**
- * Submits one job or, with `--batch`, one job for each non-blank line of a file. `query` is added to the path of a single call.
- * Resolves with the exit status.
+ * Submits one job, and waits for its end unless `--async`, `--delay` or `--run-at` is given. With `--batch`, submits one job for each
+ * non-blank line of a file, and does not wait. `query` is added to the path of a single call. Resolves with the exit status.
  */
 export function callAndWait(path: string, call: ClientCall<CommandOptions>, query = ''): Promise<number> {
   const { batch, async: isAsync, delay, runAt } = call.options;

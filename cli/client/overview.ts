@@ -12,7 +12,7 @@ export type LaneDocument = TimesDocument & {
   readonly queued_count: number;
   readonly active_count: number;
   readonly held_count: number;
-  /** Null: only the number of workers limits it. */
+  /** The maximum number of running jobs of the lane (`parallelism` of the plugin). Null: only the number of workers limits it. */
   readonly limit: number | null;
   readonly oldest_queued_at: string | null;
   /** What holds all jobs of the lane. */

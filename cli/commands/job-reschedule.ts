@@ -1,4 +1,4 @@
-// The command `headgate job reschedule`, which gives a delayed job or run another time.
+// The command `headgate job reschedule`, which changes the time at which a delayed job or delayed run is to start.
 import { Option } from 'commander';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

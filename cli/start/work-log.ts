@@ -70,7 +70,7 @@ export class WorkLog {
     this.#options.log.warn({ endpoint, status, code }, 'a webhook delivery was refused');
   }
 
-  /** The log of an HTTP server. `refusals`: whether calls that get 401 or 403 are logged. */
+  /** The log of an HTTP server. `refusals`: whether calls that get 401 or 403 are also logged as warnings. */
   serverLog(refusals: boolean): ServerLog {
     const { log } = this.#options;
     return {

@@ -100,7 +100,7 @@ function sumAt(place: number): number {
   return place * histogramBytes;
 }
 
-/** The offset of a bucket; buckets are counted through all histograms of the record. */
+/** The offset of a bucket. `bucket` is its number when the buckets of all histograms of the record are numbered consecutively. */
 function bucketAt(bucket: number): number {
   return sumAt(Math.floor(bucket / bucketCount)) + 8 + (bucket % bucketCount) * bucketBytes;
 }

@@ -49,7 +49,7 @@ export type Selection = {
   readonly parent: JobId | null;
   /** Tags that the job must have, each as `key:text`. */
   readonly tags?: readonly string[];
-  /** When the job was accepted. */
+  /** The range in which the job must have been accepted. Absent: any time. */
   readonly accepted?: AcceptedRange;
   /** The words that the last error of the job must contain. */
   readonly error: string | null;

@@ -1,4 +1,4 @@
-// The jobs of a block in the form that the API shows. Parts are decoded on demand.
+// The jobs of a block in the form that the API shows. Some fields are read or decoded only on demand.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, formatId, idPrefix, indexText, type JobId, jobId, parseId } from '../../../runtime/ids.ts';
 import { lengthOf, shownOf } from '../../../runtime/parted.ts';

@@ -132,7 +132,10 @@ function allOf({ count }: Block): number[] {
 
 type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[], block: Block) => boolean;
 type Filters = {
-  /** Whether the jobs of a group match in submitter, pipeline, phase and tags. */
+  /**
+   * Whether the jobs of a group match in submitter, pipeline and tags, and are not excluded as jobs inside runs (`children`) or in phases
+   * (`withoutPhases`).
+   */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
   /** Whether a job matches in run, root and parent. Null: every job does. */
   readonly isInside: ((id: JobId, group: JobGroup) => boolean) | null;

@@ -24,7 +24,10 @@ import { invariantsOf } from './invariants.ts';
  * jobs.
  */
 export const lookedMax = 100_000;
-/** The maximum number of records per invariant that are checked again and reported. */
+/**
+ * The maximum number of suspect records per invariant that the walk keeps, to check them again. Also the maximum number of jobs without a
+ * worker that are reported.
+ */
 export const suspectsMax = 20;
 const pageSize = 32;
 const againMs = 100;

@@ -280,7 +280,10 @@ export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
   return arrivalKey(run, 2 ** 31 + id, 0, sequence);
 }
 
-/** Reads from a stored run whether it is the root of its tree, and the number of jobs inside it. */
+/**
+ * Reads from a stored run whether it is the root of its tree, and the number of jobs inside it, without those inside
+ * called runs that are still open.
+ */
 export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {
   const { root, jobs, settled } = decodeRun(value).run;
   return { isRoot: root === null, jobs: jobs + settled };

@@ -54,7 +54,7 @@ export class Conversation implements Asker<number> {
     process.attach(null);
   }
 
-  /** Cancels the task's request, if it is unanswered and was not cancelled before (PluginProcess.cancel). */
+  /** Cancels the task's request (see `PluginProcess.cancel`), unless it has been answered or was already cancelled. */
   cancel(task: number, reason: string): void {
     const process = this.#process;
     if (process === null || this.#cancelled.has(task)) return;
