@@ -11,6 +11,7 @@ import { ignoreDebugSignal } from '../../runtime/debug-signal.ts';
 import { takeVaultKey } from '../../runtime/host/client/environment.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { forbidInspection } from '../../runtime/inspection.ts';
+import { isStoreFault } from '../../runtime/store/fault.ts';
 import { supervise } from '../../runtime/supervisor.ts';
 import { type LocalToken, withLocalToken } from '../../service/local-token.ts';
 import { Service } from '../../service/service.ts';
@@ -194,6 +195,7 @@ function notStarted(error: Error): CommandFailure {
   if (error instanceof CertificateFault) {
     return failure(exitStatus.config, 'certificate_refused', 'Not started', error.message, error);
   }
-  const status = error instanceof ServiceFault ? error.exitStatus : exitStatus.defect;
+  const unknown = isStoreFault(error) ? exitStatus.io : exitStatus.defect;
+  const status = error instanceof ServiceFault ? error.exitStatus : unknown;
   return failure(status, 'not_started', 'Not started', error.message, error);
 }

@@ -25,7 +25,10 @@ function isShortWrite(message: string, path: string): boolean {
   return bavail * bsize < roomBytesMin;
 }
 
-/** Whether the error means that the store is unusable. If LMDB could not write its first pages, it refuses even reads (MDB_PANIC). */
+/** What LMDB says of a read if it could not write its first pages. */
+const unreadable = /MDB_PANIC|No transaction to renew/;
+
+/** Whether the error means that the store is unusable. */
 export function isStoreFault(error: unknown): error is Error {
-  return error instanceof StoreFault || (error instanceof Error && error.message.includes('MDB_PANIC'));
+  return error instanceof StoreFault || (error instanceof Error && unreadable.test(error.message));
 }
