@@ -12,6 +12,8 @@ import { everythingToken, type Settings, writeConfiguration } from './configurat
 import { send } from './send.ts';
 import { until } from './until.ts';
 
+/** A service that has died with a call unanswered is reported as ended if its end is noticed within this time. */
+const deathMsMax = 500;
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 export type Status = 'queued' | 'running' | 'succeeded' | 'failed' | 'timed_out' | 'dead' | 'cancelled';
@@ -192,7 +194,7 @@ export class Gateway {
 
   /** Throws a TypeError, as `fetch` does, if a call gets no answer, and says how the service ended, if it has. */
   async #unanswered(call: string, cause: unknown): Promise<never> {
-    const end = await Promise.race([this.ended, new Promise<null>(resolve => setTimeout(resolve, 500, null))]);
+    const end = await Promise.race([this.ended, new Promise<null>(resolve => setTimeout(resolve, deathMsMax, null))]);
     const state = end === null ? 'the service runs' : `the service ended (${JSON.stringify(end)})`;
     throw new TypeError(`${call} was not answered; ${state}:\n${this.stderr.slice(-4000)}`, { cause });
   }
