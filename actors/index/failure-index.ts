@@ -1,5 +1,5 @@
 // Groups failed jobs by their fingerprints (records/fingerprint.ts), and subtracts pruned jobs from their groups. The groups follow from
-// the stored jobs alone: a rebuilt index has the same ones.
+// the stored jobs, so a rebuilt index has the same groups, unless there were too many and some were dropped.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import {
   AttemptReader,

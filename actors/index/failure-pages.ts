@@ -69,9 +69,9 @@ export class FailurePages {
   }
 
   /**
-   * Removes the records of pruned jobs from some pages, beginning with the page `from` (null: the oldest one), and calls `gone` for each
-   * of them. Only jobs that ended at `upToUs` or earlier may have been pruned. Returns where the next step continues; null: no
-   * page is left.
+   * Removes the records of pruned jobs from some pages, beginning with the page `from` (null: the oldest one), and calls `gone` for each of
+   * them. Only jobs that ended at `upToUs` or earlier may have been pruned. Returns where the next step continues; null: the sweep is
+   * complete.
    */
   sweep(
     from: Buffer | null,

@@ -1,4 +1,4 @@
-// The times at which pauses and other holds ended. From them the stopwatch knows when a held job could first run.
+// The times at which pauses and other holds ended. The stopwatch uses them to find when a held job could first run.
 import type { Reader } from '../../runtime/store/store.ts';
 import { countsKey } from '../job/records/counts.ts';
 import { readHoldEnds } from '../job/records/hold-ends.ts';

@@ -86,8 +86,8 @@ export class Actions {
   }
 
   /**
-   * Handles a step: acts on the next jobs or, for a backfill, fires the next occurrences. `closed`: why the action cannot act
-   * now. Null: it can.
+   * Handles a step: acts on the next jobs or, for a backfill, fires the next occurrences. `closed`: why no action can act now. Null:
+   * actions can act.
    */
   step(turn: Turn, message: ActionStep, closed: Refusal | null): void {
     const reply = this.#step(turn, message, closed);
@@ -99,7 +99,7 @@ export class Actions {
     if (!action) return { cursor: null, isOver: true, waits: null };
     const { plan, progress } = action;
     if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
-    // These ids do not follow the action's cursor. The reply has the right cursor.
+    // The ids do not begin behind the action's cursor, so the step does nothing. The reply tells the main thread the cursor.
     if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
     if (plan.backfill) return this.#fill(turn, action);
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
@@ -127,8 +127,8 @@ export class Actions {
   }
 
   /**
-   * Ends the action. Matched jobs that no step contained count as skipped: as `already_settled` if the selection asked for queued or
-   * running jobs, otherwise as `not_found`.
+   * Ends the action. Matched jobs that no step has handled, up to the action's limit, count as skipped: as `already_settled` if the
+   * selection asked for queued or running jobs, otherwise as `not_found`.
    */
   #finish(turn: Turn, action: OpenAction): void {
     const { plan, progress } = action;

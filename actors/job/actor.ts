@@ -60,8 +60,8 @@ export type InnerMessage =
       readonly reason: ReturnReason;
     }
   /**
-   * A host process has died. `sentUpTo`: the newest id of any frame at that time. Frames with greater ids are not lost: the restarted
-   * host has them, if this message is handled again after a failed turn.
+   * A host process has died. `sentUpTo`: the greatest frame id that had been assigned by then. After a failed turn, this message may be
+   * handled late, when newer frames have been sent to the restarted host; these have greater ids and are not lost.
    */
   | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
   /** The host is stopping the task or no longer has it: the task's code cannot start any more. */
@@ -256,7 +256,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'stop':
         acceptor.closed = 'stopping';
-        // From this turn on nothing is dispatched: a host that a dispatch started now would not be stopped with the others.
+        // From this turn on no job is dispatched, because a dispatch could start a host that would then not be stopped with the others.
         dispatcher.hold(turn.nowUs, false);
         turn.after(() => {
           const stopped = dispatcher.stop(message.graceMs);

@@ -15,7 +15,7 @@ export class AttemptIndex<T> {
     this.size++;
   }
 
-  /** Removes and returns what was added for the job. */
+  /** Removes the job's value and returns it. Undefined: the job has none. */
   take(open: OpenBlock, index: number): T | undefined {
     const jobs = this.#byBlock.get(open);
     const value = jobs?.get(index);

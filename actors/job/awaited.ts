@@ -30,7 +30,7 @@ export class Awaited implements AwaitedJobs {
     });
   }
 
-  /** Called when nobody waits for the job any more. */
+  /** Called when no caller waits for the job any more. */
   remove(id: JobId): void {
     this.#ids.delete(formatId(id));
   }

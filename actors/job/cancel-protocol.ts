@@ -3,7 +3,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { Status } from './records/job.ts';
 
-/** From the main thread: cancel a job, or a run with everything inside it. Answered with a CancelReply. */
+/** From the main thread: cancel a job, or a run with all jobs inside it. Answered with a CancelReply. */
 export type CancelJob = {
   readonly kind: 'cancel';
   readonly replyTo: ReplyTo;

@@ -1,5 +1,5 @@
-// Ends jobs that were cancelled, have expired or are past their deadline: those that wait, those at the head of their lane, and those whose
-// attempt was stopped.
+// Ends jobs that were cancelled, have expired or are past their deadline: jobs that wait, anywhere or at the head of their lane, and jobs
+// whose attempt was stopped.
 import { type Body, emptyBody, encodeBody, failedBody } from '../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';

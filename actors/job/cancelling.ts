@@ -1,5 +1,5 @@
-// Cancels jobs and runs. Hosts are told to stop running jobs right after the commit. A cancelled job that waits ends in this commit if
-// it is in memory. The waiting jobs of a cancelled run end over several turns.
+// Cancels jobs and runs. Hosts are told to stop running jobs right after the commit. A cancelled job that waits ends in the commit that
+// records the cancel, if its block is in memory. The waiting jobs of a cancelled run end over several turns.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -59,7 +59,7 @@ export class Cancelling {
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
   /** The callers of `#asked`, as of the last commit. */
   readonly #callers: Set<WaitingCancel>;
-  /** The last turn that began or continued a walk. In this turn no walk goes on, because no read shows the turn's writes. */
+  /** The last turn that began or continued a walk. The walks continue in a later turn, because reads of the store do not show this turn's writes. */
   #turn: Turn | null = null;
 
   constructor(state: JobState, dispatcher: Dispatcher, pipeline: PipelineCalls, callers: Set<WaitingCancel>) {
@@ -165,8 +165,8 @@ export class Cancelling {
   }
 
   /**
-   * Tells hosts to stop the job or run that the caller has cancelled. The caller is answered when no code of these jobs can start any
-   * more.
+   * Tells hosts to stop the job that the caller has cancelled or, if the caller has cancelled a run, the jobs inside it. The caller is
+   * answered when no code of these jobs can start any more.
    */
   #await(turn: Turn, caller: WaitingCancel, reason: string): void {
     const { id } = caller;
@@ -215,14 +215,17 @@ export class Cancelling {
     return false;
   }
 
-  /** Must be called at the end of a turn. Removes detached cancels that have nothing left to end, and answers callers. */
+  /**
+   * Must be called at the end of a turn. Removes detached cancels that are complete (`#isQuiet`), and answers the callers whose jobs have
+   * been stopped.
+   */
   close(turn: Turn): void {
     const { detached } = this.#state.cancels;
     if (detached.size > 0) detached.end(turn, root => this.#isQuiet(root));
     if (this.#asked.length > 0) this.#answerStopped(turn);
   }
 
-  /** Answers the callers for whom hosts have no job left to stop. */
+  /** Answers the callers whose jobs have all been stopped, have ended or have left their host. */
   #answerStopped(turn: Turn): void {
     const active = new Set(Array.from(this.#dispatcher.active(), ({ job }) => job));
     for (const asked of this.#asked.splice(0)) {
@@ -281,7 +284,10 @@ export class Cancelling {
     else if (Buffer.compare(from, walk.from) <= 0) Object.assign(walk, { from, index: 0 });
   }
 
-  /** Whether a detached cancel has nothing left to end in this tree. */
+  /**
+   * Whether all detached cancels of this tree are complete: no walk through the tree continues, no run in it is marked, and no event in it
+   * waits to start runs.
+   */
   #isQuiet(root: JobId): boolean {
     if (this.#walks.has(keyText(root)) || this.#state.cancels.haveRunsIn(root)) return false;
     return !this.#pipeline.haveWaitingEvents(root);

@@ -1,5 +1,5 @@
-// The cancels of unsettled jobs and runs, called marks, and the detached cancels of runs. While there are none, every lookup returns at
-// once.
+// The cancels of unsettled jobs and runs, called marks, and the detached cancels of runs (records/cancel.ts). While there are no cancels, a
+// lookup costs one or two comparisons.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -115,7 +115,7 @@ export class Cancels {
     return this.#runsIn.has(keyText(root));
   }
 
-  /** Must be called when a job has ended: its mark, if any, becomes a note. */
+  /** Must be called when a job or run has ended: its mark, if any, becomes a note (records/cancel.ts). */
   ended(turn: Turn, id: JobId): void {
     const name = keyText(id);
     const mark = this.#marks.get(name);
@@ -128,7 +128,7 @@ export class Cancels {
   }
 
   /**
-   * Called when a phase of the run begins. The run's mark is removed: the cancel or time-out of the part before does not stop the jobs
+   * Called when a phase of the run begins. The run's mark is removed: the cancel or time-out of the preceding part does not stop the jobs
    * of the new phase.
    */
   phaseBegins(turn: Turn, run: JobId): void {

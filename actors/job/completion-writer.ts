@@ -79,9 +79,9 @@ export class CompletionWriter {
   readonly #page = new JournalPage();
   /** The newest time in the journal; 0: it is empty. */
   journalUs: number;
-  /** How many jobs this turn has accepted, and how many attempts it has ended. */
+  /** The number of jobs that this turn has accepted, plus the number of attempts that it has ended. */
   #changes = 0;
-  /** `#momentUs`: the time that this turn has given to an action. `#givenUs`: the latest time that earlier turns have given. */
+  /** `#momentUs`: the time that was given to an action most recently. `#givenUs`: the latest time that earlier turns have given to actions. */
   #momentUs = 0;
   #givenUs = 0;
 
@@ -131,7 +131,7 @@ export class CompletionWriter {
     this.#change(plugin, command).counts.delayed += jobs;
   }
 
-  /** Must be called when the actors start: sets the counters of running jobs to zero, because they are out of date. */
+  /** Must be called when the actors start: sets the counters of running jobs to zero. The jobs of adopted frames are then counted again. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;
@@ -224,7 +224,10 @@ export class CompletionWriter {
     return null;
   }
 
-  /** Writes what this turn has changed. Returns the newest time in the journal, and how many jobs were accepted and attempts ended. */
+  /**
+   * Writes what this turn has changed. Returns the newest time in the journal, and `changes`: the number of accepted jobs plus the number
+   * of ended attempts.
+   */
   close(batch: Batch): { readonly journalUs: number; readonly changes: number } {
     const { journalUs } = this;
     const changes = this.#changes;

@@ -142,7 +142,7 @@ export function chargeLost(state: JobState, turn: Turn, lane: Lane, max: number)
   return charged;
 }
 
-/** Charges an attempt. False: its command is missing, so it is unknown whether the job may run again, and nothing was done. */
+/** Charges an attempt. False: its command is missing, so it is unknown whether the job may run again. The attempt is then unchanged. */
 function chargeStopped(state: JobState, turn: Turn, job: OpenAttempt): boolean {
   const command = state.commandOf(job.open);
   if (command) charge(state, turn, job, 'waiting', command.retrySafe ? stoppedBody : lostBody);

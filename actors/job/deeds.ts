@@ -19,7 +19,7 @@ import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
 export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
 export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;
 
-/** A call of `rerunAll` stops when the payloads of the jobs that it has handled have this many bytes in total. */
+/** A call of `rerunAll` stops when the payloads of the jobs that it has handled have at least this many bytes in total. */
 const rerunBytesMax = 4 * 2 ** 20;
 
 export type DeedParts = RunNowParts & {

@@ -16,9 +16,7 @@ import type { RunJobs } from './run-jobs.ts';
 import type { RescheduleJob, RescheduleReply } from './time-protocol.ts';
 import { hasStarted } from './views/started-runs.ts';
 
-/**
- * The maximum number of jobs that timers make due or end in one turn. A whole block that becomes due at once counts as one job.
- */
+/** The maximum number of jobs that timers make due, end or stop in one turn. A whole block that becomes due at once counts as one job. */
 export const timedPerTurnMax = 1_024;
 
 export type DelayedParts = {
@@ -32,7 +30,7 @@ export class Delayed {
   readonly #parts: DelayedParts;
   /** The last turn that handled timers. A turn handles timers only once, because reads of the store do not show the turn's writes. */
   #turn: Turn | null = null;
-  /** How many more jobs this turn may make due or end (`timedPerTurnMax`). */
+  /** How many more jobs timers may make due, end or stop in this turn (`timedPerTurnMax`). */
   #left = 0;
 
   constructor(parts: DelayedParts) {
@@ -60,7 +58,7 @@ export class Delayed {
     return nextUs !== null && nextUs <= nowUs;
   }
 
-  /** Handles timers whose time has come. True: more of them are left, for the next turn. */
+  /** Handles timers whose time has come. True: the next turn must continue, because more of them may be left. */
   step(turn: Turn): boolean {
     const { times, setAside } = this.#parts.state;
     if (!this.isDue(turn.nowUs)) return false;

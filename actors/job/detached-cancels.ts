@@ -108,7 +108,7 @@ export class DetachedCancels {
     return this.#begun(run) ?? groupIn(this.#reader, run);
   }
 
-  /** Removes detached cancels that have nothing left to end in their trees (`isQuiet`). */
+  /** Removes the detached cancels in trees for which `isQuiet` returns true. A call checks at most `lookedAtPerTurnMax` cancels. */
   end(turn: Turn, isQuiet: (root: JobId) => boolean): void {
     let left = lookedAtPerTurnMax;
     for (const [name, detached] of [...this.#cancels]) {

@@ -53,7 +53,7 @@ type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly Host
 /** When a turn has moved or ended this many jobs without sending them, it stops dispatching. Moving a whole block counts as one. */
 export const heldMovesPerTurnMax = 1024;
 
-/** Why nothing is dispatched from any lane: the disk is full (`isDisk`), or the service is stopping. */
+/** Why no lane dispatches jobs: the disk is full (`isDisk`), or the service is stopping. */
 export type DispatchPause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
 
 export type InFlightJob = {
@@ -87,7 +87,7 @@ export class Dispatcher {
     this.#deliver = outside.deliver ?? (() => null);
     this.quarantine = new Quarantine(state, threads, outside.onIsolated ?? (() => {}), this.#outstanding);
     this.#main = mainSlot(threads);
-    // Each kind of lane has as many places as there are workers: no kind delays another.
+    // Each kind of lane has as many places as there are workers, so lanes of one kind never wait for jobs of another kind.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
     const kinds = Object.entries(slotsOf).map(([kind, slots]) => {
       return { turns: new RoundRobin(state.lanes, lane => lane.nextKind === kind && !lane.isIsolated), slots };
@@ -142,7 +142,7 @@ export class Dispatcher {
     this.#pause = null;
   }
 
-  /** Why nothing is dispatched. Null: dispatching is on. */
+  /** Why no job is dispatched. Null: jobs are dispatched. */
   get pause(): DispatchPause | null {
     return this.#pause;
   }
@@ -366,7 +366,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.over(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // Only jobs that are delayed or have a record in `retries` can still need the decoded block. It is then read again.
+      // Now only jobs that are delayed or have a record in `retries` can need the decoded block. For these it is read again.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }

@@ -21,7 +21,10 @@ export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number
   };
 }
 
-/** Since when the lane's next jobs could run, in ms since the epoch: the earlier of the next retry and the next new job. */
+/**
+ * The time, in ms since the epoch, since which the lane's next job has been ready to run. Of the two heads of the lane's queues, the next
+ * single attempt and the next block, the earlier time counts. Null: no job waits.
+ */
 function oldestMs(state: JobState, lane: Lane): number | null {
   const attempt = lane.attempts.peek();
   const block = lane.nextBlock;
@@ -29,7 +32,7 @@ function oldestMs(state: JobState, lane: Lane): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** A retry waits since its time was due, a delayed job since its time to run, and any other job since it was accepted. */
+/** A retry has waited since it was due, a delayed job since its time to run, and any other job since it was accepted. */
 function waitsSinceMs(state: JobState, { open, index, dueUs }: OpenAttempt): number {
   const runAtUs = open.isTimed && open.block ? (state.times.of(open, open.block, index)?.runAtUs ?? 0) : 0;
   return Math.max(blockKeyMs(open.keyBytes), dueUs / 1000, runAtUs / 1000);

@@ -12,7 +12,7 @@ export type HoldSources = readonly (readonly [reason: HoldReason, holdOf: HoldOf
 
 export class Holds {
   readonly #sources: HoldSources;
-  /** By key: the holds that have jobs, and holds that may get some later. */
+  /** By key: all holds that were found so far, including those that hold no job at the moment (`sinceUs` 0). */
   readonly #known = new Map<string, Hold>();
   readonly #reader: Reader;
 

@@ -146,7 +146,10 @@ export class JobState {
     return lane;
   }
 
-  /** The open block with this key. Undefined: all its jobs have settled, they are runs or actions, or it is not yet read or unusable. */
+  /**
+   * The open block with this key. Undefined: all its jobs have settled, its jobs stand for runs or actions, or its open record is unusable
+   * or not read yet.
+   */
   find(key: Uint8Array): OpenBlock | undefined {
     const name = keyText(key);
     const known = this.open.get(name);
@@ -295,8 +298,8 @@ export class JobState {
   }
 
   /**
-   * Why the job is neither started nor retried: it, or a run that contains it, was cancelled, or its deadline has passed. Null:
-   * nothing.
+   * Why the job is neither started nor retried: the job, or a run that contains it, was cancelled, or the deadline of the job has passed.
+   * Null: there is no such reason.
    */
   stopOf(job: Pick<OpenAttempt, 'open' | 'index'>, nowUs: number): 'cancelled' | 'timed_out' | null {
     if (this.isCancelled(job)) return 'cancelled';
@@ -315,7 +318,10 @@ export class JobState {
     return true;
   }
 
-  /** Removes the attempt of a job from the queue in which it waits. Undefined: it does not wait, or it waits in `blocks` of a backlog. */
+  /**
+   * Removes the attempt of a waiting job from its queue or, if the job is delayed, ends the delay. Undefined: the job does not wait, or it
+   * waits in `blocks` of a backlog.
+   */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
     if (this.wake(open, index)) return firstAttempt(open, index);
     const lane = this.lane(open.plugin);

@@ -38,7 +38,7 @@ function breakerOf({ pauses }: JobState, { name, breaker, probingSinceUs }: Lane
   return pauses.ofInstance(name)?.by === breakerName ? 'open' : 'closed';
 }
 
-/** Since when the jobs wait that are first in the lane's queues: the earliest of these times. */
+/** The time since which the longest-waiting of the jobs at the heads of the lane's queues has been ready to run. */
 function oldestOf(state: JobState, lane: Lane): number | null {
   const [lost] = lane.lost;
   let oldestUs = lost ? readyUs(state, lost) : null;
@@ -59,7 +59,7 @@ function readyUs({ reader }: JobState, { open, index, dueUs }: OpenAttempt): num
   const acceptedUs = blockKeyMs(open.keyBytes) * 1000;
   if (dueUs > 0 || !open.isTimed) return Math.max(acceptedUs, dueUs);
   const runAtUs = readable(() => {
-    // The block is not copied: its times are read before the next read.
+    // The block is not copied, because its times are decoded before the next read of the store.
     const bytes = reader.peek('blocks', open.keyBytes);
     return bytes && storedTimes(reader, open.keyBytes, decodeBlock(bytes), index)?.runAtUs;
   });

@@ -100,7 +100,7 @@ export class Lane extends Backlog {
     for (const [name, command] of this.#commands) this.#known.set(name, command);
   }
 
-  /** Why jobs of this command are not dispatched. Null: nothing holds them. `isSpared`: the pause of the service does not count. */
+  /** The hold of the jobs of this command. Null: they are not held. `isSpared`: ignore a pause of the service. */
   holdOf(command: string, isSpared = false): Hold | null {
     if (this.hold && !(isSpared && this.hold.isOfService)) return this.hold;
     return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);

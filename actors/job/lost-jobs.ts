@@ -32,13 +32,13 @@ export class LostJobs {
     }
   }
 
-  /** Records that this run loses the job. The runs that contain this run, and the reruns that have reused the job, lose it, too. */
+  /** Records that this run loses the job. The runs that contain this run, and its reruns that have reused jobs of this block, lose the job, too. */
   #lose(run: JobId, key: BlockKey, job: JobId, seen: Set<string>): void {
     const name = keyText(run);
     if (seen.has(name)) return;
     seen.add(name);
     const group = this.#groupOf(run);
-    // If the run has been pruned, the runs that called it have been pruned, too: a called run is pruned after its caller.
+    // If the run has been pruned, the run that called it has been pruned, too: a called run is pruned after its caller.
     if (!group) return;
     if (!this.#lost.has(name)) this.#lost.set(name, { run, job });
     for (const taker of takersOver(this.#reader, run, rerunKey(run, afterIds))) {

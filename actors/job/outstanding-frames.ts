@@ -11,8 +11,8 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
 /**
- * The contents agree with the store: they are changed only by effects, which run after the commit of their turn, and by the adoption of
- * frames (adoption.ts).
+ * The frames and cancels agree with the store: they are changed only by effects, which run after the commit of their turn, and by the
+ * adoption of frames (adoption.ts).
  */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();
@@ -55,7 +55,7 @@ export class OutstandingFrames {
     this.#slots.clear();
   }
 
-  /** All frames, newest first: if two frames contain the same job, the newer one has it. */
+  /** All frames, newest first. If two frames contain the same job, the newer frame has its current attempt. */
   all(): { readonly slot: HostSlotName; readonly frame: JobFrame }[] {
     const all = [...this.#slots].flatMap(([slot, { frames }]) =>
       Array.from(frames.values(), frame => ({ slot, frame })),

@@ -49,8 +49,8 @@ export class Pauses {
   }
 
   /**
-   * Ends the half-open state of all breakers. Called when the configuration changes, because it may lack these breakers. `over` then
-   * returns their expired pauses again.
+   * Ends the half-open state of all breakers. Called when the configuration changes, because the new one may lack these breakers. `over`
+   * then returns their expired pauses again.
    */
   endProbes(): void {
     this.#probing.clear();
@@ -62,7 +62,7 @@ export class Pauses {
     return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
   }
 
-  /** The pause of the plugin itself, half open or not. */
+  /** The pause of this plugin instance, even if its breaker is half open. Null: there is none. */
   ofInstance(name: string): Pause | null {
     return this.#known.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
   }

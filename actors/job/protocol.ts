@@ -24,7 +24,10 @@ import type { RescheduleJob, RunNow } from './time-protocol.ts';
  */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
 
-/** The earlier answers to calls with idempotency keys. Calls of commands, calls of pipelines and actions share the keys. */
+/**
+ * The earlier answers to requests with idempotency keys. A key identifies the same request whether it calls a command, calls a pipeline or
+ * begins an action.
+ */
 export interface IdempotencyStore {
   /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
@@ -67,7 +70,7 @@ export type NewCalls = {
 /** From the main thread: new jobs. Answered with a SubmitJobsReply. */
 export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
 
-/** From the main thread: the jobs of a batch, as many as there is room for. Answered with a SubmitJobsReply. */
+/** From the main thread: the jobs of a batch. As many of them are accepted as there is room for. Answered with a SubmitJobsReply. */
 export type SubmitBatch = Omit<NewCalls, 'payloads' | 'watch' | 'source'> & {
   readonly kind: 'submit_batch';
   readonly replyTo: ReplyTo;
@@ -181,9 +184,9 @@ export type EndedRun = {
 /** The job actor, as the other actors of its thread call it. All changes are part of the turn's commit. */
 export interface JobCalls {
   /**
-   * Why no new work is accepted at the moment; null: new work is accepted. `plugin`: the plugin of a new job; absent: the work is a
-   * run, which may call any plugin. `waitingRuns`: the number of accepted runs that count as queued jobs, too. `isDelayed`: whether the
-   * work is for a later time.
+   * Why no new work is accepted at the moment; null: new work is accepted. `plugin`: the plugin of a new job; absent: the work is a run,
+   * which may call any plugin. `waitingRuns`: the number of accepted runs that count in addition to the jobs, because they have not begun.
+   * `isDelayed`: whether the work is for a later time.
    */
   refusal(plugin?: string, waitingRuns?: number, isDelayed?: boolean): Refusal | null;
   readonly idempotency: IdempotencyStore;
@@ -220,7 +223,7 @@ export interface PipelineCalls {
   /** Ends a delayed run as cancelled, with this error. */
   endDelayed(run: JobId, error: string): void;
   isOpen(run: JobId): boolean;
-  /** The run that called this run, and whose cancel applies to it. Null: no run called it, or it is not open, or it is in `finally`. */
+  /** The run that called this run, and whose cancel applies to this run. Null: no run called this run, or this run is not open or is in `finally`. */
   callerOf(run: JobId): JobId | null;
   /** Null: the run is in its main part, or has ended. */
   phaseOf(run: JobId): RunPhase | null;
@@ -232,8 +235,8 @@ export interface PipelineCalls {
   /** When the next run or phase must be stopped, in µs, or an earlier time; null: never. */
   readonly nextDeadlineUs: number | null;
   /**
-   * Takes runs that must be stopped now, because their deadline or the time limit of their phase has passed. Each such time is returned
-   * once.
+   * Takes the runs that must be stopped now, because their deadline or the time limit of their phase has passed. Each deadline and each
+   * time limit is reported once.
    */
   takeOverdue(turn: Turn): readonly OverdueRun[];
   /** The origin of an open run, which the store may not contain yet. Null: the run is a root, or is not open. */
@@ -241,8 +244,8 @@ export interface PipelineCalls {
   /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
   /**
-   * Called when the run, or one that contains it, was cancelled: nothing new starts in the run. False: nothing new would have started
-   * anyway.
+   * Called when the run, or a run that contains it, was cancelled. Fails the run, so that it starts no more jobs. False: the run is not
+   * open, or has failed already.
    */
   cancelRun(run: JobId): boolean;
 }
@@ -270,7 +273,7 @@ export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; 
 /** The jobs that no host has. Null: the answer is unknown, because unsettled jobs are still being read after the start. */
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
 
-/** The kinds of things that an unsettled job can wait for (waits.ts). */
+/** The reasons for which an unsettled job can wait (waits.ts). */
 export const waitReasons = ['worker', 'retry', 'run_at', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;
 export type WaitReason = (typeof waitReasons)[number];
 /** What a job waits for. `sinceUs` 0: it has waited since it was accepted. */
@@ -278,7 +281,7 @@ export type Waits = {
   readonly reason: WaitReason;
   readonly detail: string;
   readonly sinceUs: number;
-  /** When this reason ends, if nothing else changes; absent: unknown. */
+  /** When this reason ends by itself; absent: unknown. */
   readonly untilUs?: number;
 };
 /** From the main thread: what does this job wait for? Answered with a WaitsReply. */

@@ -10,7 +10,7 @@ export type QueueReply = {
   readonly running: number;
   /** The number of jobs that wait for the time of their next attempt. */
   readonly delayed: number;
-  /** The number of jobs that something other than a pause holds. */
+  /** The number of jobs that are held for a reason other than a pause. */
   readonly held: number;
   /** The number of jobs that a pause holds. */
   readonly paused: number;
@@ -40,13 +40,13 @@ export type LaneState = {
   readonly active: number;
   /** The number of jobs that wait in the lane, including `held` ones. */
   readonly queued: number;
-  /** The number of jobs that a pause or something else holds. */
+  /** The number of jobs that are held, by a pause or for another reason. */
   readonly held: number;
-  /** The maximum number of running jobs. Null: only the number of workers limits it. */
+  /** The maximum number of running jobs (`parallelism` of the plugin). Null: only the number of workers limits it. */
   readonly limit: number | null;
-  /** Since when the job that has waited longest could run, or is held, in µs. Null: no job waits. */
+  /** Since when the longest-waiting of the jobs at the heads of the lane's queues has been ready to run, held or not, in µs. Null: no job waits. */
   readonly oldestUs: number | null;
-  /** What holds all jobs of the lane. Null: nothing does. */
+  /** The hold of all jobs of the lane. Null: there is none. */
   readonly hold: LaneHold | null;
   /** The state of the plugin's circuit breaker. Null: it has none. */
   readonly breaker: BreakerState | null;

@@ -13,7 +13,7 @@ import type { RetryRecord } from './records/retry.ts';
 
 /** The maximum number of open records that one turn reads. */
 const blocksPerTurnMax = 4096;
-const nobody: ReadonlySet<number> = new Set();
+const noIndexes: ReadonlySet<number> = new Set();
 
 export class Recovery {
   readonly #state: JobState;
@@ -47,7 +47,7 @@ export class Recovery {
       const name = keyText(key);
       if (this.#adopted.has(name)) continue;
       const open = this.#state.setAside.read('open', key, () => OpenBlock.decode(name, value));
-      if (open && isHosted(open.plugin)) this.#take(turn, open, nobody, marked);
+      if (open && isHosted(open.plugin)) this.#take(turn, open, noIndexes, marked);
     }
     return count < blocksPerTurnMax;
   }

@@ -3,7 +3,7 @@
 /** To the main thread, once a second while the actors work, for the metrics. */
 export type LedgerFigures = {
   readonly kind: 'ledger_figures';
-  /** Whether nothing is dispatched because the disk is full. */
+  /** Whether dispatching has stopped because the disk is full. */
   readonly isFull: boolean;
   /** The share of the last minute in which the workers of the busiest kind were busy, 0 to 1. */
   readonly utilization: number;
@@ -11,13 +11,14 @@ export type LedgerFigures = {
     readonly plugin: string;
     readonly queued: number;
     readonly running: number;
-    /** Since when the next job could run, in ms since the epoch; null: no job waits, or the plugin is held. */
+    /** Since when the lane's next job has been ready to run, in ms since the epoch; null: no job waits, or the plugin is held. */
     readonly oldestMs: number | null;
   }[];
 };
 /**
- * To the main thread, once a second, even while no actors work, for the metrics. `lateMs`: how late the thread was to send it.
- * `workers`: by kind of host, how many threads or processes its running hosts have. `restarts`: by host, how often one was lost.
+ * To the main thread, once a second, even while no actors work, for the metrics. `lateMs`: how many ms later than planned the thread sent
+ * this message. `workers`: by kind of host, how many threads or processes its running hosts have. `restarts`: by host, how often one was
+ * lost.
  */
 export type LedgerPulse = {
   readonly kind: 'ledger_pulse';

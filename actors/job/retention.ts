@@ -220,8 +220,8 @@ export class Retention {
   }
 
   /**
-   * The latest time at which the block can have been accepted. A time in the future comes from a clock that was ahead; such a block was
-   * accepted before those that follow it. Null: not known yet.
+   * The latest time at which the block can have been accepted. If the block's time lies in the future, the clock was ahead at its
+   * acceptance; then the times of the blocks that follow give the limit. Null: not known yet.
    */
   #acceptedUs(key: Uint8Array, createdUs: number, nowUs: number): number | null {
     if (createdUs <= nowUs) return createdUs;
@@ -242,7 +242,7 @@ export class Retention {
     return true;
   }
 
-  /** Whether events or hooks of the block's jobs still wait to start runs. They will be read from the attempts of these jobs. */
+  /** Whether events or hooks of the block's jobs still wait to start runs. The ledger will read these events from the attempts of the jobs. */
   #isAwaited(key: Uint8Array, block: Block): boolean {
     const range = { from: jobId(key, 0), to: jobId(key, block.count), limit: 1 };
     for (const _ of this.#state.reader.scan('emissions', range)) return true;

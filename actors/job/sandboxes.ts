@@ -28,7 +28,7 @@ export class Sandboxes {
 
   #try(sandbox: Sandbox): void {
     const key = JSON.stringify(sandbox);
-    // Does nothing if the sandbox works or is being tried.
+    // A sandbox that works, or that is being tried, is not tried again.
     if (this.#found.has(key) && !this.#found.get(key)) return;
     this.#found.set(key, undefined);
     const found = (fault: string | null): void => {
@@ -38,7 +38,7 @@ export class Sandboxes {
     void this.#attempt(sandbox).then(found, (error: Error) => found(error.message));
   }
 
-  /** Why the sandbox of the instance keeps its jobs from running. Null: it does not. */
+  /** Why the sandbox of the instance holds its jobs. Null: it does not hold them. */
   readonly holdOf = (instance: string): string | null => {
     const sandbox = this.#config.plugins[instance]?.sandbox;
     if (!sandbox) return null;

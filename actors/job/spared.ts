@@ -1,5 +1,5 @@
-// A pause of the whole service does not hold the phases of cancelled runs, nor the runs that these phases call. Their jobs are spared:
-// because their lanes are held, each runs alone in a quarantine host.
+// A pause of the whole service does not hold the phases of cancelled runs, nor the runs that these phases call. The jobs of these phases
+// and runs are called spared. Because the pause holds their lanes, each of them runs alone in a quarantine host.
 import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { readRunDeadlineKey } from '../pipeline/records/run-deadline.ts';

@@ -138,7 +138,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return jobs.refusal(undefined, waitingRuns) ?? (table.isFullOfRuns ? 'queue_full' : null);
   }
 
-  /** The run with this id, if it is open. If an earlier turn accepted the run in a batch and it has not begun, it begins now. */
+  /** The run with this id, if it is open. If an earlier turn accepted the run in a batch and the run has not begun, it begins now. */
   function runOf(id: JobId): Run | undefined {
     accepted.beginIfWaiting(id);
     return table.runs.find(idText(id));

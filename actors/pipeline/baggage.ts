@@ -21,9 +21,7 @@ export function baggageFault(stepId: string): string {
 
 type MutableObject = { [key: string]: Json };
 
-/**
- * The context with the step's baggage added. Dotted names create nested maps; a path that is missing in the data sets nothing.
- */
+/** The context with the step's baggage added. Dotted names create nested maps; a path that is missing in the data is skipped. */
 export function addBaggage(context: JsonObject, baggage: readonly (readonly [string, Path])[], data: Data): JsonObject {
   const next: MutableObject = { ...context };
   for (const [target, path] of baggage) {

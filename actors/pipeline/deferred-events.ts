@@ -28,7 +28,7 @@ import type { RunTable } from './run-table.ts';
 import { Packed } from './token.ts';
 import type { Trigger, Triggers } from './triggers.ts';
 
-/** The maximum number of events that one turn takes. An event for which several pipelines wait counts once for each of them. */
+/** The maximum number of events that one turn takes. An event that starts several pipelines counts once for each of them. */
 export const eventsPerTurnMax = 512;
 /**
  * When the waiting events in memory have more than this size, all of them are dropped from memory. They are read again when they
@@ -55,7 +55,7 @@ export class DeferredEvents {
   readonly #bodyOf: (job: JobId) => Body;
   /**
    * By root: the waiting lists and hooks of the tree. A list that has not begun is represented by the id of its job, as text. The first
-   * tree is served next. A tree is removed when nothing is left to wait.
+   * tree is served next. A tree without waiting lists or hooks is removed.
    */
   readonly #lines = new Map<string, (string | Begun)[]>();
   /** The origins of events and hooks that this turn has deferred. Their records can be read from the next turn on. */
@@ -130,7 +130,7 @@ export class DeferredEvents {
     return (this.#lines.size > 0 || this.#arriving.length > 0) && !this.#table.isCrowded;
   }
 
-  /** Takes the next events of the first tree. False: nothing more can be done in this turn. */
+  /** Takes the next events of the first tree. False: no event waits, or no more events can be taken in this turn. */
   step(): boolean {
     const next = this.#lines.entries().next().value;
     if (!next || this.#isFull || this.#table.isCrowded) return false;
@@ -153,8 +153,8 @@ export class DeferredEvents {
     const came = this.#start(begun, count);
     const { index, at, fired, key } = begun;
     if (index < count) {
-      // The cursor is written only if a run has been created: otherwise the commit is not worth its cost. After a crash, the events behind
-      // the stored cursor are taken again, with the configuration and the dedupe keys of that time.
+      // The cursor is written only if a run has been created. For events that start no run, an additional write would not pay. After a
+      // crash, the events behind the stored cursor are taken again, with the configuration and the dedupe keys of that time.
       if (came) batch.put('emissions', cursorKey(key), pack(fired.length > 0 ? { index, at, fired } : { index, at }));
       return true;
     }

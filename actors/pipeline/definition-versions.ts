@@ -119,7 +119,7 @@ export class DefinitionVersions {
     return packed && this.#add(unpack<PipelineDefinition>(packed), Buffer.from(packed));
   }
 
-  /** Must be called when a run with this definition is stored or has ended: stores the definition. */
+  /** Stores the definition, unless it is stored already. Must be called when a run with this definition is stored or has ended. */
   keep(version: Version, batch: Batch): void {
     if (version.stored) return;
     version.stored = true;

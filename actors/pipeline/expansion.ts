@@ -99,7 +99,7 @@ export class Expansion {
     return fan;
   }
 
-  /** Parks a token whose look (looks.ts) needs another turn. The work done so far stays in memory if there is room. */
+  /** Parks a token whose look (looks.ts) needs another turn. The work that the look has done stays in memory if there is room for it. */
   lookOn(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
     const { looking } = this.#table;
     const fan = this.park(run, node, scope, token, id);
@@ -123,7 +123,7 @@ export class Expansion {
     if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
   }
 
-  /** Continues the next run that has fan-outs or parked tokens. False: nothing more can be done in this turn. */
+  /** Continues the next run that has fan-outs or parked tokens. False: no run can continue in this turn any more. */
   step(): boolean {
     const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
@@ -267,7 +267,7 @@ export class Expansion {
     this.#taken(run, scope, fan, first, plan);
   }
 
-  /** Called when the elements from `first` up to the fan-out's index are taken. After the last element the fan-out ends. */
+  /** Counts the elements from `first` up to the fan-out's index, which have been taken. Ends the fan-out after its last element. */
   #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
     this.#madeInTurn += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;

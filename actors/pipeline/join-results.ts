@@ -16,8 +16,8 @@ const stretchesMax = 2 ** 16;
 const nothing: Uint8Array = new Uint8Array(0);
 
 /**
- * The results as a list, or as a single value, between the bytes `before` and `behind`. If this value is in parts, the scope no
- * longer owns the results.
+ * The results as a packed list (`isList`) or one after another, between the bytes `before` and `behind`. If this value is in parts, the
+ * scope no longer owns the results.
  */
 export function gathered(
   table: RunTable,

@@ -130,10 +130,7 @@ export class Reuse {
   }
 }
 
-/**
- * Whether the job can be reused: it has succeeded. A called run can be reused only if, besides, its stored counts name no unsuccessful job
- * inside it.
- */
+/** Whether the job can be reused: it has succeeded. A called run must also have no unsuccessful job inside it, as far as its stored counts show. */
 function canReuse(run: Run, { node: number }: At, attempt: StoredAttempt): boolean {
   if (!attempt.final || attempt.status !== 'succeeded') return false;
   const node = run.version.compiled.nodes[number]!;

@@ -20,6 +20,6 @@ export function resultOf(table: RunTable, run: Run): RunEnd {
   }
   const { arrived } = scope;
   const isList = run.version.compiled.endsForked || arrived > 1;
-  // If no token arrived, all tokens have ended at events whose dedupe keys were known.
+  // Without a fork at its end, a run has no arrived token only if its tokens ended at events whose dedupe keys were known.
   return succeededWith(!isList && arrived === 0 ? packedNull : gathered(table, run, scope, isList));
 }

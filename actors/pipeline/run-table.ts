@@ -193,7 +193,7 @@ export class RunTable {
     if (scope) scope.dirty = true;
   }
 
-  /** Fails the current part of the run: nothing new starts in it. The first reason is kept. */
+  /** Fails the current part of the run: no more jobs start in it. If the part has failed already, it keeps its first reason. */
   fail(run: Run, reason: string): void {
     if (run.failure !== null || run.ended) return;
     run.failure = reason;
@@ -202,7 +202,7 @@ export class RunTable {
     if (run.jobs === 0) this.ending.push(run);
   }
 
-  /** The open run with this name. If the run, or a run around it, is cancelled, the run fails here. */
+  /** The open run with this name. If the run, or a run that contains it, is cancelled, this call fails the run. */
   find(name: string): Run | undefined {
     const run = this.runs.find(name);
     const { cancels } = this.jobs;

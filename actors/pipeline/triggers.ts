@@ -93,7 +93,7 @@ export class Triggers {
     return turn.isSpent || cost > Math.min(startedBytesMax, partedBytesMin);
   }
 
-  /** `payload`: the payload of the event. A caller that gives it lets the looks of conditions take several turns. */
+  /** `payload`: the payload of the event. If the caller gives it, conditions may read it in looks that take several turns. */
   ofEvent({ type, payload: packed, dedupeKey }: Emitted, emitter: Emitter, payload = new Packed(packed)): Trigger {
     const { detached } = this.#table.jobs.cancels;
     const isCancelled = detached.coversEventsOf(emitter.job, emitter.root ?? emitter.job);

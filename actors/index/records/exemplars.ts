@@ -1,4 +1,5 @@
-// The exemplars of a step in one minute: for each octave of its times, a job whose time is near the longest there.
+// The exemplars of a step in one minute: for each octave (histogram.ts) of its times, a job whose time is in the highest bucket of the
+// octave that has jobs.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { bucketOf, countedUs, octaveOf } from './histogram.ts';
 
@@ -18,8 +19,8 @@ export class Exemplars {
   }
 
   /**
-   * Takes the first time of a bucket. The exemplar of an octave is the first job of its highest bucket: so a minute with many jobs
-   * has few calls, and the same jobs always give the same exemplars.
+   * Called with the first job of each bucket. The exemplar of an octave is the first job of its highest bucket. So even a minute with many
+   * jobs needs few calls, and the same jobs in the same order give the same exemplars.
    */
   offer(us: number, id: JobId): void {
     const bucket = bucketOf(us);

@@ -63,7 +63,7 @@ export function addHour(hours: Map<number, number>, atUs: number): void {
   for (const known of hours.keys()) if (known <= hour - trendHours) hours.delete(known);
 }
 
-/** Takes back what `addHour` counted. */
+/** Subtracts a job that `addHour` has counted for this time. */
 export function subtractHour(hours: Map<number, number>, atUs: number): void {
   const hour = Math.floor(atUs / hourUs);
   const left = (hours.get(hour) ?? 0) - 1;

@@ -1,5 +1,5 @@
 // The fingerprint of a failure. Failures of one command have the same fingerprint if the first lines of their errors differ only in
-// numbers, ids and quoted texts. Each character is looked at a limited number of times, whatever the line is.
+// numbers, ids and quoted texts. Each character is examined a limited number of times, whatever the line contains.
 import { createHash } from 'node:crypto';
 
 /** Only this many bytes of the first line are read. */
@@ -149,7 +149,7 @@ const closings = new Map(['""', "''", '``', '“”', '‘’', '«»'].map(pair
 /** Finds quoted texts in a line, from left to right. */
 class Quotes {
   readonly #line: string;
-  /** The closing quotes that do not follow any more: the line is searched to its end once for each. */
+  /** Closing quotes that the rest of the line does not contain. They are not searched for again. */
   readonly #missing = new Set<string>();
 
   constructor(line: string) {
@@ -161,7 +161,7 @@ class Quotes {
     const line = this.#line;
     const close = closings.get(line.charCodeAt(at));
     if (close === undefined || this.#missing.has(close)) return null;
-    // An apostrophe inside a word is no quote. A mark counts as a word, so that a pattern is its own pattern.
+    // An apostrophe inside a word is no quote. `#` counts as a part of a word, so that the pattern of a pattern is the pattern itself.
     const isApostrophe = (place: number, beside: number) =>
       line[place] === "'" && (isWord(line.charCodeAt(beside)) || line[beside] === numberMark);
     if (isApostrophe(at, at - 1)) return null;
@@ -181,7 +181,7 @@ function isHexDigit(code: number): boolean {
   return isDigit(code) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);
 }
 
-/** Whether the character is a letter or digit. All characters of other scripts count, except punctuation. */
+/** Whether the character counts as a letter or digit. From U+00C0 on all characters do, except U+2000 to U+206F (punctuation) and U+3000. */
 function isWord(code: number): boolean {
   if (code < 0x80) return isDigit(code) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
   return code >= 0xc0 && (code < 0x2000 || code > 0x206f) && code !== 0x3000;

@@ -33,7 +33,10 @@ export function middleOf(bucket: number): number {
   return (bucketsPerOctave + ((bucket - exactMax) % bucketsPerOctave)) * width + (width - 1) / 2;
 }
 
-/** The exponent of the power of two at or below the times of a bucket: octave 10 has 1,024 to 2,047 µs. Octave 0 also has 0 µs. */
+/**
+ * The octave of a bucket. Octave n has the times from 2^n µs up to, not including, 2^(n+1) µs: octave 10 has 1,024 to 2,047 µs. Octave 0
+ * also has 0 µs.
+ */
 export function octaveOf(bucket: number): number {
   if (bucket >= exactMax) return bitsPerOctave + 1 + Math.floor((bucket - exactMax) / bucketsPerOctave);
   return bucket === 0 ? 0 : 31 - Math.clz32(bucket);

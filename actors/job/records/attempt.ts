@@ -1,6 +1,6 @@
 // The stored form of an ended attempt: a short head, then the body (runtime/host/wire/outcome.ts).
 //
-//   status (1) | flags (1) | started (8, µs) | completed (8, µs) | body, or its first byte where the body is stored apart
+//   status (1) | flags (1) | started (8, µs) | completed (8, µs) | body; only its first byte if the body is stored apart (attempts.ts)
 //
 // The first byte of a body says which parts it has.
 import { copyBytes } from '../../../runtime/bytes.ts';

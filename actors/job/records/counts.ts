@@ -16,9 +16,9 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   running: number;
   /** The number of jobs whose time to run has not come. Absent in records of earlier versions. */
   delayed: number;
-  /** What pruning has subtracted from the other counters. Absent: nothing. */
+  /** The numbers that pruning has subtracted from the other counters. Absent: none. */
   pruned?: { [C in PrunedCount]?: number };
-  /** How many jobs were accepted for another reason than a call, pruned ones included. Absent: none. */
+  /** How many jobs were accepted for each reason other than a call, including pruned jobs. Absent: none. */
   sources?: { [S in OtherSource]?: number };
 };
 
@@ -75,7 +75,7 @@ export function subtractPruned(counts: CommandTotals, name: PrunedCount): void {
   counts.pruned[name] = (counts.pruned[name] ?? 0) + 1;
 }
 
-/** The counter as it would be if nothing had been pruned: it never decreases. */
+/** The counter, including jobs and attempts that have been pruned. The sum never decreases. */
 export function everCounted(counts: CommandTotals, name: PrunedCount): number {
   return counts[name] + (counts.pruned?.[name] ?? 0);
 }

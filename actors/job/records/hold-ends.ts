@@ -1,4 +1,4 @@
-// The table of hold ends: the times at which pauses and other holds ended. From them the stopwatch knows until when a job was held.
+// The table of hold ends: the times at which pauses and other holds ended. The stopwatch reads from this table until when a job was held.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 

@@ -132,10 +132,7 @@ export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, ca
 /** The stored data of an ended run after its counts: how many jobs it reused, the hash of its definition, and the error of its phases. */
 type MoreOfRun = [reused: number, hash: Uint8Array | null, phaseError?: string];
 
-/**
- * The stored data of an ended run: its counts, the hash of its definition (null: it never began), and what went wrong in its phases
- * (null: nothing).
- */
+/** The stored data of an ended run: its counts, the hash of its definition (null: the run never began), and the error of its phases (null: none). */
 export function encodeTally(tally: Tally, hash: Uint8Array | null, phaseError: string | null): Uint8Array {
   const counts = terminalStatuses.map(status => tally[status]);
   const { reused = 0 } = tally;
@@ -153,7 +150,7 @@ export function readTally(body: Body): Tally | null {
   return reused === 0 ? tally : { ...tally, reused };
 }
 
-/** What went wrong in the phases of a run that succeeded. Null: nothing. */
+/** The error of the phases of a run that succeeded. Null: they had none. */
 export function readPhaseError(body: Body): string | null {
   const packed = bodyPart(body, 'counts');
   return (packed && unpack<(string | null)[]>(packed)[terminalStatuses.length + 2]) ?? null;

@@ -1,4 +1,5 @@
-// The indexes of the list of jobs: the blocks of each plugin and command, and the jobs that did not succeed.
+// The keys of two tables from which jobs are listed: `by_command` has the blocks of each plugin and command, `unsuccessful` the jobs that
+// did not succeed.
 import { type Status, statuses } from './job.ts';
 
 /** The prefix of all keys of the plugin and command with this number (name-table.ts). */

@@ -1,5 +1,4 @@
-// A pause keeps its target from starting anything new until the pause ends. The target is a plugin, one of its commands, a pipeline, or the
-// whole service.
+// While a pause lasts, its target starts no new job or step. The target is a plugin, one of its commands, a pipeline, or the whole service.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 export const pauseKinds = ['system', 'pipeline', 'plugin'] as const;
@@ -19,7 +18,7 @@ export type Pause = PauseTarget & {
   /** Who began the pause: the `submitted_by` of the caller, or `breaker`. */
   readonly by: string;
   readonly sinceUs: number;
-  /** When the pause ends; null: only when somebody resumes the target. */
+  /** When the pause ends by itself; null: it lasts until the target is resumed. */
   readonly untilUs: number | null;
   /** Whether new calls and webhook deliveries for the target are refused, instead of waiting. */
   readonly rejects: boolean;

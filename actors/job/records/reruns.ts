@@ -79,7 +79,7 @@ export function pruneReruns(reader: Reader, batch: Batch, first: JobId, end: Job
   for (const key of reader.keys('reruns', { from: first, to: end })) batch.remove('reruns', Buffer.from(key));
 }
 
-/** A job that has not ended has no rerun. */
+/** The reruns of a job that has not ended: there are none. */
 export const noReruns: Reruns = { ids: [], count: 0 };
 
 export function readReruns(reader: Reader, of: JobId): Reruns {

@@ -2,8 +2,8 @@
 // ledger reads only the next entries.
 //
 // An entry concerns adjacent jobs of a block. It has only the time at which to examine these jobs; whether they are still delayed
-// (records/open.ts) and their times (records/options.ts, records/rescheduled.ts) are read then. So a cancel or a start of a job changes
-// no entry. An entry is removed at its time, or earlier: with the open record of its block, or when a further reschedule replaces it.
+// (records/open.ts) and their times (records/options.ts, records/rescheduled.ts) are read then. So no entry changes when a job is cancelled
+// or starts. An entry is removed at its time, or earlier: with the open record of its block, or when a further reschedule replaces it.
 //
 //   time (8, µs) | kind (1) | block key (12) | first job (4) -> how many jobs
 import { blockKeyBytes } from '../../../runtime/ids.ts';

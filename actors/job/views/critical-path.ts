@@ -1,5 +1,5 @@
-// The critical path of a run: the chain of jobs that leads to the job that ended last. Each job begins with the end of the one before it. All
-// of it is pure; path-reading.ts finds the jobs.
+// The critical path of a run: the chain of jobs that leads to the job that ended last. Each job of the chain was created because the job
+// before it ended. The functions of this file are pure; path-reading.ts finds the jobs.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Status } from '../records/job.ts';
@@ -21,14 +21,14 @@ export type PathJob = {
   readonly endedUs: number;
 };
 
-/** The times of a part of the path, in µs; together they are its length. */
+/** The times of a part of the path, in µs. Their sum is the length of the part. */
 type PathTimes = {
   /** From the end of the job before it (of the first job: from the start of the run) to the acceptance of the job. */
   handingOutUs: number;
   /** From the acceptance of the job to the start of its first attempt. */
   waitingUs: number;
   runningUs: number;
-  /** Between the attempts of the job. */
+  /** The time after the start of the first attempt in which no attempt of the job ran. */
   retryingUs: number;
 };
 
@@ -94,7 +94,7 @@ export function* criticalPath(
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The time, or the nearest one of the range. */
+/** The time; if it lies outside of the range, the nearer limit. */
 function within(us: number, fromUs: number, toUs: number): number {
   return Math.max(fromUs, Math.min(us, toUs));
 }

@@ -13,7 +13,7 @@ import { isOfPipeline } from './narrowed-ranges.ts';
 import type { HasAttempt } from './range-listing.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** After this many jobs, the work can be interrupted again. */
+/** The number of jobs between two points at which the work can be interrupted. */
 const jobsPerStep = 64;
 
 /**

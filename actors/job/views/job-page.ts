@@ -13,17 +13,17 @@ export type JobFilter = {
   readonly within: readonly JobScopeFilter[];
   /** The tags that a job must have, each as `key:text`. */
   readonly tags?: readonly string[];
-  /** When a job was accepted. */
+  /** The range in which a job must have been accepted. Absent: any time. */
   readonly accepted?: AcceptedRange;
-  /** The pipeline of which a job is a run, or to whose steps it belongs. */
+  /** The pipeline of which a job must be a run, or to whose steps the job must belong. */
   readonly pipeline?: string;
-  /** The fingerprint with which a job has failed. */
+  /** The fingerprint with which a job must have failed. */
   readonly fingerprint?: string;
 };
 
 /**
- * Selects jobs of one tree. `root`: the root `id` and all its descendants. `parent`: the jobs that the job `id` caused. `run`:
- * the jobs inside the run `id`, including those of called runs, but not the jobs that events of these started.
+ * Selects jobs of one tree. `root`: the root `id` and all its descendants. `parent`: the jobs that the job `id` caused. `run`: the jobs
+ * inside the run `id`, including those of called runs, but not the jobs and runs that events of these jobs started.
  */
 export type JobScopeFilter = { readonly of: 'root' | 'parent' | 'run'; readonly id: JobId };
 

@@ -56,7 +56,7 @@ export type JobView = {
   readonly lastError: string | null;
   /** How the jobs inside a run ended. Null: this job is not a run, or the jobs inside it were not counted. Read on demand. */
   readonly counts: Tally | null;
-  /** Only for a run that succeeded: what went wrong in its phases. Null: nothing. Read on demand. */
+  /** Only for a run that succeeded: the error of its phases. Null: they had none. Read on demand. */
   readonly phaseError: string | null;
   /** Read on demand. */
   readonly input: JobInput;

@@ -93,7 +93,7 @@ function* walkTree(
   yield job;
   const { root } = groupOf(block, indexOf(id)).group;
   const successors = Successors.in(reader, blocks, root ?? id);
-  // If the job is not the root, only its descendants are listed.
+  // If the job is not the root, only the job and its descendants are listed.
   const below = root === null ? null : new DescendantFilter(blocks, id, successors);
   const shown = new Set([job.jobId]);
   if (successors) yield* reusedJobs(reader, blocks, successors, parent => below?.has(parent) ?? true, shown);

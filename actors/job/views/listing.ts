@@ -192,7 +192,7 @@ class PageBuilder {
     }
   }
 
-  /** The number of jobs of the block, its first ones, whose ids are smaller than `#before`. */
+  /** How many of the block's jobs have ids smaller than `#before`; they are its first jobs. */
   #endIn(key: Uint8Array, count: number): number {
     const order = Buffer.compare(key, this.#before.subarray(0, blockKeyBytes));
     if (order !== 0) return order < 0 ? count : 0;

@@ -155,7 +155,7 @@ export function* logsAt(reader: Reader, names: NameTable, places: readonly Journ
   }
 }
 
-/** All logs of a job, newest first. `place`, which orders the logs of one commit, is the number of the attempt here. */
+/** All logs of a job, newest first. Here `place` is the number of the attempt, not a position in the journal. */
 export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const block = findBlock(reader, id);
   if (!block) return [];

@@ -28,7 +28,7 @@ export type WordChecks = {
   readonly query?: (attempt: StoredAttempt) => boolean;
   /** Whether the attempt ended a job with the selected fingerprint. */
   readonly failure?: HasAttempt;
-  /** The time up to which attempts were searched: those that ended later do not count. Null: nothing was searched. */
+  /** The time up to which attempts were searched: attempts that ended later do not count. Null: there was no search. */
   readonly searchedUs: number | null;
 };
 export const noWords: WordChecks = { searchedUs: null };

@@ -1,5 +1,5 @@
-// The list of jobs, newest first, that were accepted in a range of time, or belong to a pipeline. No counter has the total: jobs are counted
-// one by one.
+// The list, newest first, of the jobs that were accepted in a range of time or that belong to a pipeline. No counter has their number, so
+// they are counted one by one.
 import { type BlockKey, blockKeyBytes, blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';

@@ -53,7 +53,7 @@ export function* takeOpenJobs(
       else if (take(jobs)) return;
     }
     if (seen < pageSize) break;
-    // The first pages of both ends are read together, before jobs change.
+    // A page of one end and a page of the other end are read without an interruption between them, so that no job changes in between.
     if (!areFew || !isNewest) yield;
   }
   for (const jobs of oldest.reverse()) if (take(jobs)) return;
@@ -62,7 +62,7 @@ export function* takeOpenJobs(
 /** The matching jobs of a block. Null: none matches, or the record is unusable. */
 function jobsIn(reader: Reader, wanted: Wanted, key: Buffer, value: Uint8Array): JobsOfBlock | null {
   const { plugin, command, status } = wanted;
-  // There may be very many blocks of queued jobs beside a few running jobs.
+  // Most blocks may have only queued jobs. Their records are not decoded.
   if (status === 'running' && isUntouched(value)) return null;
   const open = readable(() => OpenBlock.decode(keyText(key), value));
   if (!open || (plugin !== null && open.plugin !== plugin) || (command !== null && open.command !== command))

@@ -1,5 +1,5 @@
-// Finds the jobs of a run's critical path. A job is created in the turn that commits the end of the job before it, so the journal has that job
-// at the time at which the next one was created.
+// Finds the jobs of a run's critical path. A job is created in the turn that commits the end of the job before it. So the journal has the
+// end of the earlier job under the time at which the later job was created.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -13,7 +13,7 @@ import { BlockJobs } from './job-view.ts';
 import { timedJobs } from './timed-jobs.ts';
 import { stepNameOf } from './timeline.ts';
 
-/** The maximum number of commits that are searched for the job before another one. */
+/** The maximum number of commits that are searched for the job that precedes a job. */
 const commitsMax = 32;
 /** The maximum number of journal entries that are searched for a whole path. Beyond it, only parents are followed. */
 const entriesMax = 65_536;

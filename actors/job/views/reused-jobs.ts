@@ -91,7 +91,7 @@ export class Successors {
 
   /** The `Successors` of a tree. Null: no run of the tree reused a job. */
   static in(reader: Reader, blocks: BlockCache, root: JobId): Successors | null {
-    // Only a rerun from what failed reuses jobs. The root may have been pruned.
+    // Only a rerun `from: failed` reuses jobs. If the root has been pruned, its kind is unknown.
     const top = groupIn(blocks, root);
     if (top && top.rerun?.from !== 'failed') return null;
     for (const _ of reader.keys('reused', { ...reusedOf(root), limit: 1 })) return new Successors(reader, blocks, root);

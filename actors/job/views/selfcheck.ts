@@ -128,7 +128,7 @@ function endOf(reader: Reader, table: Table): Uint8Array | null {
   return null;
 }
 
-/** What is wrong with a record. Null: nothing. A record that cannot be decoded is a failure, too. */
+/** The fault of a record. Null: it has none. A record that cannot be decoded has a fault, too. */
 function faultOf({ name, table, wrong }: Invariant, key: Uint8Array, value: Uint8Array): InvariantFailure | null {
   try {
     const detail = wrong(key, value);

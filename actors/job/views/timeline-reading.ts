@@ -1,4 +1,5 @@
-// Reads the timeline of a run: all jobs inside it, in the order of their blocks, and its critical path. Any other job is its own only step.
+// Reads the timeline of a run: all jobs inside it, in the order of their blocks, and its critical path. The timeline of any other job has
+// the job itself as its only step.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -39,7 +40,7 @@ export type Timeline = {
   readonly isOver: boolean;
   /** From when the job was accepted (if it was delayed: from its time to run) to its end, or until now. */
   readonly time: DividedTime;
-  /** The number of jobs of an earlier run whose results the run reuses. They are part of no step. */
+  /** The number of jobs of an earlier run whose results the run reuses. The steps do not contain them. */
   readonly reused: number;
   readonly steps: readonly ToldStep[];
   readonly path: CriticalPath;

@@ -1,5 +1,5 @@
-// The timeline of a run, as figures: for each step how many jobs it had, how they ended, how long they waited and ran, and when. All of it
-// is pure; timeline-reading.ts reads the jobs.
+// The timeline of a run, as figures: for each step how many jobs it had, how they ended, how long they waited and ran, and when. The
+// functions of this file are pure; timeline-reading.ts reads the jobs.
 import { type BlockKey, type JobId, jobId } from '../../../runtime/ids.ts';
 import { Histogram } from '../../index/records/histogram.ts';
 import type { Block } from '../records/block.ts';
@@ -10,10 +10,10 @@ export const bucketsDefault = 400;
 export const bucketsMax = 2_000;
 /** The maximum number of steps that are told apart. The jobs of all further steps are counted together. */
 export const stepsMax = 256;
-/** How many jobs are named for each step: the slowest ones, and those that failed first. */
+/** The maximum length of a step's list of slow jobs, and of its list of failed jobs. */
 export const namedMax = 10;
 
-/** What a bucket counts, in this order. `ended` includes the jobs that the following counts name, and those that succeeded. */
+/** The counts of a bucket, in this order. `ended` counts all jobs that ended, whatever their status. */
 export const bucketCounts = ['started', 'ended', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 const width = bucketCounts.length;
 /** For each status, the place of its count in a bucket; -1: there is none. */
@@ -21,7 +21,7 @@ const placeOf = new Map<Status, number>(
   statuses.map(status => [status, (bucketCounts as readonly string[]).indexOf(status)]),
 );
 
-/** What the jobs of a step have in common. Null: the job belongs to no step, or several steps are counted together. */
+/** The step of a job. A field is null if it does not apply to the job, or if several steps are counted together. */
 export type StepName = {
   readonly pipeline: string | null;
   readonly step: string | null;
@@ -228,7 +228,7 @@ function hasFailed(status: Status): boolean {
   return status === 'failed' || status === 'timed_out' || status === 'dead';
 }
 
-/** Whether an item belongs to a list of at most `namedMax`. `isAhead`: whether an item of the list comes before it. */
+/** Whether a new item belongs in a sorted list of at most `namedMax` items. `isAhead`: whether an item of the list comes before the new one. */
 function isWanted<T>(list: readonly T[], isAhead: (item: T) => boolean): boolean {
   return list.length < namedMax || !isAhead(list[namedMax - 1]!);
 }

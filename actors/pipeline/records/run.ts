@@ -122,9 +122,7 @@ export type StoredRun = {
   readonly root: JobId | null;
   readonly hooked: boolean;
   readonly outer: CallSite | null;
-  /**
-   * Why the current part of the run fails; null: it does not fail. A failing part starts nothing new, and ends when its jobs have settled.
-   */
+  /** Why the current part of the run fails; null: it does not fail. A failing part starts no more jobs, and ends when its jobs have settled. */
   failure: string | null;
   /** The number of unsettled jobs. */
   jobs: number;
