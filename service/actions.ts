@@ -1,6 +1,6 @@
-// Actions: the functions that routes call, and a loop for each open action. In the loop, the reads thread finds the next jobs, and the ledger
-// thread acts on them and moves the action's cursor; a backfill needs only the ledger thread. After an error or a restart the loop continues
-// from the committed cursor.
+// Actions: the functions that routes call, and a loop for each open action. The loop asks the reads thread for the next jobs and sends them to
+// the ledger thread, which acts on them and moves the action's cursor. A backfill needs only the ledger thread. After a restart of the service
+// the loop continues from the committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActionStepReply, MomentReply, RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
@@ -20,9 +20,12 @@ import type { Counted } from './reads/selecting.ts';
 
 /** The maximum number of counts (`ActionCalls.count`) at the same time. Further counts are refused. */
 export const countsMax = 8;
-/** The pause before the loop of an action tries again, after an error or if the ledger cannot take the next job yet. */
+/** The pause before the loop of an action tries again: after an error or a refusal, or if the ledger cannot take the next job yet. */
 const againMs = 250;
-/** An action with a limited rate (`perSecond`) sends the ledger at most about this many portions of jobs per second. */
+/**
+ * An action with a limited rate (`perSecond`) sends the ledger about this many portions of jobs per second: fewer if the rate is lower, and
+ * more if such portions would exceed `stepJobsMax` jobs.
+ */
 const portionsPerSecond = 10;
 
 export type NewAction = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
@@ -33,7 +36,7 @@ export type ActionCalls = {
   count(selection: Selection): Promise<CountedSelection | RefusedWork | null>;
   /** Resolves when the action is on disk, or refused. */
   start(action: NewAction): Promise<SubmitReply>;
-  /** The open action with this id; undefined if it has ended, or there is none. */
+  /** The open action with this id; undefined if the action has ended or never existed. */
   find(id: JobId): Action | undefined;
 };
 
@@ -150,8 +153,8 @@ class Pace {
   }
 
   /**
-   * Waits until the next portion is due. `taken`: the number of jobs that the ledger has just taken. After a delay the rate is not
-   * exceeded to make up for lost time.
+   * Waits until the next portion is due. `taken`: the number of jobs that the ledger has just taken. Lost time is not made up: the rate is
+   * not exceeded after a delay.
    */
   async wait(taken: number): Promise<void> {
     if (this.#perSecond === null) return;

@@ -85,9 +85,9 @@ export function openAdministration(parts: AdministrationParts) {
   return {
     reload: (options: Parameters<Reload['reload']>[0]) => reload.reload(options),
     dryRunReload: () => reload.dryRun(),
-    /** The counts of queued and running jobs, and the lanes; null if the ledger did not answer. */
+    /** The state of the queue and its lanes; null if the ledger did not answer. */
     queue: () => askLedger(link, { kind: 'ask_queue' }),
-    /** The number of jobs with each status: of all unsettled jobs, and of those that settled in the last 24 hours. */
+    /** The number of jobs with each status, of all unsettled jobs and of the jobs that settled in the last 24 hours. */
     summary(): { readonly [S in Status]: number } {
       reader.refresh();
       return {

@@ -13,7 +13,7 @@ type Replies = {
   readonly cancel: CancelReply;
 };
 
-/** Asks the ledger. Null: the ledger does not respond, or refuses questions at the moment. */
+/** Asks the ledger. Null: the ledger thread has ended, or refuses messages at the moment. */
 export async function askLedger<Kind extends keyof Replies>(
   link: Link,
   question: { readonly kind: Kind; readonly [field: string]: unknown },

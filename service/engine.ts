@@ -67,19 +67,19 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
 
   return {
     ...parts,
-    /** Lets a job that waits for the time of its next attempt, or a delayed job or run, run at once. */
+    /** Makes a job that waits for its next attempt, or a delayed job or run, due now. */
     runNow: (id: JobId) => link.ask<RunNowReply | RefusedWork>('job', { kind: 'run_now', id }),
     reschedule: (id: JobId, to: { readonly runAtUs: number } | { readonly delayMs: number }) =>
       link.ask<RescheduleReply | RefusedWork>('job', { kind: 'reschedule', id, ...to }),
     actions,
     pauses: openPauses(link, reader),
     schedules: openSchedules({ link, reader, config: parts.config }),
-    /** The number of jobs that wait to run: queued jobs that are not held, and jobs that wait for their next attempt. */
+    /** The number of jobs that wait to run: queued jobs without a hold or pause, and jobs that wait for their next attempt. */
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: parts.config }),
     /**
-     * Resolves when the job is on disk, or refused. If it is accepted, `onJobEnd` is called once after the promise has resolved, unless
-     * `unwatch` is called before.
+     * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once, after the promise has resolved. After
+     * `unwatch`, `onJobEnd` is called only if the call was already due.
      */
     submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.submit(submission);
@@ -91,14 +91,14 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     },
     /** Resolves when the jobs of the batch are on disk, or refused. As many jobs are accepted as there is room for. */
     submitAll: (batch: BatchSubmission) => submissions.submitAll(batch),
-    /** Starts a run. Resolves when the run is on disk, or refused. `onJobEnd` is called as for `submit`. */
+    /** Starts a run. Resolves when the run is on disk, or refused. `onJobEnd` is called as by `submit`. */
     startRun(submission: RunSubmission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.startRun(submission, false);
       return waiters.start(submission, watch => submissions.startRun(submission, watch), onJobEnd);
     },
     /**
-     * Waits for a job. `onJobEnd` is called once: when the job settles, when the service stops, or at once if too many callers wait; never
-     * after `unwatch`.
+     * Waits for a job. `onJobEnd` is called once: when the job settles, when the service stops, or at once if too many callers wait. After
+     * `unwatch` it is called only if the call was already due.
      */
     watch: (id: JobId, onJobEnd: OnJobEnd) => waiters.join(id, onJobEnd),
     /** Called when a caller no longer waits for a job. */
@@ -108,7 +108,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       if (message.kind === 'actors_restarted') waiters.renew();
       else waiters.settled(message.id);
     },
-    /** Called when the service stops: no caller waits any longer. */
+    /** Called when the service stops: ends the waiting of all callers. */
     release: () => waiters.release(),
     /** The job as of the last commit; undefined if there is none. */
     job(id: JobId): JobView | undefined {
@@ -116,8 +116,8 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       return findJob(reader, id, blocks);
     },
     /**
-     * Cancels a job, or a run with all its jobs. Resolves when none of them can start any more. Null: the ledger refused, or did
-     * not answer in time.
+     * Cancels a job, or a run with all its jobs. Resolves with the status of the job after the commit. Null: the ledger refused, or did not
+     * answer in time.
      */
     async cancel(cancel: Omit<CancelJob, 'kind' | 'replyTo'>): Promise<CancelReply | null> {
       const late = sleep(cancelMsMax, null, { ref: false });

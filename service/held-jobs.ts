@@ -10,14 +10,12 @@ function commandsOf({ plugins }: Config): NonNullable<HeldQuery['next']> {
   return Object.fromEntries(commands);
 }
 
-/** The jobs that are held now; null if the ledger does not respond. */
+/** The jobs that are held now, other than by a pause; null if the ledger does not respond. */
 export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
   return (await askLedger(link, { kind: 'ask_held' }))?.held ?? null;
 }
 
-/**
- * The queued jobs that this configuration would hold, and that nothing but a pause holds now. Null: the ledger does not respond.
- */
+/** The queued jobs that this configuration would hold and that are not held now, other than by a pause. Null: the ledger does not respond. */
 export async function heldUnder(link: Link, config: Config): Promise<readonly QueuedJobs[] | null> {
   const { plugins } = config;
   const faults = await Promise.all(

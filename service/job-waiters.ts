@@ -1,5 +1,5 @@
-// The callers that wait for jobs and runs. Answers are written for `answersMsMax` at a time; in between, the event loop handles sockets. So the
-// first callers can send their next calls before the last callers have their answers.
+// The callers that wait for jobs and runs. If many jobs settle at once, their callers are told for `answersMsMax` at a time, and in between the
+// event loop handles sockets. So the first callers can send their next calls before the last callers have their answers.
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { IdempotencyKey, SubmitReply } from '../actors/job/protocol.ts';
 import { formatId, type JobId, parseId } from '../runtime/ids.ts';
@@ -33,8 +33,8 @@ export class JobWaiters {
   }
 
   /**
-   * Submits a job whose caller waits. If the job is accepted, `onJobEnd` is called once after the promise has resolved, unless the caller
-   * leaves before (`leave`).
+   * Submits a job whose caller waits. If the job is accepted, `onJobEnd` is called once, after the promise has resolved. After `leave`,
+   * `onJobEnd` is called only if the call was already due.
    */
   async start(
     { idempotency }: { readonly idempotency?: IdempotencyKey },
@@ -84,8 +84,8 @@ export class JobWaiters {
     this.#count--;
     if (waiting.size > 0) return;
     this.#waiting.delete(name);
-    // The ledger goes on watching the job while a submission with an idempotency key is under way, whose caller may get the id of
-    // this job.
+    // While a submission with an idempotency key has no reply, the ledger keeps watching this job, because the reply may have the id of this
+    // job.
     if (this.#keyed === 0) this.#link.tell('job', { kind: 'forget_job', id });
   }
 
@@ -98,7 +98,7 @@ export class JobWaiters {
     this.#waiting.delete(name);
   }
 
-  /** Called when the ledger's actors have begun again. Tells them for which jobs callers wait. */
+  /** Called when a new generation of the ledger's actors has begun. Tells the actors for which jobs callers wait. */
   renew(): void {
     // The replies to some callers are in the same packet as this message. These callers are added first.
     setImmediate(() => {
@@ -106,14 +106,14 @@ export class JobWaiters {
     });
   }
 
-  /** Called when the service stops: no caller waits any longer. */
+  /** Called when the service stops: tells all callers that their waiting has ended. */
   release(): void {
     for (const onJobEnd of this.#due.splice(0)) onJobEnd('settled');
     for (const waiting of this.#waiting.values()) for (const onJobEnd of waiting) onJobEnd('stopped');
     this.#waiting.clear();
   }
 
-  /** Tells the caller that its job has settled, but only when the whole packet has been handled. */
+  /** Tells the caller that its job has settled, after the whole packet has been handled. */
   #tellSoon(onJobEnd: OnJobEnd): void {
     this.#count--;
     this.#due.push(onJobEnd);
@@ -127,7 +127,7 @@ export class JobWaiters {
     let endMs = performance.now() + answersMsMax;
     for (let onJobEnd = this.#due.shift(); onJobEnd; onJobEnd = this.#due.shift()) {
       onJobEnd('settled');
-      // Lets the caller continue: the caller reads its job or the tree of its run.
+      // Lets the caller's code continue now: it reads the job, or the tree of the run, and writes the answer.
       await undefined;
       if (performance.now() < endMs) continue;
       await nextLoop();

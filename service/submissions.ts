@@ -70,13 +70,13 @@ type SubmissionBatch = { readonly message: Omit<SubmitJobs, 'replyTo' | 'payload
  */
 export const lookBackMax = 16;
 /**
- * The maximum total length of the payloads that the ledger has not answered yet. Submissions beyond it are refused. A single
- * payload may be larger.
+ * The maximum total length of the payloads of submissions that have no answer yet. Submissions beyond it are refused. A single payload may be
+ * larger.
  */
 export const waitingBytesMax = 256 * 2 ** 20;
 
 const overloaded: RefusedWork = { kind: 'refused', refusal: 'overloaded' };
-/** The reply to a submission whose caller has disconnected. Nobody reads it. */
+/** The reply to a submission whose caller has disconnected. It is not sent to any caller. */
 const takenBack: RefusedWork = { kind: 'refused', refusal: 'unavailable' };
 
 export class Submissions {

@@ -1,7 +1,7 @@
 // The threads of the service besides the main thread.
 import { ThreadKind } from '../runtime/preloaded-thread.ts';
 
-/** The maximum heap of the reads thread. A read that needs more ends only this thread. */
+/** The maximum heap of the reads thread, in MiB. A read that needs more ends only this thread. */
 const readsHeapMbMax = 512;
 
 export const ledgerThread = new ThreadKind('ledger', new URL('./ledger/thread.js', import.meta.url));

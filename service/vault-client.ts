@@ -2,7 +2,7 @@
 import type { VaultReply, VaultRequest, VaultStatus } from '../actors/vault/protocol.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 
-/** The interval at which further unauthenticated calls are reported. */
+/** The minimum interval between two reports of unauthenticated calls. */
 const reportEveryMs = 1_000;
 
 /** The part of the client that routes and admission use. */

@@ -1,4 +1,4 @@
-// The doctor's check of certificates: which certificates the HTTP listeners serve.
+// For the doctor's check of certificates: which certificates the HTTP listeners serve.
 import { type Certificate, isSamePair } from '../../config/certificate.ts';
 import type { ListenerName } from '../../config/section/tls.ts';
 
@@ -6,7 +6,7 @@ import type { ListenerName } from '../../config/section/tls.ts';
 export type Served = {
   /** The certificate that was loaded last. */
   readonly newest: Certificate;
-  /** The certificate for callers that name no host, such as those that call an IP address. */
+  /** The certificate for callers that send no host name in the TLS handshake, such as those that call an IP address. */
   readonly byAddress: Certificate;
   /** The names in the newest certificate under which callers still get an older certificate. */
   readonly namesBehind: readonly string[];

@@ -25,12 +25,12 @@ import { checkSchedules } from './schedules.ts';
 import { checkTokens } from './tokens.ts';
 
 /**
- * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. New work is refused when less
- * than `diskReserveBytes` (runtime/store/room.ts) is free.
+ * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. These limits are higher than
+ * those below which the service refuses new work (runtime/store/room.ts).
  */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
-/** How far the wall clock may have moved since the start against the monotonic clock, and how far it may be behind the last commit. */
+/** The check of the clock fails if the wall clock has drifted from the monotonic clock by more than this, or is further behind the last commit. */
 export const clockDriftMsMax = 5_000;
 const nodeMin = [20, 11] as const;
 /** The maximum number of problems, records or names that most checks list in their details. */
@@ -49,12 +49,12 @@ export type DoctorOptions = {
   readonly upMs: number;
   /** The time of the start, by the wall clock. */
   readonly startedAtMs: number;
-  /** The time of the newest commit in which an attempt or a job ended; null if there is none. */
+  /** The time of the newest commit in which an attempt ended; null if there is none. */
   readonly committedUs: number | null;
   readonly nodeVersion: string;
   /** The certificates of the listeners with TLS. */
   readonly certificates: readonly ListenerCertificate[];
-  /** The held jobs; null if the ledger does not respond. */
+  /** The jobs that are held, other than by a pause; null if the ledger does not respond. */
   readonly held: () => Promise<readonly HeldJobs[] | null>;
   readonly pauses: readonly Pause[];
   readonly schedules: readonly PausedSchedule[];

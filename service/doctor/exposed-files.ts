@@ -8,8 +8,8 @@ const othersMayEnter = 0o011;
 const othersMayWrite = 0o022;
 
 /**
- * The paths of the files that other users can read, write or execute, sorted. The directory itself is included if others can
- * replace files in it.
+ * The paths of the files that other users can read, write or execute, sorted. A directory in which other users can replace files is
+ * included, too.
  */
 export function exposedFiles(directory: string): string[] {
   const { mode } = statSync(directory);

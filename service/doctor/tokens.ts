@@ -1,5 +1,5 @@
-// The doctor's check of API tokens. The check names the tokens with `jobs:rw`, which may cancel jobs and run them again. In
-// versions without cancels, `jobs:rw` only allowed reading, so some tokens may still have this scope only for reading.
+// The doctor's check of API tokens. It names the tokens with `jobs:rw`, which allows cancels and reruns. In versions without cancels, `jobs:rw`
+// allowed only reading; so a token may have this scope although its holder only reads jobs.
 import type { ApiToken } from '../../config/config.ts';
 
 export function checkTokens(tokens: readonly ApiToken[]): { passed: true; detail: string } {

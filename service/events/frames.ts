@@ -5,7 +5,7 @@ import { type Gap, type Hub, idAt, type ObservationSlice } from '../../actors/hu
 import type { GroupOrigins } from '../../actors/hub/origins.ts';
 import { timestamp } from '../json/timestamp.ts';
 
-/** A chunk ends after the first observation that brings its text to this many characters. */
+/** A chunk ends, at the latest, after the first observation that brings its text to this many characters. */
 export const chunkCharsMax = 32_768;
 /** The maximum number of observations in a chunk. */
 const chunkObservationsMax = 512;
@@ -14,7 +14,7 @@ export const keptCharsMax = 4 * 2 ** 20;
 /** The number of characters that is counted for each cached chunk in addition to its text. */
 const chunkChars = 128;
 
-/** The frames of the observations after one id, up to and including the id `upTo`. `gap`: why the first frame is a gap. */
+/** The frames of the observations after one id, up to and including the id `upTo`. `gap`: if the first frame is a gap, its reason. */
 export type FrameChunk = { readonly text: string; readonly upTo: number; readonly gap?: Gap['reason'] };
 
 class ChunkCache {
@@ -96,7 +96,7 @@ export class FrameWriter {
   }
 }
 
-/** The frame writers, by filter. Each writer exists as long as streams use it. */
+/** The frame writers: one for each filter, with or without errors. Each writer exists as long as streams use it. */
 export class FrameWriters {
   readonly #hub: Hub;
   readonly #feeds = new Map<string, FrameWriter>();
@@ -131,8 +131,8 @@ function gapFrame({ id, lost, reason }: Gap): string {
 }
 
 /**
- * The fields with the origin and the tags of a job and, for a run that has ended, how the jobs inside it ended. Empty if the job
- * is no longer stored.
+ * The JSON fields for the origin and the tags of a job. A run that has ended also has the numbers of its jobs by status, and of the jobs that
+ * were not started. Empty if the origin of the job cannot be found.
  */
 function originText(origins: GroupOrigins | null, place: number): string {
   const origin = origins?.at(place);

@@ -8,12 +8,13 @@ import { chunkCharsMax, type FrameWriter, FrameWriters } from './frames.ts';
 export const streamsMax = 2_048;
 /**
  * The maximum number of bytes that wait in the service for one reader, not counting the socket's buffers: two chunks, because at most one
- * chunk is written after a chunk that the reader did not take. A character takes up to three bytes.
+ * chunk is written after a chunk that the reader did not take. A chunk may exceed `chunkCharsMax` by its last observation, for which 16,384
+ * characters are counted. A character takes up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
 /** The interval at which each stream gets a comment line, which keeps its connection open. */
 export const beatMs = 15_000;
-/** The interval of passes over the streams, and (`passMsMax`) the maximum duration of a pass. */
+/** The minimum interval between passes over the streams, and (`passMsMax`) the time after which a pass visits no further stream. */
 const passMs = 10;
 const passMsMax = 2;
 /** The interval at which all streams are checked for due comment lines and expired tokens. */
@@ -137,7 +138,7 @@ export class EventStreams {
     this.#passTimer = setTimeout(() => this.#pass(), waitMs);
   }
 
-  /** Writes one chunk to each stream that is behind, for at most `passMsMax`. */
+  /** Writes one chunk to each stream that is behind and can take it, for at most about `passMsMax`. */
   #pass(): void {
     this.#passTimer = null;
     this.#followReload();
@@ -215,7 +216,7 @@ export class EventStreams {
   }
 }
 
-/** Whether a comment line is due. True also if the clock was set back, because the planned time is far in the future then. */
+/** Whether a comment line is due. Also true if the clock was set back so far that the planned time is more than an interval away. */
 function isDue(beatAtMs: number, nowMs: number): boolean {
   return beatAtMs <= nowMs || beatAtMs > nowMs + beatMs;
 }

@@ -30,11 +30,11 @@ export type IndexCondition =
 export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 
 const pollMs = 250;
-/** Once in this many steps, the thread checks whether entries of removed logs must be pruned. */
+/** Pruning becomes due once in this many steps. Once the index has caught up, the thread removes the entries of what retention has removed. */
 const stepsPerPrune = 4;
 /** The niceness of the thread: its priority is lower than that of the threads that answer requests and run jobs. */
 const niceness = 10;
-/** The pause after a failure: the index cannot be opened, the disk is full, or an entry cannot be indexed. */
+/** The pause after a failure: for example, the index cannot be opened, the disk is full, or an entry cannot be indexed. */
 const failedMs = 2_000;
 
 function consumersOf(stores: IndexStores): JournalConsumer[] {

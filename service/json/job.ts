@@ -58,7 +58,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
   return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}${phaseErrorPart(job)}}`];
 }
 
-/** The input of a job. In the JSON, `omitted` names the values that are left out because they are included only on request. */
+/** The input of a job. In the JSON, `omitted` names the values that are left out because they are large. */
 function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
   const { input } = job;
   const { payloadBytes, context, event, pipeline, runId, stepId, index } = input;
@@ -239,8 +239,8 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
 }
 
 /**
- * The plugin output (docs/contract.md#plugin-output). Parts that the response lacks are null or empty. Without a body, as before the job has
- * ended, the whole output is null.
+ * The plugin output (docs/contract.md#plugin-output). If the response lacks a part, `result` is null, `error` is left out, and the others are
+ * empty. Without a body (for example, before the job has ended) the whole output is null.
  */
 export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];

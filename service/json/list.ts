@@ -11,7 +11,7 @@ import { timestamp } from './timestamp.ts';
 /** The letters that identify the lists of jobs and logs in cursors. */
 export const jobsList = 'j';
 export const logsList = 'l';
-/** The length of the position in a cursor of the lists of logs and of failures: time of the commit in µs (8), place in the commit (4). */
+/** The bytes of a journal position, as cursors of the lists of logs and failures have it: the commit's time in µs (8), the place in it (4). */
 export const logPlaceBytes = 12;
 
 export function writeJobs({ rows, total, more, atLeast, searchedUs, unindexed }: JobPage): string {
@@ -34,7 +34,7 @@ export function* logsParts({ logs, total, next, unsearched: left }: LogPage, det
   yield `],"total":${total}${left > 0 ? `,"unsearched":${left}` : ''}${more}}`;
 }
 
-/** The position in the cursor of a list in the order of the journal. `readPlace` reads it. */
+/** Encodes a journal position for a cursor. `readPlace` decodes it. */
 export function placeBytes({ atUs, place }: JournalPosition): Buffer {
   const bytes = Buffer.alloc(logPlaceBytes);
   bytes.writeBigUInt64BE(BigInt(atUs), 0);

@@ -74,7 +74,7 @@ function laneDocument(lane: LaneState, times: RecentTimes | null) {
   };
 }
 
-/** The hold of a lane, in the form of `waits_for` of its jobs. */
+/** The hold of a lane, in the same form as a job's `waits_for`. */
 function holdDocument({ reason, detail, sinceUs, untilUs }: LaneHold) {
   return {
     reason,
@@ -123,7 +123,7 @@ function optionalTime(us: number | null): string | null {
   return us === null ? null : timestamp(us);
 }
 
-/** To four decimals, as a share or a rate is shown. */
+/** Rounds a ratio or a rate to four decimals. */
 function round(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }

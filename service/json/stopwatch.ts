@@ -29,7 +29,7 @@ export function* stopwatchParts(wanted: StopwatchWanted, measured: ReadonlyMap<s
   yield ']}';
 }
 
-/** The minute of `nowUs`, which is not over, does not count. */
+/** The number of minutes in the window. The minute of `nowUs` is not counted, because it is not over. */
 function minutesOf({ window: { from, to }, nowUs }: StopwatchWanted): number {
   const isCurrent = to >= Math.floor(nowUs / minuteUs);
   return Math.max(0, isCurrent ? to - from : to + 1 - from);
@@ -61,7 +61,7 @@ function* stepParts(step: string, times: StepTimes | undefined, wanted: Stopwatc
   yield '}';
 }
 
-/** A heat map can be large, so each bucket is a part of its own. */
+/** The heat map, with one part for each bucket, because a heat map can be large. */
 function* heatParts(buckets: readonly TimeBucket[], withExemplars: boolean): Iterable<JsonPart> {
   yield ',"heat":[';
   let separator = '';

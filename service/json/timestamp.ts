@@ -3,7 +3,7 @@
 let lastSecond = Number.NaN;
 let lastText = '';
 
-/** Writes a time in µs since the epoch. The text of the second is kept for the next call, because neighbouring times often share it. */
+/** Writes a time in µs since the epoch. The text of the second is cached, because consecutive calls often have times in the same second. */
 export function timestamp(us: number): string {
   const second = Math.floor(us / 1_000_000);
   if (second !== lastSecond) {
@@ -29,7 +29,7 @@ export function parseTimestamp(text: string): number | undefined {
   ];
   const offsetHours = Number(match[9] ?? 0);
   const offsetMinutes = Number(match[10] ?? 0);
-  // Second 60 is a leap second. It is read as the first second of the next minute, which clocks without leap seconds show.
+  // Second 60 is a leap second. It is read as the first second of the next minute.
   if (hour > 23 || minute > 59 || second > 60 || offsetHours > 23 || offsetMinutes > 59) return undefined;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
@@ -37,7 +37,7 @@ export function parseTimestamp(text: string): number | undefined {
   const offset = (match[8] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes);
   const seconds = date.getTime() / 1000 + hour * 3600 + (minute - offset) * 60 + second;
   const fraction = (match[7] ?? '').padEnd(6, '0');
-  // For a time between two µs, a half is added to the earlier one. A double of this size can represent the sum.
+  // For a time between two µs, a half is added to the earlier one. Until the year 2112, a double can represent the sum exactly.
   const rest = /[1-9]/.test(fraction.slice(6)) ? 0.5 : 0;
   return seconds * 1e6 + Number(fraction.slice(0, 6)) + rest;
 }

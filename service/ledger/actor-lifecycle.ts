@@ -60,7 +60,7 @@ export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFai
  */
 export type LifecycleState = 'up' | 'leaving' | 'resting' | 'over';
 
-/** The maximum number of failed records whose failures are counted. When there are more, all counts start again. */
+/** The maximum number of failed records whose failures are counted. When it is reached, the next failure clears all counts. */
 const measuresMax = 10_000;
 const wake: Delivered = { actor: 'job', message: { kind: 'wake' } satisfies InnerMessage };
 
@@ -74,7 +74,7 @@ export class ActorLifecycle {
   readonly #substitutes = new WeakSet<object>();
   #number = 0;
   #state: LifecycleState = 'resting';
-  /** The asker of a request to stop, who gets the answer. Null: nobody has asked. After such a request, no generation begins. */
+  /** Where to send the answer to the request to stop; null before the request. After the request no generation begins. */
   #stopper: ReplyTo | null = null;
 
   constructor(options: ActorLifecycleOptions) {
@@ -126,8 +126,8 @@ export class ActorLifecycle {
   }
 
   /**
-   * Begins a new generation, because the actors assume that the effect happened. The new generation sees which frames the hosts
-   * really have.
+   * Handles a failed effect. Begins a new generation, because the actors assume that the effect happened; the new generation sees which frames
+   * the hosts really have. After too many failures, or during a stop, ends the actors.
    */
   #failEffect(error: unknown): void {
     this.#options.log('error', 'an effect of a turn failed', { error: textOf(error) });
@@ -184,8 +184,8 @@ export class ActorLifecycle {
   }
 
   /**
-   * Called when a message has failed in a turn of its own: refuses it, or replaces it. The next turn handles only `wake`. If this
-   * turn fails as well, the message was not to blame, and there is no remedy.
+   * Called when a message has failed in a turn of its own: refuses or replaces the message. Returns the messages that the next generation must
+   * handle; null if there is no remedy. The next turn handles only `wake`. If it fails, too, the message was not to blame, and there is no remedy.
    */
   #blame({ actor, message }: Delivered, error: unknown): readonly Delivered[] | null {
     const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };
@@ -203,7 +203,10 @@ export class ActorLifecycle {
     return [wake];
   }
 
-  /** Divides several outcomes into messages with one outcome each. Replaces a single outcome, but only once, by a failure of its job. */
+  /**
+   * Divides several outcomes into messages with one outcome each. Replaces a single outcome by a failure of its job. Null: the outcome is
+   * already such a replacement.
+   */
   #substituteFor(message: Outcomes, error: unknown): Outcomes[] | null {
     if (message.outcomes.length > 1) return message.outcomes.map(outcome => ({ ...message, outcomes: [outcome] }));
     const [outcome] = message.outcomes;
@@ -258,7 +261,7 @@ export class ActorLifecycle {
     if (!replyTo) return;
     const { reply } = this.#options;
     if (kind !== 'stop' && kind !== 'hosts_stopped') reply(replyTo, { kind: 'refused', refusal } satisfies SubmitReply);
-    // A request to stop is answered here if the hosts have ended; otherwise `#rest` answers it later.
+    // In the state `leaving`, `#rest` answers a request to stop, when the hosts have ended.
     else if (this.#state === 'resting' || this.#state === 'over') reply(replyTo, { kind: 'stopped' });
   }
 }

@@ -13,7 +13,7 @@ export class CommitMeter {
     this.jobs = new Buckets(jobsLimits, shared, bucketBytes(secondsLimits));
   }
 
-  /** The store with counted commits. `jobs` returns how many jobs the commit concerns. Failed commits are not counted. */
+  /** Wraps the store so that its commits are counted, except failed ones. `jobs` returns how many jobs the last commit concerned. */
   over(store: Store, jobs: () => number): Store {
     return {
       ...store,

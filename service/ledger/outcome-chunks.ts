@@ -2,7 +2,7 @@
 import { hasDeflated, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 
-/** The maximum number of outcomes in a chunk, and (`chunkBytesMax`) of bytes of their bodies. */
+/** The maximum number of outcomes in a chunk, and (`chunkBytesMax`) of bytes of their bodies. A single outcome may be larger. */
 export const chunkTasksMax = 128;
 export const chunkBytesMax = 64 * 2 ** 10;
 

@@ -65,9 +65,9 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
   const gauges = new Gauges(shared);
   const meter = new CommitMeter(commits);
   const clock = systemClock();
-  /** The hosts that have not ended, including quarantine hosts that are being stopped. */
+  /** The hosts that have not ended, including hosts that are being stopped. */
   const hosts = new Map<PluginHost, Pick<HostSlot, 'name' | 'threads'>>();
-  /** By host: how often it was lost. */
+  /** How often each host was lost, by the name of the host. */
   const restarts = new Map<string, number>();
   const outstanding = new OutstandingFrames();
   let config = first;
@@ -165,7 +165,7 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
   function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {
     const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
     let wasSealed = false;
-    /** Calls `settling`. Logs its failures, for example if the directory of the key cannot be written, but throws failures of the store. */
+    /** Calls `settling`. Throws failures of the store; logs all others, for example that the directory of the key cannot be written. */
     function settle(problem: string, settling: () => void): void {
       try {
         settling();

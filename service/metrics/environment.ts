@@ -64,7 +64,7 @@ export class DiskMeter {
       {
         name: 'headgate_store_size_bytes',
         type: 'gauge',
-        help: 'The size of the data file, which keeps pages that are free again.',
+        help: 'The size of the data file, including pages that are free for reuse.',
         samples: [
           { labels: { env: 'ledger' }, value: ledgerBytes },
           ...(indexBytes === null ? [] : [{ labels: { env: 'index' }, value: indexBytes }]),
@@ -80,7 +80,7 @@ export class DiskMeter {
   }
 }
 
-/** How long the main thread needs to finish a round of its event loop, in ms. */
+/** How long the main thread's event loop takes to run a new callback of `setImmediate`, in ms. */
 export async function loopDelayMs(): Promise<number> {
   const startMs = performance.now();
   await new Promise(resolve => setImmediate(resolve));

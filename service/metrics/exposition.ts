@@ -1,5 +1,5 @@
-// Writes families of metrics as text: in the format of Prometheus, version 0.0.4, or of OpenMetrics 1.0, which has an example job for each
-// bucket of a histogram.
+// Writes families of metrics as text: in the format of Prometheus, version 0.0.4, or of OpenMetrics 1.0. In OpenMetrics, a bucket of a histogram
+// may name an example job.
 import type { BucketExample } from '../../actors/index/records/totals.ts';
 import { formatId } from '../../runtime/ids.ts';
 import type { BucketValues, MetricFamily, MetricLabels, Sample } from './family.ts';
@@ -61,7 +61,7 @@ function inBraces(labels: string): string {
   return labels === '' ? '' : `{${labels}}`;
 }
 
-/** A label's value, in which quotes are escaped, or a text of `HELP`. */
+/** Escapes the text of `HELP`, or (`isQuoted`) the value of a label. */
 function escaped(text: string, isQuoted = false): string {
   if (!/[\\\n"]/.test(text)) return text;
   const lines = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
@@ -73,7 +73,7 @@ function number(value: number): string {
   return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
 }
 
-/** A limit with a decimal point, as OpenMetrics requires. Both formats name a bucket alike, so that a scraper sees one series. */
+/** A limit with a decimal point, as OpenMetrics requires. Both formats write it, so that a scraper sees the same series in both. */
 function decimal(limit: number): string {
   return Number.isInteger(limit) ? limit.toFixed(1) : String(limit);
 }

@@ -1,4 +1,5 @@
-// A family of metrics: what a scrape shows under one name. Families with names from the configuration or of routes are limited.
+// A family of metrics: what a scrape shows under one name. The number of series whose labels are names (of plugins or routes, for example) is
+// limited.
 import type { BucketExample } from '../../actors/index/records/totals.ts';
 
 export type MetricLabels = { readonly [label: string]: string };
@@ -16,7 +17,7 @@ export type Sample<V> = { readonly labels: MetricLabels; readonly value: V };
 type FamilyHead = {
   /** Without the suffix `_total` of a counter. */
   readonly name: string;
-  /** One sentence; of counters and histograms it says whether they go on after a restart. */
+  /** The text of `HELP`. For counters and histograms it also says whether they continue after a restart. */
   readonly help: string;
   /** The labels whose values are names. Absent: the family has few series, whatever the configuration. */
   readonly named?: readonly string[];
@@ -24,7 +25,7 @@ type FamilyHead = {
 
 export type MetricFamily =
   | (FamilyHead & { readonly type: 'counter'; readonly samples: readonly Sample<number>[] })
-  /** `joined`: how values of several series become one. Default: their sum. */
+  /** `joined`: how the values of samples that share a series are combined. Default: their sum. */
   | (FamilyHead & {
       readonly type: 'gauge';
       readonly samples: readonly Sample<number>[];
@@ -37,18 +38,18 @@ export function single<V>(value: V): readonly Sample<V>[] {
   return [{ labels: {}, value }];
 }
 
-/** The value of labels whose series share one, because there are too many. */
+/** The value of the labels of a series that several samples share, because there are too many series. */
 export const otherName = 'other';
 
 /**
- * Gives series to samples in the order of their first scrape, and keeps them until the process ends: a counter never moves from one
- * series to another while it counts.
+ * Decides which samples get a series of their own: the first ones, in the order in which scrapes present them. They keep it until the process
+ * ends, so a counter does not move between series. It moves only when a reload raises `seriesMax` and a sample gets a series of its own.
  */
 export class SeriesRoom {
   readonly #known = new Map<string, boolean>();
   #used = 0;
 
-  /** The family, with at most `seriesMax` series that have names, in all families together. The samples beyond share series. */
+  /** Limits the series with names to `seriesMax` over all families together. Further samples share series with the name `other`. */
   limit(family: MetricFamily, seriesMax: number): MetricFamily {
     const { named } = family;
     if (named === undefined) return family;
@@ -93,7 +94,7 @@ export class SeriesRoom {
     if (known !== undefined) return known;
     const count = typeof value === 'number' ? 1 : seriesOf(value as BucketValues);
     const fits = this.#used + count <= seriesMax;
-    // A refusal is not noted: it would need memory for each name, and is repeated, because the room never grows.
+    // A refusal is not noted, because the notes would take memory for each name. The next scrape decides again.
     if (fits) {
       this.#known.set(key, true);
       this.#used += count;

@@ -16,7 +16,7 @@ const named = ['plugin', 'command'];
 const goesOn = 'Goes on after a restart.';
 const sinceIndex = 'Goes on after a restart; begins again if the index is rebuilt.';
 
-/** The counters of all jobs that there ever were, pruned ones included. `commands`: those of the configuration come first. */
+/** The counters of all jobs ever accepted, including pruned ones. `commands`: those of the configuration come first. */
 export function countFamilies(commands: readonly CommandCounts[]): readonly MetricFamily[] {
   return [
     {
@@ -38,7 +38,7 @@ export function countFamilies(commands: readonly CommandCounts[]): readonly Metr
     {
       name: 'headgate_attempts',
       type: 'counter',
-      help: `Attempts that ended, by outcome, those that were followed by another included. ${goesOn}`,
+      help: `Attempts that ended, by outcome, including attempts that were retried. ${goesOn}`,
       named,
       samples: commands
         .filter(({ plugin }) => isHosted(plugin))
@@ -49,7 +49,7 @@ export function countFamilies(commands: readonly CommandCounts[]): readonly Metr
   ];
 }
 
-/** Jobs for which no other source is counted were accepted from calls. */
+/** The accepted jobs by source. Jobs that no other source counts came from calls. */
 function acceptedBySource({ plugin, command, counts }: CommandCounts): Sample<number>[] {
   const sources: NonNullable<CommandTotals['sources']> = counts.sources ?? {};
   const others = Object.values(sources).reduce((sum, count) => sum + count, 0);

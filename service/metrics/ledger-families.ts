@@ -6,7 +6,7 @@ import type { LedgerReports } from './ledger-reports.ts';
 
 const byPlugin = ['plugin'];
 
-/** The jobs that have not ended. Each is counted under one state. */
+/** The jobs that have not ended. Each job is counted under one state; a run that has begun is counted separately. */
 export function gaugeFamilies(gauges: Gauges): readonly MetricFamily[] {
   const states = {
     queued: gauges.get('queued') - gauges.get('held'),
@@ -55,14 +55,14 @@ export function reportFamilies({ figures, pulse }: LedgerReports, nowMs: number)
     {
       name: 'headgate_lane_queued_jobs',
       type: 'gauge',
-      help: 'Jobs of a plugin that wait for a worker, held and paused ones included.',
+      help: 'Jobs of a plugin that wait for a worker, including held and paused jobs.',
       named: byPlugin,
       samples: lanes.map(({ plugin, queued }) => ({ labels: { plugin }, value: queued })),
     },
     {
       name: 'headgate_lane_running_jobs',
       type: 'gauge',
-      help: 'Jobs of a plugin that hosts have.',
+      help: 'Jobs of a plugin that are in hosts.',
       named: byPlugin,
       samples: lanes.map(({ plugin, running }) => ({ labels: { plugin }, value: running })),
     },

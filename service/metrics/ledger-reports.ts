@@ -1,7 +1,7 @@
 // The newest reports of the ledger thread, and when they arrived. The main thread never waits for a report.
 import type { LedgerFigures, LedgerPulse, LedgerReport } from '../../actors/job/report-protocol.ts';
 
-/** A ledger without a report for this long counts as down. It sends one a second. */
+/** The ledger counts as down if one of its two reports is missing for this long. While its actors are up, it sends each once a second. */
 const silentMsMax = 10_000;
 
 export class LedgerReports {
@@ -20,13 +20,13 @@ export class LedgerReports {
     }
   }
 
-  /** Whether the ledger makes turns and accepts work: it is neither silent nor at rest, and its disk is not full. */
+  /** Whether the ledger runs turns and accepts work: its reports are recent, its actors are up, and its disk is not full. */
   get isUp(): boolean {
     if (!this.pulse) return performance.now() - this.#pulsedMs < silentMsMax;
     return this.pulse.areActorsUp && this.figures?.isFull !== true && this.ageMs < silentMsMax;
   }
 
-  /** How old the older one of the two newest reports is. */
+  /** The age of the newest pulse or of the newest figures, whichever is older. */
   get ageMs(): number {
     return performance.now() - Math.min(this.#pulsedMs, this.#reportedMs);
   }

@@ -66,9 +66,9 @@ export function openMetrics(parts: MetricsParts) {
     }
   }
 
-  /** How long the oldest attempt at this position of the journal or behind it has been over. */
+  /** The time since the end of the first attempt that ended at `atUs` or later; 0 if there is none. */
   function lagUs(atUs: number): number {
-    // A consumer that has taken everything continues behind the newest entry.
+    // A consumer that has taken all entries is positioned after the newest one.
     if (atUs > gauges.get('journaled')) return 0;
     for (const key of reader.keys('journal', { from: usKey(atUs), limit: 1 })) {
       return Math.max(0, Date.now() * 1000 - readUs(key));
@@ -97,7 +97,7 @@ export function openMetrics(parts: MetricsParts) {
     yield* commitFamilies(parts.commits);
     yield* disk.families();
     yield* processFamilies();
-    // The histograms need most series. They come last, so that the others have room.
+    // Histograms need the most series. They come last, so that the other families get series first.
     if (index) yield* timeFamilies(index.totals);
   }
 
@@ -152,7 +152,7 @@ export function openMetrics(parts: MetricsParts) {
 
   return {
     requests,
-    /** The metrics as text. Asks no other thread, and waits only a moment for the disk. */
+    /** The metrics as text. Waits for no other thread, and only briefly for the disk. */
     async text(format: MetricsFormat): Promise<string> {
       const [mainDelayMs] = await Promise.all([loopDelayMs(), disk.refresh()]);
       reader.refresh();

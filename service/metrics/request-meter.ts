@@ -19,7 +19,7 @@ type RouteCounts = {
   readonly seconds: Buckets | null;
 };
 
-/** Requests that reached no route: their path is unknown, or they were refused before. */
+/** Stands for requests that reached no route (an unknown path, or an earlier refusal), and for routes beyond `routesMax`. */
 const noRoute: MeteredRoute = { method: 'other', path: 'none', answers: {} };
 const eventStreamType = 'text/event-stream';
 /** The codes of refusals that count as refused work. Each is answered with 503. */
@@ -28,7 +28,7 @@ const reasons: ReadonlySet<string> = new Set<Refusal>([
   ...(['paused', 'unavailable', 'overloaded', 'stopping'] as const),
 ]);
 const goneStatus = 0;
-/** The maximum number of different routes. A reload makes new routes of the webhook endpoints; most have the path of an old one. */
+/** The maximum number of routes that are counted separately, and of pairs of webhook endpoint and status. */
 const routesMax = 1_000;
 
 export class RequestMeter {

@@ -10,9 +10,9 @@ import type { Read } from './reads.ts';
 export const chunkCharsMin = 65_536;
 
 /**
- * The maximum total size of the stored values that active reads hold in memory. Beyond it, other reads that hold values are
- * cancelled, beginning with the read whose caller has asked for no chunk for longest. So callers that stop reading cannot exhaust
- * the memory. A single value may be larger.
+ * The maximum total size of the stored values that active reads hold in memory. If a read exceeds it, other reads that hold values are
+ * cancelled, first the read that was asked for a chunk least recently. So callers that stop reading cannot exhaust the memory. A single value
+ * may be larger.
  */
 export const heldBytesMax = 256 * 2 ** 20;
 
@@ -36,6 +36,7 @@ export class ActiveReads {
   readonly #answering: AnswerRead;
   /** The active reads by id. The read that was asked for a chunk least recently comes first. */
   readonly #underWay = new Map<number, ActiveRead>();
+  /** The reads that were cancelled to free memory, and whose callers do not know it yet. */
   readonly #givenUp = new Set<number>();
   #heldBytes = 0;
 

@@ -1,5 +1,5 @@
-// Finds jobs by words of their last error, or by their fingerprint, newest first. If few logs match, the index names the jobs. If many
-// logs match, all unsuccessful jobs (or all jobs of the given trees) are examined: then a page is soon full.
+// Finds jobs by words of their last error, or by the fingerprint of their failure, newest first. If few logs match, the index names the jobs.
+// If many match, all unsuccessful jobs (or all jobs of the given trees) are examined, because they soon fill a page.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { findFailure, hasFingerprint, jobsOfFailure } from '../../actors/index/views/jobs-of-failure.ts';

@@ -9,7 +9,7 @@ export type Inspection = {
 };
 
 export async function inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
-  // The module is imported only now, because nothing else on this thread needs it.
+  // The module is imported only now, because only the doctor needs it on this thread.
   const { loadConfig } = await import('../../config/load.ts');
   return inspectionOf(loadConfig({ ...options, env: process.env }));
 }

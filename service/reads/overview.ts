@@ -1,5 +1,5 @@
-// Reads the overview: what the ledger has just said of its queue, with counters, pauses, recent times and recent failures from the stores.
-// None of it takes longer if more jobs wait.
+// Reads the overview: the state of the queue, which the ledger has just reported, with counters, pauses, recent times and recent failures from
+// the stores. The duration does not depend on the number of waiting jobs.
 
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';
 import { recentTimes, type TimesOfPlugins } from '../../actors/index/views/recent-times.ts';
@@ -17,7 +17,7 @@ import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
 
-/** Recent figures are those of the current minute and this many minutes before. */
+/** Recent figures are those of the current minute and of this many minutes before it. */
 export const recentMinutes = 5;
 /** The number of minutes of the trend. The last one is the current minute. */
 export const trendMinutes = 60;
@@ -26,7 +26,7 @@ export const recentFailuresMax = 10;
 /** The maximum length of a recent failure's error. The rest is cut. */
 export const failureCharsMax = 300;
 
-/** What is asked: the overview at `nowUs`, with the state of the queue that the ledger has given. */
+/** The arguments of the read: the time, and the state of the queue at that time, as the ledger has reported it. */
 export type OverviewWanted = { readonly nowUs: number; readonly queue: Omit<QueueReply, 'kind' | 'active'> };
 
 export type RecentFailure = {
@@ -44,11 +44,11 @@ export type Overview = OverviewWanted & {
   readonly pauses: readonly Pause[];
   /** How many jobs ended in each minute of the trend, oldest first. */
   readonly minutes: readonly Readonly<SettledCounts>[];
-  /** The first minute of the trend, since the epoch. */
+  /** The first minute of the trend, in minutes since the epoch. */
   readonly firstMinute: number;
   /** Null: there is no index at the moment. */
   readonly times: TimesOfPlugins | null;
-  /** The one that ended last comes first. */
+  /** Newest first, by the end of the job. */
   readonly failures: readonly RecentFailure[];
 };
 
@@ -58,7 +58,7 @@ export function openOverview(
 ): (wanted: OverviewWanted) => Sliced<Overview> {
   const names = new NameTable(reader);
   const blocks = new BlockCache(reader);
-  /** The failures of the last overview: an ended job does not change. */
+  /** The failures of the last overview. They are kept, because an ended job does not change. */
   let known = new Map<string, RecentFailure>();
 
   function* times({ lanes }: OverviewWanted['queue'], minute: number): Sliced<TimesOfPlugins | null> {

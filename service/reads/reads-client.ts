@@ -77,7 +77,7 @@ export class ReadsClient implements Reads {
     }
     if (chunk?.kind === 'text' && !chunk.isLast) return streamed(chunk.text, underWay);
     underWay.end();
-    // If the chunk is null, the caller has disconnected, and nobody gets this answer.
+    // If the chunk is null, the caller has disconnected, and this answer is not sent.
     if (chunk === null || chunk.kind === 'missing') return refused('unknown_job', 'the job is no longer stored');
     if (chunk.kind === 'unavailable') return refused('unavailable', chunk.reason);
     if (chunk.kind === 'failed') throw new Error(chunk.reason);
@@ -148,7 +148,7 @@ type Refused = Extract<ReadAnswer, { readonly kind: 'refused' }>;
 type PendingRead = {
   readonly id: number;
   more(): Promise<ReadChunk | null>;
-  /** Called when the read is complete. */
+  /** Called when the read is complete or has failed. */
   end(): void;
   /** Called when the caller needs no further chunks: cancels the read. */
   drop(): void;

@@ -1,4 +1,4 @@
-// Messages for reads that can be slow or large. Such reads run on the reads thread, and each answer is written as fast as its
+// The types of reads that can be slow or large. Such reads run on the reads thread, and each answer is written as fast as its
 // caller takes it.
 
 import type { FailureFilter } from '../../actors/index/views/failures.ts';
@@ -98,8 +98,8 @@ export const readsDownDetail = 'the reads thread has died and is restarting';
 /** The connection to the caller that gets an answer's chunks. An exception in a callback ends the answer, not the process. */
 export interface AnswerSink {
   /**
-   * Returns false if the reader is too slow and unsent data accumulates. After a write of less than 16 KiB, it may be
-   * only the next write that returns false. A reader that takes nothing for about ten seconds is disconnected.
+   * Returns false if the reader is too slow and unsent data accumulates. After a write of less than 16 KiB this may become known only with the
+   * next write. A reader that takes no data for about ten seconds is disconnected.
    */
   write(text: string): boolean;
   /** Calls `resume` once, when there is room to write, but never during this call. */

@@ -1,6 +1,6 @@
-// Finds the jobs that an action takes. The jobs are counted before the action begins, and then found page by page. If the filter
-// has words or a fingerprint that few logs have, the index names the jobs; if the filter has tags and no words, the index of tags
-// names them. Otherwise the jobs themselves are read.
+// Finds the jobs that an action takes. The jobs are counted before the action begins, and then found page by page. If the filter has words or a
+// fingerprint that few logs have, the index names the jobs. If it has neither but has tags, the index of tags names the jobs, unless the filter
+// also names a job, run or tree. Otherwise the jobs themselves are examined.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import { textsOf } from '../../actors/index/records/texts.ts';
@@ -19,7 +19,7 @@ import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/st
 import { candidatesMax } from './error-list.ts';
 
 export type CountWanted = { readonly kind: 'count_matches'; readonly selection: Selection; readonly moment: Moment };
-/** `searchedUs`: the time up to which logs were searched for words, or jobs for tags; null if the filter has neither. */
+/** `searchedUs`: the time up to which logs were searched for words or a fingerprint, or jobs for tags; null if the filter has none of these. */
 export type Counted = MatchCount & { readonly searchedUs: number | null };
 
 export type PageWanted = {
@@ -47,15 +47,14 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
     const words = yield* candidates(selection, moment.commitUs);
     const spans = words ? spansOf(selection, words) : taggedSpans(selection, null);
     const counted = yield* countMatches({ reader, names, selection, moment, ...spans });
-    // All jobs with tags are found, also jobs that the index lacks.
+    // Jobs with tags are found even if the index lacks them.
     const taggedUs = selection.tags === undefined ? null : moment.atUs;
     return { ...counted, searchedUs: words?.searchedUs ?? taggedUs };
   }
 
   function* next({ selection, moment, searchedUs, after }: PageWanted): Sliced<MatchPage> {
     const found = yield* candidates(selection, moment.commitUs);
-    // The index may be in the course of being rebuilt, and cover less than when the action began. In this case all jobs are
-    // examined.
+    // If the index is being rebuilt, it may cover less than when the action began. Then all jobs are examined.
     const words = found && { searchedUs: searchedUs!, ids: found.searchedUs < searchedUs! ? null : found.ids };
     const spans = words ? spansOf(selection, words) : taggedSpans(selection, after);
     const options = { reader, names, selection, moment, ...spans };
@@ -126,7 +125,7 @@ function spansOf(selection: Selection, found: Candidates) {
   return { words: wordChecks(selection, searchedUs), ...(ids && { spans: spansOfIds(ids) }) };
 }
 
-/** The words of the filter, which the log of an attempt must have. */
+/** The words of the filter: those of `error`, which the error of an attempt must have, or else those of `query`, which its log must have. */
 function phrasesOf({ error, query }: Selection): readonly Phrase[] {
   return error === null ? parseQuery(query ?? '') : parseQuery(error);
 }

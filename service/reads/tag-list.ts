@@ -1,4 +1,4 @@
-// Finds jobs by their tags, newest first: in a limited number of the newest blocks that the index lacks, and then by the index.
+// Finds jobs by their tags, newest first: at first in the newest blocks, which the index may lack, up to a limit; then by the index.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import {
@@ -61,8 +61,8 @@ export function* listByTags(
 }
 
 /**
- * `from`: the oldest block that the list reads because the index lacks it. `unindexed`: the number of jobs with tags in older
- * blocks that the index lacks, too.
+ * The newest blocks, which the index lacks. `from`: the oldest of those that the list reads. `unindexed`: the number of jobs with tags in the
+ * others, which the list does not read; very many are not all counted (`countListed`).
  */
 function* tailOf(
   ledger: Reader,

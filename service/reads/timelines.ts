@@ -1,11 +1,11 @@
-// The timelines of jobs and runs. Those of ended ones are kept in memory, because they do not change any more.
+// Reads the timelines of jobs and runs. The timelines of ended jobs and runs are cached, because they no longer change.
 import { bucketCounts } from '../../actors/job/views/timeline.ts';
 import { readTimeline, type Timeline, type TimelineWanted } from '../../actors/job/views/timeline-reading.ts';
 import { blockOf, formatId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 
-/** The maximum size of the timelines that are kept, estimated. The one that was read least recently is dropped first. */
+/** The maximum size of the cached timelines, as estimated. The timeline that was read least recently is dropped first. */
 export const timelinesBytesMax = 16 * 2 ** 20;
 /** Estimated sizes: a step without its buckets, an entry of the path, and the rest of a timeline. */
 const stepBytes = 8 * 2 ** 10;
