@@ -17,8 +17,8 @@ export type Admitted = {
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
   /**
-   * Null if the path has a route for the method. Otherwise the 405, which is sent unless the lookup of the names in the path (`find` of the
-   * route) ends with a refusal; `route` is then a route of the path for another method.
+   * The 405 if the path has no route for the method; otherwise null. With a 405, `route` is a route of the path for another method; a refusal
+   * by the `find` of this route is sent instead of the 405.
    */
   readonly wrongMethod: HttpProblem | null;
 };
@@ -59,7 +59,7 @@ export function admit(request: AdmissionRequest, authenticate: Authenticate): Ad
     return refused(problem('invalid_path', 'the path has a bad percent-escape or a NUL'), caller);
   }
   if (typeof match === 'string') return refused(problem('unknown_route', 'there is nothing at this path'), caller);
-  // If the path has no route for the method, 403 precedes 405: a 405 requires access to a route of the path for another method.
+  // If the path has no route for the method, 403 precedes 405: only a caller with access to another method of the path gets a 405.
   const route = known!.find(({ access }) => isOpenTo(caller, access));
   if (!route) {
     const needed = known!.flatMap(({ access }) => (access.kind === 'scopes' ? access.anyOf : []));

@@ -42,8 +42,8 @@ export function withHeaders(answer: Answer, headers: Headers): Answer {
 }
 
 /**
- * Answers with the result of a read on the reads thread, or with the problem for which the read is refused. The read sees every commit of the
- * ledger that preceded the call; the index may lag behind the ledger.
+ * Answers with the result of a read on the reads thread, or with a problem if the read is refused. The read sees every commit of the ledger
+ * that preceded the call; the index may lag behind the ledger.
  */
 export async function answerRead(
   call: Disconnectable & { readonly engine: Pick<Engine, 'reads'> },

@@ -9,7 +9,7 @@ export type Caller = {
   /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** The SHA-256 of the caller's token; empty on signed routes. */
+  /** The SHA-256 of the caller's token; empty on listeners that have no tokens. */
   readonly tokenDigest: string;
   /** The time at which the API token expires; null: never. */
   readonly expiresAtMs: number | null;
@@ -42,7 +42,7 @@ type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null
 
 /**
  * Makes the function that authenticates callers. API tokens are looked up by the SHA-256 of the presented token. A caller cannot choose a
- * digest byte by byte, so the time of the lookup reveals nothing about any token. The comparison that decides takes constant time.
+ * digest byte by byte, so the duration of the lookup does not help to guess a token. The comparison that decides takes constant time.
  */
 export function makeAuthenticate(nowMs: () => number, adminDigest: () => string | null): Authenticate {
   let known: Config | undefined;

@@ -21,7 +21,7 @@ const hashBytes = 16;
 export type BatchCheck = {
   /** The maximum size of a payload, in bytes of JSON. */
   readonly payloadBytesMax: number;
-  /** Returns the errors of a payload, whose pointers lead into the payload. */
+  /** Returns the errors of a payload, with pointers into the payload. */
   readonly check: (payload: object) => readonly ProblemItem[];
   /** The members that a JSON batch may have beside `payloads`. */
   readonly members: readonly string[];
@@ -43,16 +43,16 @@ export type PayloadBatch = {
   readonly hash: Uint8Array;
 };
 
-/** The maximum time that all batches together take before other requests are handled. */
+/** The time that all batches together may take, in ms, before other requests are handled. */
 const batchMsMax = 1;
 const slices = new Slices(() => undefined, batchMsMax);
 
-/** Settles when no batch is under way. */
+/** Settles when all batches so far have ended. */
 let previous: Promise<unknown> = Promise.resolve();
 
 /**
- * Does the work on a batch: reads it, and waits until its jobs are on disk. One batch is under way at a time. Several would occupy the
- * processors so that other requests wait for milliseconds, and would be hardly faster.
+ * Calls `work` when all earlier batches have ended. `work` reads a batch, and ends when the jobs of the batch are on disk. Several batches at a
+ * time would hardly be faster, and other requests would wait for milliseconds.
  */
 export function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
   const done = previous.then(work);
@@ -270,8 +270,8 @@ function isSpace(byte: number): boolean {
 }
 
 /**
- * Finds the end of the value at `start`: the comma or closing bracket behind the value, or the end of the bytes. The end of an invalid value
- * may be wrong; such a value is refused when it is parsed.
+ * Finds the end of the value at `start`: the comma or closing bracket after the value, or the end of the bytes. The end of an invalid value may
+ * be wrong; such a value is refused when it is parsed.
  */
 function valueEnd(bytes: Buffer, start: number): number {
   let depth = 0;
@@ -289,7 +289,7 @@ function valueEnd(bytes: Buffer, start: number): number {
 }
 
 /**
- * Finds the end of the string at `start`: the position behind its closing quote, or the end of the bytes if the quote is missing.
+ * Finds the end of the string at `start`: the position after its closing quote, or the end of the bytes if the quote is missing.
  */
 function stringEnd(bytes: Buffer, start: number): number {
   for (let end = bytes.indexOf(quote, start + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {

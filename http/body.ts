@@ -3,7 +3,7 @@
 const firstBytes = 4096;
 
 /**
- * The maximum memory for all bodies that are arriving on one listener. The bodies of batches have a limit of their own with the same size,
+ * The maximum memory for all bodies that are arriving on one listener, in bytes. The bodies of batches have a separate limit of the same size,
  * and count until their payloads have been read. Beyond a limit the oldest bodies are refused, so slow senders can neither exhaust memory nor
  * block other callers. A single body may exceed the limit.
  */
@@ -43,7 +43,7 @@ export class RequestBody {
     this.#onGivenWay = onGivenWay;
   }
 
-  /** Copies the chunk, because the server reuses the memory of the chunk. `too_large`: the chunk exceeds the limit and is not copied. */
+  /** Copies the chunk, because the server reuses its memory. `too_large`: with the chunk the body would exceed its limit; it is not copied. */
   append(chunk: Uint8Array): 'taken' | 'too_large' {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return 'too_large';
@@ -64,7 +64,7 @@ export class RequestBody {
     this.#length = 0;
   }
 
-  /** Frees the memory of this body for another body. */
+  /** Frees the memory of this body for another body, and reports that. */
   giveWay(): void {
     this.release();
     this.#onGivenWay();

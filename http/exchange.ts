@@ -114,7 +114,8 @@ export class Exchange implements HttpCall, AnswerSink {
     return caller !== undefined && may(caller, access.anyOf) ? caller : undefined;
   }
 
-  // The steps of a request: admission, lookup of the names in the path, body, query, handler. Undefined: the body has not arrived yet.
+  // The steps of a request: admission, lookup of the names in the path, body, query, handler. A step returns undefined while the body has not
+  // arrived.
 
   #admit(): Reply {
     const head = this.#head;
@@ -220,7 +221,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /** Answers a refused vault call once the audit trail has recorded the refusal. A 401 is answered at once, and a 503 is not recorded. */
+  /** The answer to a refused vault call, when the audit trail has recorded the refusal. A 401 is answered at once. A 503 is not recorded. */
   #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
     if (problemStatus(refusal) === 503) return refusal;
@@ -242,14 +243,14 @@ export class Exchange implements HttpCall, AnswerSink {
     return problem('length_required', detail);
   }
 
-  /** Closes the connection after the answer, because a proxy may have taken the bytes behind this request for its body. */
+  /** Closes the connection after the answer, because a proxy in front may have found a different end of this request. */
   #refuseFraming(refusal: HttpProblem): void {
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
     this.#finish(status);
   }
 
-  // The methods that write answers. They do nothing if an answer has begun or the caller has disconnected.
+  // The methods that write answers. `#answer` has no effect if an answer has begun or the caller has disconnected.
 
   #answer(answer: Answer): void {
     if (this.#state !== 'open') return;
@@ -379,7 +380,7 @@ export class Exchange implements HttpCall, AnswerSink {
     else this.#answer(problem('internal_error', 'internal error; the log has the details under this request id'));
   }
 
-  /** Closes the connection after an error during an answer, so that the caller does not take this answer for a complete one. */
+  /** Closes the connection after an error during an answer, so that the caller sees that the answer is incomplete. */
   #cut(error: unknown): void {
     this.#shared.log.fault(error, this.requestId);
     if (this.#state !== 'over') this.#res.close();

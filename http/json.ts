@@ -1,8 +1,9 @@
 // A strict reader of JSON bodies. It refuses documents that JSON.parse accepts, but that other parsers read differently.
 //
-// JSON.parse accepts deep nesting, keeps the last of two equal keys, accepts `__proto__` and half surrogate pairs, and rounds integers beyond
-// ±(2^53 − 1). Besides JSON.parse, a valid body costs one pass over its text and one over its value. Only a body with a number beyond
-// ±(2^53 − 1) is parsed a second time. `firstFault` parses a refused body again to find the fault, unless the fault is its encoding or depth.
+// JSON.parse accepts deep nesting, `__proto__` as a key, and half surrogate pairs; it keeps the last of two equal keys, and rounds integers
+// beyond ±(2^53 − 1). Besides JSON.parse, a valid body costs one pass over its text and one over its value. Only a valid body with a number
+// beyond ±(2^53 − 1) is parsed a second time. `firstFault` parses a refused body again to find the fault, unless the fault is in the encoding or
+// the depth.
 import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';

@@ -11,11 +11,11 @@ export type RequestLine = {
   readonly durationUs: number;
   readonly token: string | null;
   readonly requestId: string;
-  /** The job in the path. Absent: the path has none, or the request was refused. */
+  /** The job in the path. Absent: the path has none, or the request was not answered with a status below 400. */
   readonly job_id?: string;
 };
 
-/** A call that has changed something, with the names in its path, such as `plugin`, `job_id` or the `id` of a schedule. */
+/** A control call that has succeeded, with the names in its path, such as `plugin`, `job_id` or the `id` of a schedule. */
 export type ControlLine = Omit<RequestLine, 'durationUs'> & { readonly [name: string]: unknown };
 
 export interface ServerLog {
@@ -48,7 +48,7 @@ export function requestLine(
   return job === undefined ? line : { ...line, job_id: job };
 }
 
-/** Which lines a request leaves besides the one for debugging. */
+/** Which line is logged for a request besides the debug line; null: none. */
 export function lineKind(route: Route | null, status: number | null): 'refused' | 'control' | null {
   if (status === 401 || status === 403) return 'refused';
   return route !== null && isControl(route) && isAnswered(status) ? 'control' : null;

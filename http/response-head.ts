@@ -52,7 +52,7 @@ function isCacheControl([name]: Headers[number]): boolean {
   return name === 'Cache-Control';
 }
 
-/** Removes all but visible characters, space and tab, so that a value cannot end its header. */
+/** Removes all characters except visible ASCII, space and tab, so that a value cannot end its header. */
 function visible(value: string): string {
   return value.replace(/[^\t\x20-\x7e]/g, '');
 }

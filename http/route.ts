@@ -15,7 +15,7 @@ export { type Answer, type Headers, json } from './answer.ts';
 export type Method = 'GET' | 'POST';
 
 /**
- * The callers of a route. `open`: anybody; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
+ * The callers of a route. `open`: every caller; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
  * with one of these scopes. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin token, which
  * gives access to no other route.
  */
@@ -65,7 +65,10 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    * Undefined if the API token no longer gives access to the route.
    */
   callerNow(): Caller | undefined;
-  /** Registers a function that is called once if the caller disconnects before the answer is complete. */
+  /**
+   * Registers a function that is called once if the caller disconnects before the answer is complete. Replaces the function that was registered
+   * before.
+   */
   onGone(forget: () => void): void;
   /** Frees the memory of a batch's body. */
   releaseBody(): void;
@@ -91,7 +94,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
    * `releaseBody`. `body` only describes the batch in OpenAPI and docs/reference.md.
    */
   readonly batch?: (config: Config) => BodyLimit;
-  /** The codes of refusals that the documents list, besides those that follow from access, query and body. */
+  /** The codes of refusals that the documents list, besides those that follow from access, method, query and body. */
   readonly problems?: readonly ProblemCode[];
   /** The answers of the route by status, without refusals. `type`: the media type if it is not JSON. */
   readonly answers: {

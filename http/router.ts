@@ -53,7 +53,7 @@ function add(root: PathNode, route: Route): void {
 
 function search(root: PathNode, path: string): Match {
   const values: string[] = [];
-  // The search does not backtrack: a part of the path that matches a literal is never tried as a parameter. No route needs it.
+  // The search does not backtrack: a part of the path that matches a literal is never tried as a parameter. No route needs backtracking.
   let node: PathNode | null = root;
   for (let from = 1, slash = 0; slash >= 0; from = slash + 1) {
     slash = path.indexOf('/', from);

@@ -132,12 +132,12 @@ export function selectionOf(where: Where, deed: Deed): Selection {
   };
 }
 
-/** The first µs from this time on. */
+/** The first whole µs that is not before this time. */
 function startUs(text: string | undefined): number | null {
   return text === undefined ? null : Math.ceil(parseTimestamp(text)!);
 }
 
-/** The last µs up to this time. */
+/** The last whole µs that is not after this time. */
 function endUs(text: string | undefined): number | null {
   return text === undefined ? null : Math.floor(parseTimestamp(text)!);
 }

@@ -47,14 +47,14 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   try {
     return { transport: await loadUws(scratch), reason: null };
   } catch (error) {
-    const reason = lastLine((error as Error).message);
+    const reason = reasonLine((error as Error).message);
     if (server === 'uws') throw new TransportFault(reason);
     return { transport: nodeTransport, reason };
   }
 }
 
-/** The line with the reason in an error message of uWebSockets.js: the line that begins with `Error: `, else the first line. */
-function lastLine(text: string): string {
+/** The line with the reason in a message of several lines: the line that begins with `Error: `, else the first that is no list item (`- `). */
+function reasonLine(text: string): string {
   const lines = text
     .trim()
     .split('\n')

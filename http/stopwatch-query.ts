@@ -18,7 +18,7 @@ const bucketsMax = 400;
 export const pointsMax = 5_000;
 /** How often `step` may be given. */
 const stepsNamedMax = 20;
-/** A step's name consists of two names and a separator. */
+/** The maximum length of `step`. The name of a step consists of two names and a separator. */
 const stepCharactersMax = 2 * nameCharactersMax;
 /** The scopes that show which jobs there are, besides `*`. */
 const exemplarScopes: readonly ApiScope[] = ['jobs:ro', 'jobs:rw'];
@@ -95,7 +95,7 @@ function stepNames(config: Config, { name, manifest }: PluginInstance): string[]
   return [...ofCommands, ...ofPipelines];
 }
 
-/** The names of the plugin's steps that are only listed if they have samples. */
+/** The names of the plugin's steps that are listed only if they have samples. */
 function waitedSteps({ manifest }: PluginInstance): string[] {
   return manifest.commands.map(({ name }) => commandStep(name, 'waited'));
 }

@@ -167,7 +167,7 @@ function* acceptedText(ids: Uint8Array): Sliced<Uint8Array> {
     let some = '';
     for (let n = first; n < Math.min(first + idsAtOnce, count); n++) {
       const id = ids.subarray(n * jobIdBytes, (n + 1) * jobIdBytes);
-      // All ids of a block have the same prefix. Most ids are in the same block as the id before.
+      // All ids of a block have the same prefix. Most ids are in the same block as the preceding id.
       if (n === 0 || !isOfBlock(id, ids.subarray((n - 1) * jobIdBytes))) prefix = idPrefix(id);
       some += `${n === 0 ? '' : ','}"${prefix}${indexText(indexOf(id))}"`;
     }

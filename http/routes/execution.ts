@@ -48,12 +48,12 @@ export const takingProblems = [
   'overloaded',
 ] as const;
 
-/** The event that a call of this command implies. Null: only jobs of `handle` get an event. */
+/** The event that a call of this command implies: null for every command except `handle`. */
 export function eventOf({ name }: Command): EntryEvent | null {
   return name === 'handle' ? callEvent : null;
 }
 
-/** By type of command: the scopes of which a caller needs one (or `*`) to run such a command. */
+/** For each type of command, the scopes that allow to run it. A caller needs one of them, or `*`. */
 const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   read: ['plugin:ro', 'plugin:rw'],
   write: ['plugin:rw'],

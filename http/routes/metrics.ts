@@ -1,4 +1,4 @@
-// The metrics, for Prometheus and what reads its formats.
+// The metrics, in the formats of Prometheus and OpenMetrics.
 import { Type } from '../../runtime/schema-type.ts';
 import { type MetricsFormat, metricsTypes } from '../../service/metrics/exposition.ts';
 import { type Answer, anyOf, type Headers, type HttpCall, open, type Route, route } from '../route.ts';
@@ -31,7 +31,7 @@ async function answerMetrics(call: HttpCall): Promise<Answer> {
   return { kind: 'json', status: 200, body, contentType: metricsTypes[format], headers };
 }
 
-/** OpenMetrics if the caller accepts it at least as gladly as plain text. */
+/** The format that the header `Accept` prefers: OpenMetrics if its quality is at least that of plain text, else that of Prometheus. */
 export function formatFor(accept: string | undefined): MetricsFormat {
   let openMetrics = 0;
   let plain = 0;

@@ -1,4 +1,4 @@
-// The overview of what goes on now (docs/overview.md), for tokens that may only read jobs.
+// The overview: what waits, runs and fails at present (docs/overview.md). A token that may read jobs is enough.
 import { breakerStates } from '../../actors/job/queue-protocol.ts';
 import { statuses } from '../../actors/job/records/job.ts';
 import { failureStatuses } from '../../actors/job/views/recent-failures.ts';

@@ -1,4 +1,4 @@
-// Backfills of schedules (docs/schedules.md#backfill): actions that fire past occurrences, within a range of time, which have not fired.
+// Backfills of schedules (docs/schedules.md#backfill): actions that fire those occurrences in a past range of time that have not fired.
 import { actionsOpenMax, type Selection } from '../../actors/job/records/action.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';

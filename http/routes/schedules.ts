@@ -23,7 +23,7 @@ const section = 'Control';
 const readers = anyOf('control:ro', 'control:rw');
 const pageMax = 200;
 const pageDefault = 50;
-/** The letter that names the list in cursors. */
+/** The letter that identifies the list of schedules in cursors. */
 const schedulesList = 's';
 
 const optionalInteger = Type.Optional(Type.Integer());

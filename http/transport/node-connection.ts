@@ -1,4 +1,4 @@
-// A connection of node:http: handles its requests one after the other, and answers input that the parser refuses with a problem document.
+// A connection of node:http. Its requests are handled one after the other. Input that the parser rejects is answered with a problem document.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type HttpProblem, problem, problemHeaders, problemStatus, writeProblem } from '../problem.ts';
@@ -8,11 +8,11 @@ import { type ConnectionContext, NodeResponse } from './node-response.ts';
 import { idleMsMax, type RequestHandler } from './transport.ts';
 
 /**
- * The maximum number of pipelined requests that wait on a connection. Further requests are dropped, and the connection is closed
- * after the waiting ones have been answered.
+ * The maximum number of pipelined requests that wait on a connection. Further requests are dropped, and the connection is closed after the
+ * waiting requests have been answered.
  */
 export const pipelinedMax = 128;
-/** The minimum number of bytes of a body that must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
+/** While a body arrives, at least this many bytes must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
 /** The time for which the connection stays open so that the caller can read a refusal (`#hangUp`). */
 const lingerMsMax = 1_000;
@@ -162,7 +162,7 @@ export class NodeConnection implements ConnectionContext {
       isClosing: true,
     });
     socket.end(`HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
-    // Destroying the socket at once would reset the connection if there is unread input, and the answer would be lost.
+    // If the socket were destroyed at once while input is unread, the connection would be reset and the answer could be lost.
     const linger = setTimeout(() => socket.destroy(), lingerMsMax);
     linger.unref();
     socket.on('close', () => clearTimeout(linger));

@@ -61,7 +61,7 @@ export class NodeResponse implements ResponseTarget {
     if (!this.#isOver) arrived(Buffer.alloc(0), true);
   }
 
-  /** Does nothing: NodeConnection handles the requests of a connection one after the other anyway. */
+  /** Has no effect, because NodeConnection handles the requests of a connection one after the other. */
   hold(): void {}
 
   respond(head: ResponseHead, body: string | Uint8Array): void {
@@ -108,8 +108,8 @@ export class NodeResponse implements ResponseTarget {
   #begin(head: ResponseHead, length: number | null): void {
     const list = headList(head);
     if (length !== null) list.push('Content-Length', String(length));
-    // A caller that got no `100 Continue` may or may not send its body, so nobody knows where its next request starts. Therefore
-    // the connection of such a caller is closed, too.
+    // A caller that got no `100 Continue` may or may not send its body, so the start of its next request is unknown. Therefore its connection is
+    // closed, too.
     if (head.isClosing || this.#awaitsContinue) list.push('Connection', 'close');
     if (this.#awaitsContinue) this.#around.endBehind();
     this.#response.writeHead(head.status, STATUS_CODES[head.status], list);
@@ -122,7 +122,7 @@ export class NodeResponse implements ResponseTarget {
     if (this.#response.writableLength > 0) this.#watchReader();
   }
 
-  /** Closes the connection of a reader that takes nothing for `idleMsMax`. */
+  /** Lets the connection close if its reader takes no data for `idleMsMax`. */
   #watchReader(): void {
     this.#request.socket.setTimeout(idleMsMax);
   }

@@ -55,11 +55,11 @@ export type Listener = {
   /** The certificates in use; null: HTTP without TLS. */
   served(): Served | null;
   /**
-   * Uses this certificate for new connections. With uWebSockets.js, some callers still get an older certificate, which `served` tells. If a
-   * CertificateFault is thrown, nothing has changed.
+   * Uses this certificate for new connections. With uWebSockets.js, some callers still get an older certificate; `served` says which. Has no
+   * effect if it throws a CertificateFault.
    */
   renew(certificate: Certificate): void;
-  /** Accepts no new connections. Open ones are closed after their next answer while the service is stopping. */
+  /** Stops accepting connections. While the service is stopping, an open connection is closed after its next answer. */
   stopListening(): void;
   /** Closes all connections at once. */
   close(): void;

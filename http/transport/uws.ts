@@ -235,8 +235,8 @@ class UwsResponse implements ResponseTarget {
   }
 
   /**
-   * Lets the next request of the connection be read, in a later round of the event loop. Must be called before the end of the
-   * answer, because the response cannot be used afterwards.
+   * Lets the next request of the connection be read, in a later iteration of the event loop. Must be called before the end of the answer,
+   * because the response cannot be used afterwards.
    */
   #release(): void {
     if (this.#isHeld) this.#res.resume();

@@ -11,7 +11,7 @@ export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => bool
 
 /**
  * Makes the check of an endpoint's signatures. The signed text consists of the values of the signed headers, each followed by a dot, and
- * the body. Digests are compared in constant time. A header without a digest is refused without a comparison, which reveals nothing.
+ * the body. Digests are compared in constant time. A header without a digest is refused without a comparison; this reveals no secret.
  */
 export function makeVerify(endpoint: WebhookEndpoint, key: string): Verify {
   const { scheme, timestamp } = endpoint;
