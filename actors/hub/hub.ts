@@ -108,8 +108,8 @@ function lastOf({ first, count }: RingEntry): number {
 }
 
 /**
- * The gap between the id `wanted` and the oldest observation in the ring. Null: there is none. `wanted` 0: the subscriber wants
- * everything since the start of the service.
+ * The gap between the id `wanted` and the oldest observation in the ring. Null: there is none. `wanted` 0: the subscriber wants all
+ * observations since the start of the service.
  */
 function gapAfter(ring: Ring, wanted: number): Gap | null {
   const after = wanted === 0 ? ring.first - 1 : wanted;

@@ -48,7 +48,7 @@ export class FailureIndex implements JournalConsumer {
   readonly #changed = new Map<string, AddedJob | null>();
   /** Where the sweep for pruned jobs continues. Null: at the oldest page. */
   #swept: Buffer | null = null;
-  /** Whether the first and last jobs of groups must be checked when a sweep has ended: it has removed jobs, or this object is new. */
+  /** Whether the first and last jobs of groups must be checked when a sweep has ended, because the sweep has removed jobs or this object is new. */
   #mustMend = true;
   #isSweepOver = false;
 

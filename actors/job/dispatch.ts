@@ -134,7 +134,7 @@ export class Dispatcher {
 
   /** Stops dispatching until `resume`. */
   hold(nowUs: number, isDisk: boolean): void {
-    const detail = isDisk ? 'the disk is full: nothing new is started' : 'the service is stopping';
+    const detail = isDisk ? 'the disk is full: no job is started' : 'the service is stopping';
     this.#pause = { isDisk, detail, sinceUs: this.#pause?.sinceUs ?? nowUs };
   }
 

@@ -179,7 +179,7 @@ export class RunJobs {
     }
   }
 
-  /** Reads the open record of a run that began before the last start. */
+  /** Reads the open record of a run that was created before the last start of the actors. */
   #read(name: KeyText, id: JobId): OpenBlock {
     const bytes = this.#state.reader.get('open', blockOf(id));
     if (!bytes) throw new Error(`no open record for a run that ends: ${Buffer.from(id).toString('hex')}`);

@@ -1,5 +1,5 @@
-// Fires an occurrence: starts its job, queues the occurrence or skips it, as `if_running` says. With `skip_when_paused`, it is skipped
-// while its target is paused. The decision is recorded in the same turn.
+// Fires an occurrence: starts its job, queues the occurrence or skips it, as `if_running` says. With `skip_when_paused`, the occurrence is
+// skipped while its target is paused. The decision is recorded in the same turn.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -36,7 +36,7 @@ export class Firer {
     this.#ports = ports;
   }
 
-  /** Starts the job of an occurrence, queues the occurrence or skips it. Not null: the job was refused, and nothing has changed. */
+  /** Starts the job of an occurrence, queues the occurrence or skips it. Not null: the job was refused, and the schedule is unchanged. */
   fire(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number): RefusedWork | null {
     const { record } = schedule;
     const definition = schedule.definition!;

@@ -24,7 +24,7 @@ export type PlanInput = {
   readonly nowMs: number;
 };
 
-/** Null: nothing is due. */
+/** Null: no occurrence is due. */
 export function planOf(input: PlanInput): FiringPlan | null {
   const { definition, liveMs, nowMs } = input;
   const { dues, firstMs, count } = pendingOf(input);

@@ -30,7 +30,7 @@ export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: re
 
 /**
  * Applies a configuration. A schedule that is new, was off, or has another recurrence now starts afresh: its occurrences up to `nowMs`
- * count as past (`lastDueMs`). `liveMs`: since when any other schedule that has just been loaded from the store could fire.
+ * count as past (`lastDueMs`). Any other schedule that was just loaded from the store has been able to fire since `liveMs`.
  */
 export function reconcile(
   schedules: Map<string, OpenSchedule>,

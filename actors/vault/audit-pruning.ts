@@ -25,7 +25,7 @@ export const recordsPerTurnMax = 500;
 export const recordsPerJobMax = 50_000;
 /** The maximum number of prunings that callers have asked for and that have not started. */
 const waitingJobsMax = 16;
-/** Retention starts a pruning only when the oldest record is older than retention allows by more than this. */
+/** Retention starts a pruning only when the oldest record exceeds the age that retention allows by more than this time. */
 const retentionSlackUs = 3_600_000_000;
 /** How long retention waits after a failed export. */
 const exportRetryUs = 60_000_000;
@@ -62,7 +62,7 @@ type RunningJob = PruneJob & {
   exported: AuditEnd;
   isExported: boolean;
   removed: number;
-  /** What is wrong with the first record that does not verify. Null: all records so far have verified. */
+  /** The fault of the first record that does not verify. Null: all records so far have verified. */
   broken: string | null;
 };
 
@@ -79,8 +79,8 @@ export class AuditPruning {
   }
 
   /**
-   * Starts a pruning by retention if the oldest record is too old. Does nothing while a pruning runs, for `exportRetryUs` after a
-   * failed export, and once a record has not verified.
+   * Starts a pruning by retention if the oldest record is too old. Starts none while a pruning runs, for `exportRetryUs` after a failed
+   * export, or after a record that did not verify.
    */
   retain(vault: Vault, { beforeUs }: PruneAudit, turn: Turn): void {
     if (this.#job !== null || this.#isTrailBroken || turn.nowUs < this.#retentionWaitsUntilUs) return;

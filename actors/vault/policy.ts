@@ -1,5 +1,5 @@
-// The rules of the vault. From the contents of the vault and a request, `decide` derives the answer and the changes to make; it changes
-// nothing itself.
+// The rules of the vault. From the contents of the vault and a request, `decide` derives the answer and the changes to make. It does not
+// make these changes itself.
 import type { PruneRequest, VaultDone, VaultListing, VaultRefusal, VaultRequest } from './protocol.ts';
 import {
   adminTokenSecret,

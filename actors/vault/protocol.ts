@@ -103,7 +103,7 @@ export type PruneEvent =
 
 export type VaultMessage = VaultCall | RefusedCall | UnauthenticatedCalls | PruneAudit | PruneEvent;
 
-/** What the jobs of a plugin instance receive at dispatch. */
+/** The secrets that the jobs of a plugin instance receive at dispatch, or why the jobs fail instead. */
 export type Delivery = { readonly kind: 'secrets'; readonly packed: Uint8Array } | RevokedDelivery;
 /** The principal of the instance is revoked: the attempts fail with this reason, and are not retried. */
 export type RevokedDelivery = { readonly kind: 'revoked'; readonly reason: string };

@@ -1,5 +1,5 @@
-// The unlock key: 32 bytes in a file, which only its owner should be able to read, or in an environment variable. The store never has
-// it.
+// The unlock key: 32 bytes in a file, which only its owner should be able to read, or in an environment variable. The store never contains
+// the key.
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
@@ -60,7 +60,7 @@ function parseKey(text: string): Buffer | null {
   return bytes?.length === keyBytes ? bytes : null;
 }
 
-/** The path of the file that keeps a new key until the keyring is sealed under it. */
+/** The path of the file that keeps a new key until the keyring is sealed under that key. */
 export function nextKeyFile(file: string): string {
   return `${file}.next`;
 }

@@ -24,7 +24,7 @@ export function examineVault(reader: Reader, unlock: Unlock): VaultCondition {
   return { kind: 'open', principals: vault.principals.size, secrets: vault.secrets.size, problems };
 }
 
-/** What is wrong with the keyring or with the newest `recordsMax` records of the trail. Null: nothing, or there is no vault. */
+/** The fault of the keyring, or of the newest `recordsMax` records of the trail. Null: there is no fault, or no vault. */
 export function* checkTrail(reader: Reader, unlock: Unlock, recordsMax: number): Sliced<string | null> {
   const keyring = openKeyring(reader, unlock);
   if (!isKeyring(keyring)) return keyring;

@@ -40,7 +40,7 @@ export function readTotalKey(key: Uint8Array): { readonly kind: TotalKind; reado
   return kind === undefined ? null : { kind, names: Buffer.from(key.subarray(1)).toString().split('\0') };
 }
 
-/** How an attempt or run ended. It refers to memory of the store. */
+/** A job, and when its attempt or run ended. `id` refers to memory of the store. */
 type EndedJob = { readonly atUs: number; readonly id: Uint8Array };
 
 /** A record while it is being written. */

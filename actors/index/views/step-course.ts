@@ -8,13 +8,13 @@ import { bucketOf, Histogram, octaveOf } from '../records/histogram.ts';
 export const stepExemplarsMax = 5;
 export const cellExemplarsMax = 3;
 
-/** What is read besides the figures of a whole window. */
+/** What a caller wants besides the figures of the whole window. */
 export type CourseWanted = {
   /** The length of a bucket. */
   readonly minutes: number;
   /** Whether buckets have cells. */
   readonly heat: boolean;
-  /** The store in which the jobs of exemplars must still be. Null: no exemplars are wanted. */
+  /** The store that must still contain the jobs of exemplars. Null: no exemplars are wanted. */
   readonly ledger: Reader | null;
 };
 
@@ -66,7 +66,7 @@ export class StepCourse {
     });
   }
 
-  /** The buckets with samples, oldest first. To be called when all minutes have been added. */
+  /** The buckets with samples, oldest first. Must be read only when all minutes have been added. */
   get buckets(): readonly TimeBucket[] {
     this.#finish();
     return this.#finished;
@@ -77,7 +77,7 @@ export class StepCourse {
     return this.#slowest.jobs;
   }
 
-  /** Keeps of the current bucket only its figures: a window has many buckets, and a histogram is large. */
+  /** Ends the current bucket and keeps only its figures, because a window has many buckets and a histogram is large. */
   #finish(): void {
     const times = this.#times;
     if (times.count === 0) return;

@@ -12,7 +12,7 @@ export type StepTimes = {
   /** One histogram for each part of the window, oldest first. */
   readonly trend: readonly Times[];
   readonly spans: ReadonlyMap<string, Times>;
-  /** Null: it was not asked for. */
+  /** Null: the caller did not ask for it. */
   readonly course: Pick<StepCourse, 'buckets' | 'slowest'> | null;
 };
 
@@ -20,8 +20,8 @@ export type StepTimes = {
 export type Window = { readonly from: number; readonly to: number };
 
 /**
- * The window from the minute of `fromUs` to the current minute, or to the minute before `toUs`, but without minutes that are no longer
- * stored. If no minute is left, the window is empty: `to` is less than `from`.
+ * The window from the minute of `fromUs` to the current minute or, if `toUs` is given, to the last minute that begins before `toUs`.
+ * Minutes that are no longer stored are left out. If no minute is left, the window is empty: `to` is less than `from`.
  */
 export function windowOf(fromUs: number, nowUs: number, toUs: number | null = null): Window {
   const current = Math.floor(nowUs / minuteUs);
@@ -29,7 +29,7 @@ export function windowOf(fromUs: number, nowUs: number, toUs: number | null = nu
   return { from: Math.max(Math.floor(fromUs / minuteUs), current - minutesKept), to };
 }
 
-/** What is read of a window. */
+/** The parts of a window that are read. */
 export type ReadingScope = {
   /** Null: all steps. */
   readonly steps?: ReadonlySet<string> | null;

@@ -12,7 +12,7 @@ export function putRescheduled(batch: Batch, id: JobId, runAtUs: number): void {
 
 export function decodeRescheduled(value: Uint8Array): number {
   const us = unpack(value);
-  if (!Number.isSafeInteger(us)) throw new Error('this is no time');
+  if (!Number.isSafeInteger(us)) throw new Error('the record has no valid time');
   return Number(us);
 }
 

@@ -50,7 +50,7 @@ export function decodeTimer(key: Uint8Array, value: Uint8Array): Timer {
   const kind = timerKinds[own[8]! & ~ownFlag];
   const count = unpack(value);
   if (own.length !== timerKeyBytes || kind === undefined || !Number.isSafeInteger(count) || Number(count) < 1)
-    throw new Error('this is no timer');
+    throw new Error('the record is not a valid timer');
   const isOwn = (own[8]! & ownFlag) !== 0;
   return {
     atUs: readUs(own),

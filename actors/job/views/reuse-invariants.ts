@@ -34,7 +34,9 @@ export function reuseInvariants(reader: Reader): readonly Invariant[] {
     const kind = rerunKind(value);
     if (kind === 'parts') return null;
     const isRight = rerun !== null && keyText(rerun.of) === keyText(of) && kind === rerun.from;
-    return isRight ? null : `${formatId(id)} is listed as a rerun of ${formatId(of)} and says otherwise`;
+    return isRight
+      ? null
+      : `${formatId(id)} is listed as a rerun of ${formatId(of)}, but its own record says otherwise`;
   }
 
   function rerunsAreListed(key: Uint8Array, value: Uint8Array): string | null {

@@ -14,8 +14,8 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * The jobs that the runs of this tree reused. A run comes before the jobs that it reused, unless its id is in `shown`; the id is then
- * added to `shown`. `isBelow`: whether the wanted part of the tree contains the children of a job. The caller can pause at each null.
+ * The jobs that the runs of this tree reused. A run whose id is not in `shown` comes before the jobs that it reused, and its id is added to
+ * `shown`. `isBelow`: whether the wanted part of the tree contains the children of a job. The caller can pause at each null.
  */
 export function* reusedJobs(
   reader: Reader,

@@ -85,7 +85,9 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
     const value = reader.get('runs', run);
     const known = value ? decodeRun(value).run.deadlines : [];
     const isKnown = known.some(each => each[0] === us && each[1] === kind);
-    return isKnown ? null : `the run ${formatId(run)} is to be stopped at ${us} (${kind}), and does not know it`;
+    return isKnown
+      ? null
+      : `the run ${formatId(run)} is to be stopped at ${us} (${kind}), but its record lacks this deadline`;
   }
 
   function runHasDeadlines(key: Uint8Array, value: Uint8Array): string | null {

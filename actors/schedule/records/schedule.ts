@@ -65,7 +65,10 @@ export type ScheduleRecord = {
   readonly offMs: number | null;
   /** Since when the configuration has lacked the schedule. Null: the configuration has it. */
   readonly removedMs: number | null;
-  /** How many occurrences fired (`fired`), how often it was run by hand (`by_hand`), and how many occurrences did not fire, by reason. */
+  /**
+   * How many occurrences fired (`fired`), how often callers ran the schedule by hand (`by_hand`), and how many occurrences did not fire, by
+   * reason.
+   */
   readonly counts?: { readonly [O in ScheduleOutcome]?: number };
   /** The key of the record in `fired` that the next firing continues. Null: the next firing begins a new record. */
   readonly rangeMs: number | null;

@@ -103,7 +103,8 @@ export function oldestAuditUs(reader: Reader): number | null {
 }
 
 /**
- * The limits of an `AuditSegment`: it ends before the first record from `beforeUs` or later, and at the latest with the record `through`.
+ * The limits of an `AuditSegment`: it ends before the first record that was written at `beforeUs` or later, and at the latest with the
+ * record `through`.
  */
 export type SegmentLimits = { readonly beforeUs: number; readonly through: number };
 
@@ -146,7 +147,7 @@ export function readSegment(
 
 /**
  * Verifies the trail, or its newest `recordsMax` records, up to the end that the keyring names. Yields the records in pages, each valid
- * until the next page is taken. Returns what is wrong with the first record that does not verify; null: nothing. The service may prune
+ * until the next page is taken. Returns the fault of the first record that does not verify; null: all records verify. The service may prune
  * the trail meanwhile: then the walk reads the keyring again (`currentKeyring`), and continues after the pruned records.
  */
 export function* walkAudit(
@@ -196,7 +197,7 @@ export function* walkAudit(
   return isAnchored ? null : `vault_audit: record ${seq} is not the one that the keyring names`;
 }
 
-/** What is wrong if the record `found` was read in the place of the record `seq`. `isCode`: whether its code is right. Null: nothing. */
+/** The fault if the record `found` was read in the place of the record `seq`. `isCode`: whether its code is right. Null: there is no fault. */
 function breakOf(seq: number, found: number, isCode: boolean): string | null {
   if (Number.isNaN(found)) return `vault_audit: the record after ${seq - 1} has an invalid key`;
   if (found !== seq) return `vault_audit: records ${seq} to ${found - 1} are missing`;

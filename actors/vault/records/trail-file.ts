@@ -51,7 +51,10 @@ export class TrailFileCheck {
     this.#keyring = keyring;
   }
 
-  /** Verifies the next line. Returns its record, null for the head and the closing line, or as text what is wrong with the line. */
+  /**
+   * Verifies the next line. Returns the record of the line; null for the head and the closing line; a text that describes the fault if the
+   * line does not verify.
+   */
   take(text: string): AuditEntry | null | string {
     const value = parsed(text);
     if (value === null) return 'a line is not a JSON object';
@@ -60,7 +63,7 @@ export class TrailFileCheck {
     return 'seal' in value ? this.#close(value) : this.#next(value);
   }
 
-  /** What is wrong with the file, once all lines have been taken. Null: nothing. */
+  /** The fault of the file, once all lines have been taken. Null: it has none. */
   get problem(): string | null {
     if (this.end === null) return 'the file is empty';
     return this.#isSealed ? null : `the closing line is missing after record ${this.end.seq}`;
