@@ -1,4 +1,4 @@
-// The types for authors of worker plugins: the request, the response, and the second argument of a handler. This file imports nothing,
+// The types for authors of worker plugins: the request, the response, and the second argument of a handler. This file has no imports,
 // because `plugin new --runtime typescript` copies it.
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };

@@ -53,7 +53,8 @@ export class Host implements PluginHost {
   /** The cancels that the current process has not confirmed yet, each with the timer that will kill the process. */
   readonly #unconfirmed = new Map<string, NodeJS.Timeout>();
   /**
-   * Frames that were submitted while there was no process, or that the process could not be sent completely because it was dead.
+   * Frames that no process has received completely: there was no process when they were submitted, or the process died before all their
+   * bytes were written to it.
    */
   readonly #backlog: Submitted[] = [];
 
@@ -141,7 +142,7 @@ export class Host implements PluginHost {
     clearTimeout(late);
   }
 
-  /** Runs one process after another until the host is stopped. A process starts only when nothing of the previous one is left. */
+  /** Runs one process after another until the host is stopped. A process starts only when all processes that the previous one started have ended. */
   async #supervise(): Promise<void> {
     const { signal } = this.#stopping;
     for (let failures = 0; ; ) {

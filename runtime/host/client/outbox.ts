@@ -14,7 +14,7 @@ export class Outbox {
   /** The remaining pieces of the message that is being written. */
   #pieces: Iterator<Uint8Array> | null = null;
   #isBroken = false;
-  /** Called if making a piece of a long message throws. The host may have received a part of the message, so nothing more is written. */
+  /** Called if making a piece of a long message throws. The host may have received a part of the message, so the outbox writes no more. */
   onFault: (error: unknown) => void = () => {};
 
   constructor(pipe: Socket) {
@@ -30,7 +30,7 @@ export class Outbox {
     if (this.#waiting.push({ message, onUnread, isUnread: false }) === 1) this.#goOn();
   }
 
-  /** Must be called when the other end has closed. Nothing more is sent, and `onUnread` is called for each waiting message. */
+  /** Must be called when the other end has closed. No more bytes are sent, and `onUnread` is called for each waiting message. */
   close(): void {
     this.#isBroken = true;
     for (const sending of this.#waiting.splice(0)) tellUnread(sending);

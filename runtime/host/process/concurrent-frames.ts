@@ -61,7 +61,7 @@ export class ConcurrentFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Does nothing. A runner is sent only as many tasks as it may have in progress at once, so usually no task waits. */
+  /** Returns no task. A runner is sent only as many tasks as it may run at once, so usually no task waits. */
   returnUnstarted(): void {}
 
   cancel(frameId: number, task: number, reason: string): void {

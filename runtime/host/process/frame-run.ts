@@ -99,7 +99,7 @@ export class FrameRun {
     this.#end = this.#next;
   }
 
-  /** Gives back to the ledger a task whose request the process was sent and has not answered. */
+  /** Gives back to the ledger a task whose request was sent to the process and is unanswered. */
   giveBack(task: number, reason: ReturnReason): void {
     this.#sender.returned(this.frame.head.frameId, task, task + 1, reason);
   }

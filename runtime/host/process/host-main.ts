@@ -74,7 +74,10 @@ function configure({ generation, plugins }: Configure): void {
   retire();
 }
 
-/** Ends the threads of older configurations that have no unfinished frame. While others still have some, repeats this every 100 ms. */
+/**
+ * Ends the threads of older configurations that have no unfinished frame. While threads of older configurations still have unfinished
+ * frames, repeats this every 100 ms.
+ */
 function retire(): void {
   let waits = false;
   for (const [number, { workers }] of generations) {

@@ -6,8 +6,8 @@ import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'n
 const closeOnExec = 0o2000000;
 
 /**
- * Closes all inherited files with descriptors above `last`. Otherwise programs would inherit these files, even in a sandbox, and
- * could read and write the ledger. Must be called before this process opens a file. Does nothing without /proc (macOS).
+ * Closes all inherited files with descriptors above `last`. Otherwise programs would inherit these files, even in a sandbox, and could read
+ * and write the ledger. Must be called before this process opens a file. Without /proc (macOS), no file is closed.
  */
 export function closeInherited(last: number): void {
   for (const name of descriptors()) {

@@ -119,7 +119,7 @@ export function mapList(list: readonly unknown[], map: (item: unknown) => unknow
   return mapped ?? list;
 }
 
-/** Maps the values and the names of an object. Returns the same object if nothing changes. */
+/** Maps the values and the names of an object. Returns the same object if no name or value changes. */
 export function mapFields(
   fields: UnknownFields,
   map: (value: unknown, name: string) => unknown,

@@ -52,9 +52,7 @@ export function outcomesMessage(frameId: number, written: Uint8Array): readonly 
   return [message, written];
 }
 
-/**
- * Encodes outcomes one after the other. Nothing else uses their underlying buffer, so it can be transferred to another thread.
- */
+/** Encodes outcomes one after the other. Their underlying buffer has no other data, so it can be transferred to another thread. */
 export function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
   const length = outcomes.reduce((sum, { body }) => sum + outcomeHeadBytes + body.length, 0);
   const bytes = Buffer.allocUnsafeSlow(length);

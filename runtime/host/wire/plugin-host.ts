@@ -16,9 +16,7 @@ export type HostedCommand = {
 };
 
 export type PersistentMode = {
-  /**
-   * Whether the process reads lines `{"cancel": id}`, and then soon answers the request with this id. If not, a cancel stops it.
-   */
+  /** Whether the process reads lines `{"cancel": id}`, and then soon answers the request with this id. If not, a cancel stops the process. */
   readonly hearsCancel?: boolean;
   /** How many jobs a process may run; null: no limit. */
   readonly jobsMax: number | null;

@@ -44,8 +44,8 @@ export class ThreadStatus {
   }
 
   /**
-   * Whether the thread has taken the frame. If the thread has taken no frame, true for every frame: if a thread dies at its
-   * start, some task must be charged, or the same would happen for ever.
+   * Whether the thread has taken the frame. If the thread has taken no frame, true for every frame: if a thread dies at its start, some
+   * task must be charged; otherwise the same tasks would end one thread after another.
    */
   hasTaken(ticket: number): boolean {
     const taken = Atomics.load(this.#words, words.taken);
