@@ -1,6 +1,6 @@
 // Parses JSON without rounding integers: those beyond ±(2^53 − 1) become text.
 
-/** Every integer with fewer digits than this is exactly a double. */
+/** A double represents every integer with fewer digits than this exactly. */
 export const bigIntegerDigitsMin = 16;
 
 const longDigits = /\d{16}/;

@@ -5,8 +5,8 @@ import { systemCall } from './system-library.ts';
 const PR_SET_DUMPABLE = 4;
 
 /**
- * From now on only root can inspect this process, and this process leaves no core dump. This applies to all threads of the
- * process, but not to programs that it starts. Rejects if the system refuses. Does nothing outside Linux.
+ * From now on only root can inspect this process, and this process leaves no core dump. This applies to all threads of the process, but not
+ * to programs that it starts. Rejects if the system refuses. Has no effect outside Linux.
  */
 export async function forbidInspection(): Promise<void> {
   if (process.platform !== 'linux') return;

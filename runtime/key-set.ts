@@ -3,7 +3,7 @@
 import { randomInt } from 'node:crypto';
 import { contentsOf, mapCount, skipValue, textFrom } from './splice.ts';
 
-/** The start and the factor of the hash function. They are random, so that nobody can choose keys whose hashes collide. */
+/** The start and the factor of the hash function. They are random, so that the author of a map cannot choose keys whose hashes collide. */
 const seed = randomInt(2 ** 32);
 const factor = randomInt(2 ** 31) * 2 + 1;
 

@@ -9,7 +9,7 @@ const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSiz
 // Uses msgpackr's extension for records, which describes each shape of object once per packet. This saves bytes and time.
 const shaped = new Packr({ useRecords: true, maxSharedStructures: 0, encodeUndefinedAsNil: false });
 
-/** Packs a value. The result may be a view of a larger buffer, but nothing else writes to its bytes. */
+/** Packs a value. The result may be a view of a larger buffer, but its bytes are never overwritten. */
 export function pack(value: unknown): Buffer {
   return plain.pack(value);
 }

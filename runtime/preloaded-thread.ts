@@ -58,7 +58,7 @@ export function givenData<T>(): Promise<T> {
   return new Promise(resolve => parentPort!.once('message', data => (data === null ? process.exit() : resolve(data))));
 }
 
-/** Lowers the priority of the calling thread. Outside Linux it does nothing, because the priority would be that of the whole process. */
+/** Lowers the priority of the calling thread, on Linux only: elsewhere the priority is that of the whole process. */
 export function yieldToOthers(niceness: number): void {
   try {
     if (process.platform === 'linux') setPriority(niceness);

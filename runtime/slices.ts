@@ -37,7 +37,7 @@ export class Slices {
   readonly #begin: () => void;
   readonly #msMax: number;
   #waiting: Waiting[] = [];
-  /** The time that the share that ran last had used before it ran. */
+  /** The time that the share which ran last had used before its last run. */
   #levelMs = 0;
   #scheduled = false;
 

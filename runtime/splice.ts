@@ -22,7 +22,7 @@ export function skipValue(bytes: Uint8Array, at: number): number {
   return skip(bytes, at, bytes.length);
 }
 
-/** Like `skipValue`, but -1 if the value ends beyond `limit`. Reads nothing that begins beyond `limit`. */
+/** Like `skipValue`, but -1 if the value ends beyond `limit`. Reads no value that begins beyond `limit`. */
 export function endWithin(bytes: Uint8Array, at: number, limit: number): number {
   const end = skip(bytes, at, Math.min(limit, bytes.length));
   return end > limit ? -1 : end;

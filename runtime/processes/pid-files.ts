@@ -100,7 +100,7 @@ function removeFile(path: string): void {
   }
 }
 
-/** Sends a signal to a whole process group. Does nothing if the group is gone. */
+/** Sends a signal to a whole process group. Has no effect if the group is gone. */
 export function killGroup(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {
     process.kill(-pid, signal);

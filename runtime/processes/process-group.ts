@@ -11,7 +11,7 @@ export class ProcessGroup {
     this.#leader = leader;
   }
 
-  /** Sends the signal to the group. Does nothing if the group has ended. */
+  /** Sends the signal to the group, unless the group has ended. */
   signal(signal: NodeJS.Signals): void {
     const { pid, exitCode, signalCode } = this.#leader;
     if (pid === undefined || this.#isOver) return;
@@ -22,7 +22,7 @@ export class ProcessGroup {
     if (!this.#isOver) killGroup(pid, signal);
   }
 
-  /** Must be called when the leader has ended. Kills the remaining processes of the group; from then on `signal` does nothing. */
+  /** Must be called when the leader has ended. Kills the remaining processes of the group; from then on `signal` has no effect. */
   end(): void {
     this.signal('SIGKILL');
     this.#isOver = true;

@@ -165,7 +165,7 @@ function systemPlace(path: string): string[] {
   }
 }
 
-/** Why this machine cannot provide the sandbox; null if it can. Tries the sandbox with a program that does nothing. */
+/** Why this machine cannot provide the sandbox; null if it can. Tries the sandbox with the program `true`. */
 export async function sandboxFault({ kind, limits, hidden = [] }: Sandbox): Promise<string | null> {
   if (limits.processesMax !== null && process.getuid?.() === 0) return 'a limit on processes has no effect for root';
   const [file, ...words] = [

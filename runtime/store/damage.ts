@@ -50,8 +50,8 @@ const pageBytesMax = 65_536;
 const noPage = 2 ** 64;
 const depthMax = 32;
 /**
- * The maximum number of checks. If another process writes the file during a check, the check may fail. If the file has changed
- * during each check, it counts as sound, because commits succeed.
+ * The maximum number of checks. If another process writes the file during a check, the check may report damage that does not exist, and is
+ * repeated. If the file has changed during each check, it counts as sound, because commits succeed.
  */
 const looksMax = 3;
 

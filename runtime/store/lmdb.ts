@@ -211,7 +211,7 @@ export function openIndexReader(path: string): Reader<IndexTable> {
 
 /**
  * Opens the index for the indexer. An index that is damaged or has another format is moved away and replaced by an empty one; `warn` gets
- * the reason and the new path. Any other error is thrown, and nothing is changed.
+ * the reason and the new path. Any other error is thrown, and the index stays as it is.
  */
 export function openIndexStore(path: string, warn: (reason: string, setAside: string) => void): Store<IndexTable> {
   const reason = unusable(path);
@@ -250,7 +250,7 @@ export function indexFile(path: string): string {
   return join(indexPath(path), 'data.mdb');
 }
 
-/** Moves the index away, so that nothing is lost and readers keep their file. Removes the index that was moved away before. */
+/** Moves the index away, so that no data is lost and readers keep their file. Removes the index that was moved away before. */
 function setAsideIndex(path: string): string {
   for (const name of readdirSync(path)) {
     if (name.startsWith(asidePrefix)) rmSync(join(path, name), { recursive: true, force: true });
@@ -299,7 +299,7 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHea
 
 /**
  * A store on these databases. `within` runs each commit under a lock; `check` throws if this process may not commit. After a fault of the
- * disk the store commits nothing more.
+ * disk the store commits no more batches.
  */
 function storeOf<T extends string>(
   sheets: Sheets<T>,

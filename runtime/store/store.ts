@@ -11,7 +11,7 @@ export const tables = [
   'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
   'holds', // reason + plugin + command, separated by NUL -> since when jobs are held for the reason; removed when no job is held
   'pauses', // kind + name + command of a target, separated by NUL -> the target's pause (records/pause.ts); removed when the pause ends
-  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> nothing: a pause or hold ended at that time (records/hold-ends.ts)
+  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> empty: a pause or hold ended at that time (records/hold-ends.ts)
   'schedules', // id of a schedule -> up to when its occurrences are past, its last job, pause, failures, queue and latest firings
   'fired', // id of a schedule, NUL, time in ms (8) -> consecutive occurrences that fired, from that time on (actors/schedule/records/fired.ts)
   'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
@@ -19,19 +19,19 @@ export const tables = [
   'bodies', // job id (16) + attempt (2) -> the output of the attempt, if it is large; otherwise `attempts` has it
   'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter; other tables store the number
-  'by_command', // number of plugin and command (4) + key of a block of the command (12) -> nothing
-  'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> nothing
-  // Empty: the second job is a rerun of the first. 1: it is a rerun that reuses jobs. 2: it is a rerun whose payload refers to results of
-  // the first.
+  'by_command', // number of plugin and command (4) + key of a block of the command (12) -> empty
+  'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> empty
+  // Empty: the second job is a rerun of the first. 1: it is a rerun that reuses jobs. 2: it is a rerun of another job, and its payload
+  // refers to results that joins of the first received.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
-  'run_deadlines', // time in µs (8) + run id (16) + kind (1) -> nothing: the open run, or its phase, is stopped at that time
+  'run_deadlines', // time in µs (8) + run id (16) + kind (1) -> empty: the open run, or its phase, is stopped at that time
   'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition
   // Large results stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
   'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join
-  'lists', // run id (16) + fork (4) -> a fan-out that is still being expanded, or a parked token
+  'lists', // run id (16) + fan-out (4) -> a fan-out that is still being expanded, or a parked token
   'emissions', // job id (16) + kind (1) -> origin of events or a hook that will start runs; + 0 -> the cursor (records/deferred-event.ts)
   'descendants', // root job id (16) -> the number of the root's descendants; only of large trees with open runs or emissions
   'open_trees', // root job id (16) -> the number of open runs and emissions in the tree, if it is more than one (actors/pipeline/descendants.ts)
@@ -39,16 +39,16 @@ export const tables = [
   'unused_definitions', // hash of a definition that neither the configuration nor an open run uses -> since when
   'reused', // root job id (16) + block key (12) -> which jobs of the block were reused by runs of the root's tree; absent if none was
   'reuse_index', // root job id (16) -> the roots of trees that this tree needs; + fork (16) + ordinal (4) -> jobs that its runs can reuse
-  'reuse_needs', // root job id (16) + id of an open root whose runs can reuse jobs of the first root's tree (16) -> nothing
+  'reuse_needs', // root job id (16) + id of an open root whose runs can reuse jobs of the first root's tree (16) -> empty
   'lost_jobs', // run id (16) -> a job that was pruned before the run, although the run created or reused it
-  'dropped_events', // job id (16) + place among the job's events (4) -> nothing: the event was dropped because of its dedupe_key
+  'dropped_events', // job id (16) + place among the job's events (4) -> empty: the event was dropped because of its dedupe_key
   'run_counts', // hash of a definition -> totals of its open runs: runs, records, settled jobs, bytes (records/run-counts.ts)
   'states', // plugin instance -> its state
   'counters', // plugin + command, separated by NUL -> counts of the command's jobs, such as accepted, running and failed (records/counts.ts)
   'minutes', // minute in µs (8) -> how many jobs settled in this minute with each status
   'idempotency', // hash of API token and idempotency key (16) -> until when the key is remembered, its request's hash, its jobs
   'idempotency_ends', // written by earlier versions; not used any more
-  'dedupe', // hash of target and dedupe key -> until when another event with this key starts nothing
+  'dedupe', // hash of target and dedupe key -> until when another event with this key starts no run or step
   'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each record
   'vault_principals', // name -> a principal, encrypted
   'vault_secrets', // name -> a secret, encrypted
@@ -110,13 +110,13 @@ export interface Batch<T extends string = Table> {
 export interface Store<T extends string = Table> extends Reader<T> {
   batch(): Batch<T>;
   /**
-   * Writes the whole batch or nothing. After it has returned, the batch is durable, and reads of this store show it. Throws
-   * StoreFull if there is no room, and StoreFault if the disk fails.
+   * Writes the whole batch or none of it. After it has returned, the batch is durable, and reads of this store show it. Throws StoreFull if
+   * there is no room, and StoreFault if the disk fails.
    */
   commit(batch: Batch<T>): void;
 }
 
-/** Thrown if there is no room for a commit. Nothing of the batch was written. */
+/** Thrown if there is no room for a commit. No part of the batch was written. */
 export class StoreFull extends Error {
   readonly code = 'store_full';
 }
