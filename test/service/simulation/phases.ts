@@ -11,15 +11,23 @@ import type { Jobs } from './taken-over.ts';
 
 type Generations = readonly (readonly Pipeline[])[];
 
-/** Whether the time of the run, of its phases, or of the step that called it may be over. */
-export function isLimited(generations: Generations, { plugin, command, group }: KnownJob): boolean {
+/** Whether the time of the run, of its phases, or of the step that called it may be over. `inForce`: the definitions at each commit. */
+export function isLimited(commits: Commits, inForce: { at(commit: number): Generations }, run: KnownJob): boolean {
+  const { plugin, command, group } = run;
   if (plugin !== pipelinePlugin) return false;
   if (group.options?.deadlineMs !== undefined) return true;
-  return generations.some(pipelines => {
+  return inForce.at(firstOf(commits, run).commit).some(pipelines => {
     const { deadline, on_failure, finally: last } = definitionOf(pipelines, command) ?? {};
     if (deadline !== undefined || on_failure !== undefined || last !== undefined) return true;
     return group.run !== null && pipelines.some(pipeline => callsInTime(allSteps(pipeline as Authored), command));
   });
+}
+
+/** The run whose definition this one has: that of which it is a rerun from its failed jobs, if it is one. */
+function firstOf(commits: Commits, run: KnownJob): KnownJob {
+  const { rerun } = run.group;
+  const source = rerun?.from === 'failed' ? commits.find(formatId(rerun.of)) : undefined;
+  return source ? firstOf(commits, source) : run;
 }
 
 /** The steps of the main part and of the phases. */

@@ -99,7 +99,7 @@ export class World {
       },
     );
     const isDamaged = (id: string) => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!));
-    this.#cancels = new CancelModel(this.#commits, isDamaged, job => isLimited(this.#inForce.at(job.commit), job));
+    this.#cancels = new CancelModel(this.#commits, isDamaged, job => isLimited(this.#commits, this.#inForce, job));
     this.#reruns = new Reruns(memory, this.#commits, new Dice(seed, 'reruns'), isDamaged);
     this.#many = new Many(this.#store, this.#commits, this.#cancels, new Dice(seed, 'many'), isDamaged);
     this.#times = new Times(memory, this.#commits, new Dice(seed, 'times'));
