@@ -83,7 +83,7 @@ const promised = {
     ],
   },
   openapi: {
-    work: '0f42374bc83e2a41',
+    work: '0562f0aa68b2e09b',
     metrics: ['first_ms', 'document_kb', 'cached_per_s', 'unchanged_per_s', ...costs],
   },
   sse: {
@@ -122,9 +122,9 @@ const promised = {
   start: { work: '3c4fe30605af8272', metrics: ['cpu_start_ms', 'ready_ms', 'first_job_ms'] },
   delayed: {
     work: 'c214e8b49829720b',
-    metrics: ['restart_to_ready_ms', 'rss_restarted_more_mb', 'delayed_jobs_per_s'],
+    metrics: ['restart_to_ready_ms', 'delayed_jobs_per_s'],
   },
-  backlog: { work: '9a8462b145be7499', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
+  backlog: { work: '8b91530739a87a91', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
 };
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-out-'));
