@@ -30,7 +30,7 @@ export type CertificateReading = {
   readonly warnings: readonly CertificateProblem[];
 };
 
-/** The permission bits that users other than owner and group must not have. A group such as `ssl-cert` is trusted. */
+/** The permission bits that users other than the owner and the group must not have. The group, such as `ssl-cert`, is trusted. */
 const looseBits: { readonly [file in TlsFile]: number } = { cert: 0o002, key: 0o006 };
 
 export type ReadingRules = {
@@ -145,7 +145,7 @@ const hostName = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
 /**
  * The certificate's names in subjectAltName or, if it has no subjectAltName, its common name. IP addresses in subjectAltName are
- * left out, because clients do not send them as server name.
+ * left out, because clients do not send them as server names.
  */
 function namesOf({ subjectAltName, subject }: X509Certificate): string[] {
   const alternatives = (subjectAltName ?? '').split(', ').flatMap(entry => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);

@@ -202,12 +202,12 @@ export type Config = {
     readonly format: LogFormat | null;
     /** The jobs that are logged when they end. */
     readonly jobs: (typeof loggedJobs)[number];
-    /** The maximum number of lines per minute, separately for jobs, refused deliveries and refused calls. */
+    /** The maximum number of lines per minute, separately for jobs, control calls, refused deliveries, and calls that got 401 or 403. */
     readonly perMinute: number;
   };
   readonly state: {
     readonly path: string;
-    /** `heldMs`: the jobs of a plugin or command fail when it has been unable to run for this long. */
+    /** `heldMs`: when a plugin or command has been unable to run for this long, its queued jobs fail. */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
   };
   readonly api: Protection & {
@@ -227,7 +227,7 @@ export type Config = {
   readonly metrics: {
     /** The address that serves metrics without a token; null: there is none. */
     readonly listen: ListenAddress | null;
-    /** The maximum number of series with names of plugins, pipelines, schedules or routes. */
+    /** The maximum number of series whose labels are names, for example of plugins, pipelines, schedules or routes. */
     readonly seriesMax: number;
   };
   /** The keys for webhook signatures, by the name that `secret_ref` of an endpoint refers to. */

@@ -1,5 +1,5 @@
-// Compares a value with a schema of this project, and yields the mismatches. The schema is walked instead of compiled: a process
-// uses it only a few times, and compiling it would slow down every start.
+// Compares a value with a schema of this project, and yields the mismatches. The schema is walked instead of compiled, because a process uses
+// it only a few times, and compiling would slow down every start.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { NodePath } from '../source/tree.ts';
 
@@ -7,7 +7,7 @@ export type Mismatch = {
   /** The path to the value that does not fit. */
   readonly path: NodePath;
   readonly keyword: string;
-  /** The schema that holds the keyword. */
+  /** The schema that contains the keyword. */
   readonly schema: JsonObject;
   /**
    * The key that is unknown, missing, badly named, or present without another key that it requires. Null: the value itself is

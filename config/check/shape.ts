@@ -62,8 +62,8 @@ function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Defin
 type ShapeContext = { readonly definitions: Definitions; readonly report: Report };
 
 /**
- * Removes unset keys, and corrects and reports misspelt ones. A known key without a value (`plugins:`) is unset; a freely named key without
- * a value (`echo:`) is an entry without settings.
+ * Removes unset keys, and corrects and reports misspelt ones. A known key without a value (`plugins:`) is unset, unless its schema allows null;
+ * a freely named key without a value (`echo:`) is an entry without settings.
  */
 function normalised(node: SourceNode, written: JsonObject, path: NodePath, check: ShapeContext): SourceNode {
   if (node.kind === 'scalar') return node;

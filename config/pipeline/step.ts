@@ -19,12 +19,12 @@ export type StepContext = {
   /** Why a known plugin cannot be used, for example because it is disabled; null: the plugin is unknown. */
   readonly whyUnusable: (plugin: string) => string | null;
   readonly reportAt: ReportAt;
-  /** The path of each step that sets an id, by this id. */
+  /** The path of each step that sets an id, and of each step of a phase, by the id. */
   readonly ids: Map<string, NodePath>;
 };
 
 const kinds = ['uses', 'call', 'split', 'steps'] as const;
-/** The names in a request's context that the service sets itself. Baggage cannot use them. */
+/** Names in a request's context that the service sets itself. Baggage cannot use them. */
 const reservedBaggage = ['pipeline', 'step_id', 'depth'];
 const dataRoots: readonly PathRoot[] = ['payload', 'context'];
 const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];

@@ -85,7 +85,7 @@ export function readSchema(
   return null;
 }
 
-/** Why the type of the schema excludes every payload, which is always an object. Null if it does not. */
+/** Why no payload can fit the type of the schema: a payload is always an object. Null if payloads can fit. */
 function payloadProblem({ type = 'object' }: JsonObject): string | null {
   if (type === 'object' || (Array.isArray(type) && type.includes('object'))) return null;
   return `its type is ${JSON.stringify(type)}; it must be "object", because a payload is an object`;

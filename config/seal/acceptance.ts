@@ -1,6 +1,6 @@
-// Two notes of the newest lock that a start or reload accepted, by which a later start recognizes that a lock is older or
-// missing. One note is in the state directory. The other note is beside the seal key, where each configuration directory has its
-// own, because a changed configuration can name another state directory.
+// Two notes of the newest lock that a start or reload accepted. They show at a later start or reload that a lock is older, or is missing. One
+// note is in the state directory. A changed configuration can name another state directory; so the second note is beside the seal key, where
+// each configuration directory has its own.
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { makeDirectory, replaceFile } from '../../runtime/durable-file.ts';
@@ -45,9 +45,8 @@ export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAccep
 }
 
 /**
- * Writes both notes of an accepted lock durably, unless they have this lock or a newer one. Throws if the note in the state
- * directory cannot be read or written. Returns null, or the reason why the note beside the key cannot be written, for example
- * because its directory is read-only.
+ * Writes both notes of an accepted lock durably, unless they have this lock or a newer one. Throws if the note in the state directory cannot
+ * be read or written. Returns null, or the reason why the note beside the key cannot be read or written, for example a read-only directory.
  */
 export function accept(statePath: string, { lock, note }: AcceptedLock): string | null {
   if (lock === null) return null;

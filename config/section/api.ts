@@ -49,7 +49,7 @@ export function readTime(node: SourceNode, path: NodePath, reportAt: ReportAt): 
   return ms;
 }
 
-// Whether the day exists: Date.parse reads 30 February as a day in March.
+// Whether the time exists. The day is checked separately, because Date.parse reads 30 February as a day in March.
 function isRealTime(text: string, ms: number): boolean {
   if (Number.isNaN(ms)) return false;
   const [year, month, day] = text.slice(0, 10).split('-').map(Number);

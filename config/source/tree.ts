@@ -49,7 +49,7 @@ export function nodeAt(node: SourceNode | undefined, ...path: NodePath): SourceN
   return here;
 }
 
-/** The locations of the key and the value at a path. If nothing is there, both are the location of the deepest ancestor that exists. */
+/** The locations of the key and the value at a path. If the path does not exist, both are the location of its deepest ancestor that exists. */
 export function placesAt(root: SourceNode, path: NodePath): { key: SourceLocation; value: SourceLocation } {
   let here = root;
   let key = root.place;
