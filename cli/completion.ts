@@ -15,7 +15,7 @@ export type WantedNames = {
   readonly address: AddressOptions;
 };
 
-/** The candidates for the last word, in which the cursor is. `path` means that any path fits. */
+/** The candidates for the last word, which is the word at the cursor. `path` means that any path fits. */
 export function offersFor(program: Command, words: readonly string[]): readonly Offer[] | WantedNames | 'path' {
   let at = program;
   let expects: Option | undefined;
@@ -109,7 +109,7 @@ export async function offerLines(
   });
 }
 
-/** Joins words that bash has split: bash makes colons and equals signs words of their own. */
+/** Joins words that bash has split: bash treats colons and equals signs as separate words. */
 function joinedWords(words: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of words) {

@@ -5,11 +5,10 @@ import { exitStatus } from './exit-status.ts';
 import { processIo } from './io.ts';
 import { run } from './run.ts';
 
-// It is no error if the reader of a pipe closes the pipe early. Any other failure to write to stdout, such as a full disk, is an
-// error.
+// A reader that closes its end of a pipe early causes no error. Any other failure to write to stdout, such as a full disk, is an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // Waits for one round of the event loop: a command whose answer must not be lost reports the error itself, and sets its own
-  // exit status first.
+  // Waits for one iteration of the event loop: a command whose answer must not be lost reports the error itself, and sets its own exit status
+  // first.
   setImmediate(() => {
     if (process.exitCode || error.code === 'EPIPE') process.exit();
     process.stderr.write(`headgate: stdout cannot be written: ${error.message}\n`);

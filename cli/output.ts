@@ -81,7 +81,7 @@ export class Output {
     return written(this.#io.stderr, `${text}\n`);
   }
 
-  /** Shows a line on stderr that the next output overwrites. Does nothing if progress is not shown (`isWatched`). */
+  /** Shows a line on stderr that the next output overwrites. Has no effect unless progress is shown (`isWatched`). */
   progress(text: string): void {
     const { stderr } = this.#io;
     if (!this.isWatched) return;

@@ -1,4 +1,4 @@
-// Shows the overview on the whole terminal: asks for it again and again, and obeys the keys.
+// Shows the overview on the whole terminal: requests it at intervals, and reacts to keys.
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { type LaneOrder, type OverviewParts, overviewParts, sortedLanes } from '../terminal/overview.ts';
@@ -19,7 +19,7 @@ const orderKeys: { readonly [key: string]: LaneOrder } = {
   t: 'time',
 };
 
-/** By how many lanes a key scrolls: arrows, the letters that stand for them, and the keys for pages. */
+/** By how many lanes each key scrolls: the arrow keys, `k` and `j`, and the page keys. */
 const scrollKeys: { readonly [key: string]: number } = {
   k: -1,
   j: 1,
@@ -38,12 +38,12 @@ const footer: TerminalLine = [
   { text: 'q quit  p pause  sort: d depth n name r running o oldest t time  ↑↓ scroll', style: 'dim' },
 ];
 
-/** Stands in place of the footer while there are no answers. */
+/** Replaces the footer while requests fail. */
 function lostLine(why: string): TerminalLine {
   return [{ text: `no answer, trying again: ${why}`, style: 'red' }];
 }
 
-/** Resolves when the user leaves, with null, or with the signal that asks the process to end. */
+/** Resolves with null when the user quits or the terminal is gone, or with the signal that asks the process to end. */
 export async function showLive(
   { client, io, out }: Pick<ClientCall, 'client' | 'io' | 'out'>,
   shown: Shown,
@@ -80,9 +80,9 @@ export class LiveOverview {
   #isPaused = false;
   #isAsking = false;
   #askedMs = performance.now();
-  /** The number of lanes that are scrolled away. */
+  /** The number of lanes above the first one that is shown. */
   #scrolled = 0;
-  /** Why there is no newer overview. Null: the last answer arrived. */
+  /** Why the service was unavailable for the last request. Null: the request was answered. */
   #lost: string | null = null;
   /** The failure of the last request, if asking again cannot help. */
   #failure: unknown = null;
@@ -94,12 +94,12 @@ export class LiveOverview {
     this.#overview = first;
   }
 
-  /** How long until the next request. */
+  /** The time until the next request, in ms. */
   get restMs(): number {
     return Math.max(0, this.#askedMs + this.#intervalMs - performance.now()) || this.#intervalMs;
   }
 
-  /** Asks for the next overview if it is time. `onNews` is called when the answer is there. Throws what ended the last request for good. */
+  /** Requests the next overview if it is due; `onNews` is called when the request ends. Throws the error of the last request if it is permanent. */
   ask(onNews: () => void): void {
     if (this.#failure !== null) throw this.#failure;
     const nowMs = performance.now();
@@ -160,17 +160,17 @@ export class LiveOverview {
     ];
   }
 
-  /** Drops the request that is under way. */
+  /** Aborts the pending request. */
   close(): void {
     this.#closing.abort();
   }
 }
 
-/** Chooses lines of the parts that fill at most `rows`: the head, then lanes, and at the bottom the newest failures. */
+/** The lines that fit into `rows`: the head, then lanes, and at the bottom the newest failures. */
 export function fitted({ head, lanes, failures }: OverviewParts, rows: number): TerminalLine[] {
   const room = Math.max(0, rows - head.length);
   const wanted = failures.length === 0 ? 0 : failures.length + 1;
-  // Lanes are more important, but a third of the room is for failures. Less than a heading with one failure is not worth it.
+  // Lanes have priority, but failures may take a third of the room. They are shown only if an empty line, the heading and one failure fit.
   const given = Math.min(wanted, Math.max(room - lanes.length - 1, Math.floor(room / 3)));
   const ofFailures = given < 3 ? 0 : given;
   const ofLanes = room - ofFailures - 1;

@@ -59,7 +59,7 @@ export type OverviewDocument = {
   };
   readonly lanes: readonly LaneDocument[];
   readonly pauses: readonly PauseDocument[];
-  /** The one that ended last comes first. */
+  /** Newest first, by the end of the job. */
   readonly failures: readonly FailureDocument[];
 };
 
@@ -80,7 +80,7 @@ export function fetchOverview(client: Client, signal?: AbortSignal): Promise<Ove
 
 const minuteMs = 60_000;
 
-/** How many jobs ended per second between two overviews. Null: the overviews are too far apart, or have the same time. */
+/** How many jobs ended per second between two overviews. Null: they are too far apart, or the second is not later than the first. */
 export function settledPerSecond(before: OverviewDocument, after: OverviewDocument): number | null {
   const { settled } = after.trend;
   const seconds = (msOf(after.captured_at) - msOf(before.captured_at)) / 1000;

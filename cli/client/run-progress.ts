@@ -51,7 +51,7 @@ export class RunProgress {
     return this.#isLarge && performance.now() - this.#fetchedMs >= fetchEveryMs;
   }
 
-  /** Shows how many jobs of a large run have which status. Without a terminal, at most every `lineEveryMs`. */
+  /** For a large run, shows the number of jobs with each status; without a terminal, at most every `lineEveryMs`. */
   printCounts({ counts }: JobDocument): void {
     if (!this.#isLarge || counts === undefined) return;
     this.#fetchedMs = performance.now();

@@ -1,4 +1,4 @@
-// What the service's stopwatch measured in a window, and how two windows differ.
+// The figures that the service's stopwatch measured in a window, and the differences between two windows.
 import { InvalidArgumentError } from 'commander';
 import { parseInstant } from '../quantity.ts';
 import { type Client, type ClientQuery, segment } from './client.ts';
@@ -60,7 +60,7 @@ export function percentileOf(figures: StepFigures, name: PercentileName): number
   return figures[`${name}_us` as const];
 }
 
-/** How a percentile differs: the second window minus the first, and divided by it. `ratio` is null if the first is 0. */
+/** How a percentile differs: `difference_us` is the second window minus the first, `ratio` the second divided by the first (null if that is 0). */
 export type Difference = {
   readonly difference_us: number;
   readonly ratio: number | null;

@@ -8,7 +8,7 @@ import { formatMs } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 import { fetchJob, isSettled, type JobDocument } from './jobs.ts';
 
-/** No progress is shown before this time, because the job may have ended by then. */
+/** No progress is shown before this time, because short jobs end sooner. */
 const quietMs = 500;
 /** The time between two updates of the progress. */
 const updateEveryMs = 1_000;

@@ -1,4 +1,4 @@
-// The command `headgate top`, which shows live what goes on: on the whole terminal, or as lines.
+// The command `headgate top`, which shows the overview live: on the whole terminal, or as lines.
 import { setTimeout as pause } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import { type ClientCall, clientCommand } from '../client/connect.ts';

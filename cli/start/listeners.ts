@@ -1,4 +1,5 @@
-// The HTTP servers in front of the service: the API, the webhook listener, and the listener for metrics. All bind their addresses before any answers.
+// The HTTP servers in front of the service: the API, the webhook listener, and the listener for metrics. All of them bind their addresses
+// before one of them answers a request.
 import type { Config } from '../../config/config.ts';
 import type { Certificates } from '../../config/section/tls.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
@@ -83,8 +84,8 @@ export class HttpListeners implements Listeners {
   }
 
   /**
-   * Starts the webhook server, and the API server if the API is enabled. The webhook server starts even without endpoints,
-   * because a reload may add some.
+   * Starts the webhook server, the API server if the API is enabled, and the server for metrics if it has an address. The webhook server starts
+   * even without endpoints, because a reload may add some.
    */
   readonly start = async (): Promise<Running> => {
     const { certificates, log } = this.#options;
@@ -136,7 +137,7 @@ export class HttpListeners implements Listeners {
     });
   }
 
-  /** What the listeners besides the API have in common. Their refusals are not logged as those of calls. */
+  /** The options that the listeners besides the API share. Calls that they refuse with 401 or 403 are not logged as warnings. */
   #common(prefix: string) {
     const { service, workLog } = this.#options;
     const log = workLog.serverLog(false);

@@ -115,7 +115,7 @@ export async function start({
     onDeath: (child, reason) => log.error({ part: child }, reason.message),
     onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitStatus.defect),
   });
-  // A signal during the start takes effect once all parts are up.
+  // A stop signal during the start takes effect once all parts are up.
   let isUp = false;
   let isUnwanted = false;
   const stop = (): void => {

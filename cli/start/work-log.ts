@@ -7,7 +7,7 @@ import type { Logger } from '../../runtime/log.ts';
 
 const minuteMs = 60_000;
 
-/** The observations that end a job, each with the level and message of its log line. */
+/** The types of observations about the end of a job, each with the level and message of its log line. */
 const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn', message: string] } = {
   'job.completed': ['info', 'job succeeded'],
   'job.failed': ['warn', 'job failed'],

@@ -135,8 +135,8 @@ function noteOf(inside: string | null): TerminalLine & readonly unknown[] {
 }
 
 /**
- * The children to draw. With `failed`, only those with failures. Otherwise all children or, if there are more than `siblingsMax`,
- * those with failures first.
+ * The children to draw, at most `siblingsMax`. With `failed`, only children with failures are chosen; otherwise children with failures are
+ * preferred if not all can be drawn.
  */
 function chosen(children: readonly TreeNode[], { siblingsMax, failed }: TreeOptions): Set<TreeNode> {
   const worse = children.filter(child => child.hasFailed);

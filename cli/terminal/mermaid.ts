@@ -36,7 +36,7 @@ class Drawing {
       this.lines.push(`  ${node} -->${label === '' ? '' : `|${quoted(label)}|`} ${to}`);
   }
 
-  /** `on_failure` branches off behind the steps; `finally` follows both. */
+  /** Draws the phases: `on_failure` branches off after the steps, and `finally` follows both. */
   phases({ onFailure, finally: last }: PipelineDefinition, from: OpenArrows): OpenArrows {
     const failed = onFailure
       ? this.sequence(
@@ -99,7 +99,7 @@ class Drawing {
   }
 }
 
-/** The arrow with another label beside its own. */
+/** Adds a label to the arrow. */
 function labelled(end: OpenArrows[number], label: string): OpenArrows[number] {
   return { ...end, label: [end.label, label].filter(Boolean).join(', ') };
 }

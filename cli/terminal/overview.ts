@@ -10,7 +10,7 @@ import { formatAt, formatMs, msOf, spanMs } from './time.ts';
 export const laneOrders = ['depth', 'name', 'running', 'oldest', 'time'] as const;
 export type LaneOrder = (typeof laneOrders)[number];
 
-/** Compares two lanes: which one comes first. */
+/** Compares two lanes for sorting. Lanes that compare as equal are sorted by name. */
 const comparisons: { readonly [Order in LaneOrder]: (a: LaneDocument, b: LaneDocument) => number } = {
   depth: (a, b) => b.queued_count - a.queued_count,
   name: () => 0,
@@ -29,7 +29,7 @@ export function sortedLanes(lanes: readonly LaneDocument[], order: LaneOrder, is
   return isReversed ? sorted.reverse() : sorted;
 }
 
-/** `perSecond`: how many jobs ended per second since the overview before. Null: this is the first one. */
+/** `perSecond`: how many jobs ended per second since the previous overview; null if this is unknown. */
 export function overviewLine(overview: OverviewDocument, perSecond: number | null): TerminalLine {
   const { captured_at: at, counts, queue, recent, pauses } = overview;
   const { oldest_queued_at: oldest } = queue;

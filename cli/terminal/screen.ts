@@ -3,19 +3,19 @@
 import type { Io } from '../io.ts';
 import { type Piece, printable, type TerminalLine, textOf, writeLine } from './text.ts';
 
-/** `ended`: the terminal is gone, or a signal asks the process to end. `news`: somebody has called `wake`. */
+/** `ended`: the terminal is gone, or a signal asks the process to end. `news`: `wake` was called. */
 export type ScreenEvent =
   | { readonly kind: 'key'; readonly key: string }
   | { readonly kind: 'resized' }
   | { readonly kind: 'news' }
   | { readonly kind: 'ended'; readonly signal: NodeJS.Signals | null };
 
-/** The size of a terminal that does not say how large it is. */
+/** The assumed size of a terminal that does not report its size. */
 const usualSize = { columns: 80, rows: 24 };
 
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The alternate screen without cursor, and without the wrapping of long lines; and back. */
+/** `enter` switches to the alternate screen, hides the cursor, and switches line wrapping off. `leave` undoes this. */
 const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[2J';
 const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 const home = '\u001b[H';
@@ -43,7 +43,7 @@ export class Screen {
       this.#push({ kind: 'resized' });
     });
     for (const signal of endingSignals) this.#on(process, signal, () => this.#push({ kind: 'ended', signal }));
-    // Also if an internal error ends the process.
+    // Restores the terminal even if an internal error ends the process.
     this.#on(process, 'exit', () => this.#hide());
     if (stdin.isTTY) {
       this.#on(stdin, 'data', (typed: Buffer | string) => this.#type(String(typed)));
@@ -70,7 +70,7 @@ export class Screen {
     this.#io.stdout.write(`${before}${shown.join('\r\n')}${endOfScreen}`);
   }
 
-  /** Lets the next `draw` begin with an empty screen: another program may have written to the terminal. */
+  /** Makes the next `draw` clear the whole screen first, for a terminal to which another program has written. */
   clear(): void {
     this.#isClear = false;
   }
@@ -93,7 +93,7 @@ export class Screen {
     this.#push({ kind: 'news' });
   }
 
-  /** Gives the terminal back as it was. */
+  /** Removes all listeners, and restores the terminal. */
   close(): void {
     for (const undo of this.#undo.splice(0)) undo();
     this.#hide();

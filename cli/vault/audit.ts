@@ -103,7 +103,7 @@ function matches(record: AuditRecord, field: keyof AuditFilter, value: string | 
 
 /** Returns a function that reads the current keyring at each call. */
 export function keyringReader(reader: Reader, keys: VaultPlace['keys']): () => Keyring {
-  // Between the commit of a key change and the renaming of the key file, the new key is in a file beside it.
+  // Between the commit of a key change and the renaming of the new key file, the new key is in a file beside the key file.
   const sources = keys.variable === undefined ? [keys, { ...keys, file: nextKeyFile(keys.file) }] : [keys];
   return () => {
     const found = sources.map(source => openKeyring(reader, readUnlock(source)));

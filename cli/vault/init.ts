@@ -30,7 +30,7 @@ export function initVault(place: VaultPlace): MadeVault {
   });
 }
 
-/** Creates the vault once `show` has resolved: a vault whose admin token nobody knows would be useless. */
+/** Creates the vault once `show` has resolved, because a vault whose admin token is unknown would be useless. */
 export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promise<void>): Promise<MadeVault> {
   return withHeldStore(place, async store => {
     const { made, make, drop } = prepare(store, place);

@@ -1,4 +1,4 @@
-// Gives a vault a new unlock key and a new data key. The old unlock key then opens nothing.
+// Gives a vault a new unlock key and a new data key. The old unlock key then no longer opens the vault.
 import { randomBytes } from 'node:crypto';
 import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import { takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
