@@ -41,6 +41,7 @@ export const whereSchema = Type.Object(
     run: id('Jobs inside this run; needs `children`.'),
     root: id('This job and its descendants.'),
     parent: id('Children of this job.'),
+    rerun_of: id('Reruns of this job.'),
     tag: tagFilter,
     created_from: time('Jobs that were accepted at this time or later; the filter `from` of `GET /jobs`.'),
     created_to: time('Jobs that were accepted at this time or earlier; the filter `to` of `GET /jobs`.'),
@@ -69,6 +70,7 @@ export type Where = {
   readonly run?: string;
   readonly root?: string;
   readonly parent?: string;
+  readonly rerun_of?: string;
   readonly tag?: string | readonly string[];
   readonly created_from?: string;
   readonly created_to?: string;
@@ -88,7 +90,7 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
   const { children, all, ...filters } = where;
   if (Object.keys(filters).length === 0 && all !== true)
     refuse('', 'must have a filter, such as {"plugin": "mailer"}; {"all": true} matches every job');
-  for (const key of ['job_id', 'run', 'root', 'parent'] as const)
+  for (const key of ['job_id', 'run', 'root', 'parent', 'rerun_of'] as const)
     if (where[key] !== undefined && !parseId(where[key])) refuse(`/${key}`, 'must be the id of a job');
   if (where.run !== undefined && children !== true)
     refuse('/children', 'must be true with "run": jobs inside a run match only then');
@@ -120,6 +122,7 @@ export function selectionOf(where: Where, deed: Deed): Selection {
     run: idOf(where.run),
     root: idOf(where.root),
     parent: idOf(where.parent),
+    ...(where.rerun_of !== undefined && { rerunOf: parseId(where.rerun_of)! }),
     ...(where.tag !== undefined && { tags: tagsIn(where) }),
     ...(accepted && { accepted }),
     error: error ?? null,

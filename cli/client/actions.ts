@@ -19,6 +19,7 @@ type WhereOptions = TagOptions & {
   readonly run?: string;
   readonly root?: string;
   readonly parent?: string;
+  readonly rerunOf?: string;
   readonly createdFrom?: string;
   readonly createdTo?: string;
   readonly error?: string;
@@ -78,6 +79,7 @@ export function actOptions(from: Option = fromOption): Option[] {
     new Option('--run <job_id>', 'only jobs inside this run; needs --children'),
     new Option('--root <job_id>', 'only this job and its descendants'),
     new Option('--parent <job_id>', 'only children of this job'),
+    new Option('--rerun-of <job_id>', 'only reruns of this job'),
     tagOption('only jobs with this tag'),
     new Option('--created-from <time>', 'only jobs that were accepted at this time or later').argParser(parseInstant),
     new Option('--created-to <time>', 'only jobs that were accepted at this time or earlier').argParser(parseInstant),
@@ -119,9 +121,30 @@ function optionsOfMany(options: ActOptions): { readonly [flag: string]: unknown 
 
 function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } {
   const { plugin, command, status, pipeline, submittedBy, run, root, parent, error, query, from, to } = options;
-  const { children, all, tag, fingerprint, createdFrom: created_from, createdTo: created_to } = options;
+  const {
+    children,
+    all,
+    tag,
+    fingerprint,
+    rerunOf: rerun_of,
+    createdFrom: created_from,
+    createdTo: created_to,
+  } = options;
   const where = { plugin, command, status, pipeline, submitted_by: submittedBy, run, root, parent };
-  const given = { ...where, tag, created_from, created_to, error, fingerprint, query, from, to, children, all };
+  const given = {
+    ...where,
+    rerun_of,
+    tag,
+    created_from,
+    created_to,
+    error,
+    fingerprint,
+    query,
+    from,
+    to,
+    children,
+    all,
+  };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 

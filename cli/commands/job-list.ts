@@ -19,6 +19,7 @@ type Own = TagOptions & {
   readonly run?: string;
   readonly root?: string;
   readonly parent?: string;
+  readonly rerunOf?: string;
   readonly error?: string;
 };
 
@@ -32,6 +33,7 @@ export const jobList = clientCommand<Filters & Own>({
     'headgate job list --tag tenant=acme --status dead',
     'headgate job list --pipeline import --from 1h',
     'headgate job list --fingerprint 5f0c2ab17d94e836',
+    'headgate job list --rerun-of 0198c0de-0000-7000-8000-000000000000',
   ],
   options: [
     ...filterOptions(),
@@ -43,6 +45,7 @@ export const jobList = clientCommand<Filters & Own>({
     new Option('--run <job_id>', 'only jobs inside this run, including those of called pipelines'),
     new Option('--root <job_id>', 'only this job and all its descendants'),
     new Option('--parent <job_id>', 'only children of this job'),
+    new Option('--rerun-of <job_id>', 'only reruns of this job'),
     tagOption('only jobs with this tag'),
     new Option(
       '--error <words>',
@@ -53,7 +56,8 @@ export const jobList = clientCommand<Filters & Own>({
   ],
   async run({ options, client, out }) {
     const form = { jobs: ['job_id', 'status', 'created_at'], total: true } as const;
-    const page = await client.get<JobListPage>('/jobs', form, options);
+    const { rerunOf: rerun_of, ...filters } = options;
+    const page = await client.get<JobListPage>('/jobs', form, { ...filters, rerun_of });
     await out.answer(page, () => table(['JOB', 'STATUS', 'WHAT', 'CREATED (UTC)', 'RAN'], page.jobs.map(row)));
     out.note(...moreLines(page.jobs.length, page));
     const { index_behind: behind = 0 } = page;

@@ -37,7 +37,7 @@ const name = text(nameCharactersMax);
 const totalAtLeast = Type.Optional(
   Type.Literal(true, {
     description:
-      'More jobs may match: for a tree with a status, and for any search by `error`, `fingerprint`, `tag`, `pipeline`, `from` or `to`, ' +
+      'More jobs may match: for a tree with a status, and for any search by `error`, `fingerprint`, `tag`, `pipeline`, `rerun_of`, `from` or `to`, ' +
       `counting stops at ${countedMax}.`,
   }),
 );
@@ -99,6 +99,7 @@ const jobsQuery = {
   run: jobIdText,
   root: jobIdText,
   parent: jobIdText,
+  rerun_of: jobIdText,
   error: text(queryCharactersMax),
   fingerprint: fingerprintParameter,
   tag: tagParameter,
@@ -112,7 +113,7 @@ const getJobs = route({
   section: 'Jobs',
   summary: 'Lists jobs, newest first.',
   notes:
-    '`pipeline` selects the runs of a pipeline and the jobs of its steps; `from` and `to` select jobs by `created_at`, both ends inclusive; ' +
+    '`pipeline` selects the runs of a pipeline and the jobs of its steps, `rerun_of` the reruns of a job; `from` and `to` select jobs by `created_at`, both ends inclusive; ' +
     '`fingerprint` selects the jobs of a group of [failures](#get-failures). In `where` of `POST /actions`, `from` and `to` are called ' +
     '`created_from` and `created_to`, and jobs inside runs match only with `children: true`.',
   access: anyOf('jobs:ro', 'jobs:rw'),
@@ -143,7 +144,17 @@ const getJobs = route({
 });
 
 function jobFilterOf(query: QueryValues<typeof jobsQuery>): JobFilter {
-  const { plugin = null, command = null, status: wanted = null, pipeline, from, to, fingerprint, tag } = query;
+  const {
+    plugin = null,
+    command = null,
+    status: wanted = null,
+    pipeline,
+    from,
+    to,
+    fingerprint,
+    tag,
+    rerun_of,
+  } = query;
   const accepted = acceptedRange(from === undefined ? null : Math.ceil(from), to === undefined ? null : Math.floor(to));
   return {
     plugin,
@@ -154,6 +165,7 @@ function jobFilterOf(query: QueryValues<typeof jobsQuery>): JobFilter {
     ...(accepted && { accepted }),
     ...(pipeline !== undefined && { pipeline }),
     ...(fingerprint !== undefined && { fingerprint }),
+    ...(rerun_of && { rerunOf: rerun_of }),
   };
 }
 

@@ -1,5 +1,6 @@
 // Finds jobs by words of their last error, or by the fingerprint of their failure, newest first. If few logs match, the index names the jobs.
-// If many match, all unsuccessful jobs (or all jobs of the given trees) are examined, because they soon fill a page.
+// If many match, all unsuccessful jobs (or all jobs of the given trees) are examined, because they soon fill a page. If the reruns of a
+// job are wanted, only these are examined.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { findFailure, hasFingerprint, jobsOfFailure } from '../../actors/index/views/jobs-of-failure.ts';
@@ -7,6 +8,7 @@ import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
 import type { StoredAttempt } from '../../actors/job/records/attempt.ts';
 import { newestCommitUs } from '../../actors/job/records/journal.ts';
 import type { NameTable } from '../../actors/job/records/name-table.ts';
+import { rerunsOf } from '../../actors/job/records/reruns.ts';
 import { filterJobs } from '../../actors/job/views/filtered-jobs.ts';
 import type { JobFilter, JobPage } from '../../actors/job/views/job-page.ts';
 import { entryFilter } from '../../actors/job/views/log-listing.ts';
@@ -25,7 +27,7 @@ const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 /** A filter with a fingerprint, words of the last error (`error`), or both. Null: no words. */
 export type ErrorSearch = { readonly filter: JobFilter; readonly error: string | null; readonly limit: number };
 /** `ids`: the jobs that may match, newest first. `searchedUs`: all attempts that ended up to this time were searched. */
-type NamedJobs = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
+type NamedJobs = { readonly ids: Iterable<JobId | null>; readonly searchedUs: number | null };
 
 export function* listByError(
   ledger: Reader,
@@ -35,7 +37,7 @@ export function* listByError(
   before: JobId = endOfIds,
   namedMax = candidatesMax,
 ): Sliced<JobPage> {
-  const { plugin, command, status, within, fingerprint } = filter;
+  const { plugin, command, status, within, fingerprint, rerunOf } = filter;
   const phrases = parseQuery(error ?? '');
   const newestUs = newestCommitUs(ledger);
   const entries = entryFilter(names, { plugin, command, status: null, submittedBy: null, fromUs: null, toUs: null });
@@ -46,7 +48,8 @@ export function* listByError(
     (error === null || hasError(attempt, phrases)) &&
     (fingerprint === undefined || hasFingerprint(fingerprint, attempt, owner));
   let found: NamedJobs | null = null;
-  if (fingerprint !== undefined) {
+  if (rerunOf) found = { ids: rerunsOf(ledger, rerunOf, 'down'), searchedUs: newestUs };
+  else if (fingerprint !== undefined) {
     const ids = yield* jobsOfFailure(ledger, index(), fingerprint, namedMax);
     if (ids) found = { ids, searchedUs: newestUs };
   } else if (phrases.length > 0) found = yield* jobsWithWords(ledger, index(), entries, phrases, namedMax);

@@ -6,6 +6,8 @@ import { matchesTexts, parseQuery } from '../../actors/index/records/words.ts';
 import { isBlank, type SearchResult, search } from '../../actors/index/views/search.ts';
 import { isBefore } from '../../actors/job/records/journal.ts';
 import { NameTable } from '../../actors/job/records/name-table.ts';
+import { rerunsOf } from '../../actors/job/records/reruns.ts';
+import { filterJobs } from '../../actors/job/views/filtered-jobs.ts';
 import type { JobFilter, JobPage } from '../../actors/job/views/job-page.ts';
 import { listJobs } from '../../actors/job/views/listing.ts';
 import {
@@ -17,12 +19,14 @@ import {
   matchesLog,
 } from '../../actors/job/views/log-listing.ts';
 import { listNarrowed } from '../../actors/job/views/narrowed-listing.ts';
-import { type JobId, parseId } from '../../runtime/ids.ts';
+import { type JobId, jobIdBytes, parseId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 import { listByError } from './error-list.ts';
 import type { LogPage, LogsWanted } from './reads.ts';
 import { listByTags } from './tag-list.ts';
+
+const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
 export type Lists = {
   /** `error`: words that the last error of each job must have. */
@@ -70,11 +74,15 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
   }
 
   function* jobs(filter: JobFilter, limit: number, before: JobId | null, error: string | null = null): Sliced<JobPage> {
-    const { tags = [], within, fingerprint, accepted, pipeline } = filter;
-    // With a filter by tree or by error, jobs are examined one by one, so no job is left out because the index lacks its tags.
+    const { tags = [], within, fingerprint, accepted, pipeline, rerunOf } = filter;
+    // With a filter by tree, by error or by the job that is rerun, jobs are examined one by one, so no job is left out because the index lacks its tags.
     const complete = (page: JobPage) => (tags.length === 0 ? page : { ...page, unindexed: 0 });
     if (error !== null || fingerprint !== undefined)
       return complete(yield* listByError(reader, index, names, { filter, error, limit }, before ?? undefined));
+    if (rerunOf) {
+      const reruns = rerunsOf(reader, rerunOf, 'down');
+      return complete(yield* filterJobs(reader, filter, reruns, null, limit, before ?? endOfIds));
+    }
     if (tags.length > 0 && within.length === 0)
       return yield* listByTags(reader, index(), { filter: { ...filter, tags }, limit, before });
     if (within.length === 0 && (accepted || pipeline !== undefined))

@@ -67,8 +67,8 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
    * the jobs down more.
    */
   function taggedSpans(selection: Selection, after: JobId | null): { readonly spans?: Iterable<JobSpan | null> } {
-    const { tags = [], jobId, run, root, parent } = selection;
-    if (tags.length === 0 || jobId || run || root || parent) return {};
+    const { tags = [], jobId, rerunOf, run, root, parent } = selection;
+    if (tags.length === 0 || jobId || rerunOf || run || root || parent) return {};
     return { spans: spansWithTags(tags, after ? blockOf(Buffer.from(after)) : startOfBlocks) };
   }
 

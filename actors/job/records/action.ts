@@ -47,6 +47,8 @@ export type Selection = {
   readonly run: JobId | null;
   readonly root: JobId | null;
   readonly parent: JobId | null;
+  /** The job that the job reruns. */
+  readonly rerunOf?: JobId;
   /** Tags that the job must have, each as `key:text`. */
   readonly tags?: readonly string[];
   /** The range in which the job must have been accepted. Absent: any time. */

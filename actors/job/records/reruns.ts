@@ -8,6 +8,8 @@ import type { Rerun, RerunFrom } from './job.ts';
 /** The maximum numbers of reruns of a job that are listed and counted. */
 export const rerunsListedMax = 100;
 export const rerunsCountedMax = 10_000;
+/** The number of reruns that one scan reads. */
+const rerunsPerScan = 256;
 
 export type Reruns = {
   /** The reruns, newest first, at most `rerunsListedMax`. */
@@ -85,12 +87,33 @@ export const noReruns: Reruns = { ids: [], count: 0 };
 export function readReruns(reader: Reader, of: JobId): Reruns {
   const ids: JobId[] = [];
   let count = 0;
-  const range = { from: of, to: rerunKey(of, afterIds), reverse: true, limit: rerunsCountedMax };
-  for (const { key, value } of reader.scan('reruns', range)) {
-    if (value[0] === namesPartsMark) continue;
-    if (count++ < rerunsListedMax) ids.push(Buffer.from(key.subarray(of.length)));
+  for (const id of rerunsOf(reader, of, 'down')) {
+    if (id === null) continue;
+    if (count++ < rerunsListedMax) ids.push(id);
+    if (count === rerunsCountedMax) break;
   }
   return { ids, count };
+}
+
+/**
+ * The reruns of a job, in ascending (`up`) or descending (`down`) order of their ids. Some may have been pruned. The caller can pause at
+ * each null.
+ */
+export function* rerunsOf(reader: Reader, of: JobId, direction: 'up' | 'down'): Iterable<JobId | null> {
+  let [from, to] = [rerunKey(of, new Uint8Array(jobIdBytes)), rerunKey(of, afterIds)];
+  for (;;) {
+    const range = { from, to, reverse: direction === 'down', limit: rerunsPerScan };
+    const entries = Array.from(reader.scan('reruns', range), ({ key, value }) => ({
+      key: Buffer.from(key),
+      isRerun: rerunKind(value) !== 'parts',
+    }));
+    for (const { key, isRerun } of entries) if (isRerun) yield key.subarray(jobIdBytes);
+    if (entries.length < rerunsPerScan) return;
+    const { key } = entries.at(-1)!;
+    if (direction === 'down') to = key;
+    else from = Buffer.concat([key, Buffer.of(0)]);
+    yield null;
+  }
 }
 
 /** Key: id of the job (16), id of its rerun (16). */

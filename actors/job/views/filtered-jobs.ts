@@ -1,4 +1,4 @@
-// Lists a page of jobs that match a filter, and whose latest attempts pass a test.
+// Lists a page of those of the given jobs that match a filter, and whose latest attempts pass a test.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -17,14 +17,14 @@ import { membersOf } from './tree-listing.ts';
 const jobsPerStep = 64;
 
 /**
- * A page of those jobs among `ids` (newest first) that match the filter, and whose latest attempt passes `has`. At each null among the
- * ids, the work can be interrupted.
+ * A page of those jobs among `ids` (newest first) that match the filter, and whose latest attempt passes `has`; null: every attempt does,
+ * and a job without one matches, too. At each null among the ids, the work can be interrupted.
  */
 export function* filterJobs(
   reader: Reader,
   filter: JobFilter,
   ids: Iterable<JobId | null>,
-  has: HasAttempt,
+  has: HasAttempt | null,
   limit: number,
   before: JobId,
 ): Sliced<JobPage> {
@@ -39,13 +39,14 @@ export function* filterJobs(
     if (id === null) continue;
     const ending = latestAttempt(reader, id);
     // If the job has an attempt, its block is stored, too: both are pruned together.
-    const block = ending && blocks.find(blockOf(id));
+    const block = ending ? blocks.find(blockOf(id)) : blocks.read(blockOf(id));
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;
     if (accepted && !isAcceptedIn(accepted, blockOf(id), block)) continue;
     const { group } = groupOf(block, indexOf(id));
     if (pipeline !== undefined && !isOfPipeline(pipeline, block, group)) continue;
-    if (!hasTags(group, tags) || !isInside(id, group) || !has(ending.attempt, block)) continue;
+    if (!hasTags(group, tags) || !isInside(id, group)) continue;
+    if (has && !(ending && has(ending.attempt, block))) continue;
     const view = new BlockJobs(reader, blockOf(id), block).view(indexOf(id), ending);
     if (status !== null && view.status !== status) continue;
     total++;

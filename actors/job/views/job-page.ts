@@ -19,6 +19,8 @@ export type JobFilter = {
   readonly pipeline?: string;
   /** The fingerprint with which a job must have failed. */
   readonly fingerprint?: string;
+  /** The job that a job reruns. */
+  readonly rerunOf?: JobId;
 };
 
 /**

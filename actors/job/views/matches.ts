@@ -133,7 +133,7 @@ function allOf({ count }: Block): number[] {
 type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[], block: Block) => boolean;
 type Filters = {
   /**
-   * Whether the jobs of a group match in submitter, pipeline and tags, and are not excluded as jobs inside runs (`children`) or in phases
+   * Whether the jobs of a group match in submitter, pipeline, tags and the job that they rerun, and are not excluded as jobs inside runs (`children`) or in phases
    * (`withoutPhases`).
    */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
@@ -185,12 +185,13 @@ function attemptsByJob(reader: Reader, key: BlockKey, from: number, to: number):
 }
 
 function groupFilter(selection: Selection): Filters['isWanted'] {
-  const { submittedBy, pipeline, children, withoutPhases, tags = [] } = selection;
+  const { submittedBy, pipeline, children, withoutPhases, tags = [], rerunOf } = selection;
   return (group, { plugin, command }) => {
     if (!children && group.run !== null) return false;
     if (withoutPhases && group.phase !== undefined) return false;
     if (submittedBy !== null && group.submittedBy !== submittedBy) return false;
     if (!hasTags(group, tags)) return false;
+    if (rerunOf && !(group.rerun && Buffer.compare(group.rerun.of, rerunOf) === 0)) return false;
     if (pipeline === null || (plugin === pipelinePlugin && command === pipeline)) return true;
     return children && group.pipeline === pipeline;
   };

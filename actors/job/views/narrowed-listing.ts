@@ -32,7 +32,7 @@ export function* listNarrowed(
   const { from, to } = accepted ? keysOf(accepted) : { from: startOfBlocks, to: endOfBlocks };
   if (status === 'failed' || status === 'timed_out' || status === 'dead' || status === 'cancelled') {
     const ids = idsFrom(unsuccessfulIds(reader, names, filter, Buffer.from(to)), from);
-    return yield* filterJobs(reader, filter, ids, () => true, limit, before ?? endOfIds);
+    return yield* filterJobs(reader, filter, ids, null, limit, before ?? endOfIds);
   }
   const rangesBelow = (end: BlockKey) => narrowed(rangesOf(reader, names, filter, from, end), filter);
   const all = { filter, ranges: rangesBelow(to), before: endOfIds, countMax: countedMax };

@@ -8,6 +8,7 @@ import { headgatePlugin, pipelinePlugin, type TerminalStatus } from '../records/
 import { numberKey, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
+import { rerunsOf } from '../records/reruns.ts';
 import { rangesOf } from '../records/tree.ts';
 
 /** A span: some or all jobs of a block. `indexes` are in ascending order; null: all jobs. */
@@ -28,10 +29,11 @@ export function* spansOf(
   selection: Selection,
   after: JobId | null,
 ): Iterable<JobSpan | null> {
-  const { jobId, status, plugin, command, pipeline, children } = selection;
+  const { jobId, rerunOf, status, plugin, command, pipeline, children } = selection;
   const within = selection.root ?? selection.run ?? selection.parent;
   const from = after ?? Buffer.alloc(jobIdBytes);
   if (jobId) yield { key: blockOf(jobId), indexes: [indexOf(jobId)] };
+  else if (rerunOf) yield* ofPages(rerunsOf(reader, rerunOf, 'up'));
   else if (within) yield* ofTree(reader, within, from);
   else if (status === 'queued' || status === 'running') yield* ofOpen(reader, selection, from);
   else {
@@ -92,8 +94,13 @@ function* ofUnsuccessful(
   const prefixes = numbers.flatMap(number =>
     statuses.map(status => unsuccessfulKey(number, status, new Uint8Array(0))),
   );
-  let page: Buffer[] = [];
-  for (const id of oldestKeys(reader, 'unsuccessful', prefixes, after, endOfIds)) {
+  yield* ofPages(oldestKeys(reader, 'unsuccessful', prefixes, after, endOfIds));
+}
+
+/** The spans of these jobs, page by page: a null among the ids, which are in ascending order, ends a page. */
+function* ofPages(ids: Iterable<JobId | null>): Iterable<JobSpan | null> {
+  let page: JobId[] = [];
+  for (const id of ids) {
     if (id) page.push(id);
     else {
       yield* spansOfIds(page);

@@ -146,6 +146,7 @@ function actions(known: Known): fc.Arbitrary<unknown> {
     pipeline: fc.constantFrom(...known.pipelines),
     job_id: fc.constantFrom(...known.jobs),
     root: fc.constantFrom(...known.jobs),
+    rerun_of: fc.constantFrom(...known.jobs),
     tag: fc.oneof(tag, fc.array(tag, { minLength: 1, maxLength: 3 })),
     error: fc.constantFrom('as asked', '"as asked"', 'ask*'),
     query: fc.constantFrom('world', 'hello -x'),

@@ -2,7 +2,13 @@
 import { expect, it } from 'vitest';
 import { BlockBuilder, decodeBlock } from '../../../../actors/job/records/block.ts';
 import { NameTable } from '../../../../actors/job/records/name-table.ts';
-import { readReruns, rerunsCountedMax, rerunsListedMax, writeRerun } from '../../../../actors/job/records/reruns.ts';
+import {
+  readReruns,
+  rerunsCountedMax,
+  rerunsListedMax,
+  rerunsOf,
+  writeRerun,
+} from '../../../../actors/job/records/reruns.ts';
 import { passedPerSweepMax } from '../../../../actors/job/retention.ts';
 import { invariantsOf } from '../../../../actors/job/views/invariants.ts';
 import { blockOf, jobId, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
@@ -60,6 +66,8 @@ it('lists the newest reruns of a job, and counts them, up to their limits', () =
   const { ids: listed, count } = readReruns(store, anotherRun);
   expect(count).toBe(rerunsCountedMax);
   expect(listed.map(idText)).toEqual(ids.slice(-rerunsListedMax).reverse().map(idText));
+  const upwards = [...rerunsOf(store, anotherRun, 'up')].filter(id => id !== null);
+  expect(upwards.map(idText)).toEqual(ids.map(idText));
 });
 
 const idText = (id: Uint8Array) => Buffer.from(id).toString('hex');
