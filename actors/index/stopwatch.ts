@@ -66,7 +66,7 @@ export class Stopwatch implements JournalConsumer {
     this.#holdEnds.refresh();
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
-      // Runs are measured through their jobs. Attempts that did not run have no times.
+      // A run counts only in the running totals: pages have the times of its jobs. Attempts that did not run have no times.
       if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
       else if (name.plugin === pipelinePlugin) this.#totals.run(entry, name.command, entry.status);
     }

@@ -41,7 +41,7 @@ export class JobAcceptor {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
   /**
-   * The blocks that this turn fills, by plugin and command. Jobs with times, and jobs whose step sets a deadline for attempts, have
+   * The blocks that this turn fills, by plugin and command. Jobs with times, and jobs whose step sets a time limit for attempts, have
    * blocks of their own.
    */
   readonly #builders = new Map<string, FillingBlock>();
@@ -160,7 +160,7 @@ export class JobAcceptor {
     this.#builders.clear();
   }
 
-  /** `timeoutMs`: the deadline of an attempt, if it is not that of the command. All jobs of a block have the same one. */
+  /** `timeoutMs`: the time limit of an attempt, if it is not that of the command. All jobs of a block have the same one. */
   #builderFor(
     turn: Turn,
     plugin: string,

@@ -26,7 +26,7 @@ export type JobFrame = {
   unreportedCount: number;
   /** The number of the runner that runs the jobs concurrently; -1: there is no runner, and the jobs run one after another. */
   readonly runner: number;
-  /** The deadline of each attempt. */
+  /** The time limit of each attempt. */
   readonly deadlineMs: number;
   /** Whether the frame is expected to take too long for another one to wait behind it (host-slot.ts). Set at dispatch. */
   slow: boolean;
@@ -51,7 +51,7 @@ export function pickFrame(
   let last: OpenBlock | null = null;
   let timeoutMs: number | undefined;
 
-  /** Whether a job of this block can share the frame: its deadline is the same. */
+  /** Whether a job of this block can share the frame: the time limit of its attempts is the same. */
   function fits(open: OpenBlock): boolean {
     if (open === last) return true;
     const ownMs = timeoutOf(state, open);
@@ -111,7 +111,7 @@ export function frameOf(
   return { id, lane, command, jobs, reported, unreportedCount, runner, deadlineMs, slow: false, sentUs: nowUs, ids };
 }
 
-/** The deadline that a step sets for each attempt of the block's jobs. Undefined: the deadline of the command applies. */
+/** The time limit that a step sets for each attempt of the block's jobs. Undefined: that of the command applies. */
 function timeoutOf(state: JobState, open: OpenBlock): number | undefined {
   return state.load(open).group(0).limits?.timeoutMs;
 }

@@ -25,8 +25,8 @@ import type { RescheduleJob, RunNow } from './time-protocol.ts';
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
 
 /**
- * The earlier answers to requests with idempotency keys. A key identifies the same request whether it calls a command, calls a pipeline or
- * begins an action.
+ * The earlier answers to requests with idempotency keys. Calls of commands, calls of pipelines and actions share one set of keys: a key
+ * that one of them has used cannot be used for another.
  */
 export interface IdempotencyStore {
   /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new. */

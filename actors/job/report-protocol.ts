@@ -17,8 +17,8 @@ export type LedgerFigures = {
 };
 /**
  * To the main thread, once a second, even while no actors work, for the metrics. `lateMs`: how many ms later than planned the thread sent
- * this message. `workers`: by kind of host, how many threads or processes its running hosts have. `restarts`: by host, how often one was
- * lost.
+ * this message. `workers`: by kind of host, how many threads or processes its running hosts have. `restarts`: by host, how often its
+ * process was lost.
  */
 export type LedgerPulse = {
   readonly kind: 'ledger_pulse';

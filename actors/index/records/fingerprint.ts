@@ -28,7 +28,7 @@ export function fingerprintOf(plugin: string, command: string, pattern: string):
   return hash.toString('hex', 0, fingerprintBytes);
 }
 
-/** The first line of an error that is not blank. `error`: in UTF-8; undefined: the attempt has none. */
+/** The first non-blank line of an error, without leading blanks. `error`: in UTF-8; undefined: the attempt has none. */
 export function errorLine(error: Uint8Array | undefined): string {
   if (!error) return '';
   let from = 0;

@@ -51,7 +51,7 @@ export type StepLimits = {
     readonly backoffBaseMs?: number;
     readonly backoffMaxMs?: number;
   };
-  /** The deadline of one attempt. */
+  /** The time limit of one attempt. */
   readonly timeoutMs?: number;
 };
 

@@ -111,8 +111,8 @@ export class BlockJobs {
   }
 
   /**
-   * The cancel of an unsettled job, or of a run that contains it. Null: there is none. The cancels of runs are cached by group, because
-   * all jobs of a group are inside the same runs.
+   * The cancel of an unsettled job, or of a run that contains it. Null: there is none. If the job is itself a run, its own time-out does
+   * not count. The cancels of runs are cached by group, because all jobs of a group are inside the same runs.
    */
   openCancel(index: number): Cancel | null {
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
@@ -127,7 +127,7 @@ export class BlockJobs {
     return around;
   }
 
-  /** The cancel of an ended job itself, or of a run with which it was cancelled. Null: there is none. */
+  /** The cancel of an ended job itself, or of a run with which it was cancelled. Null: there is none. A run that timed out has none of its own. */
   endedCancel(index: number, status: Status): Cancel | null {
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
     if (own && !own.timeout) return own;

@@ -20,7 +20,7 @@ export type ScheduleView = {
   readonly record: ScheduleRecord | null;
   /** The next occurrences, at most `nextShown`. Empty unless the state is `active`. */
   readonly next: readonly number[];
-  /** When the next occurrence fires, including its jitter. Null: there is none. */
+  /** When the first occurrence of `next` fires, including its jitter. Null: `next` is empty. */
   readonly nextFireMs: number | null;
 };
 
