@@ -26,8 +26,8 @@ function decimalOf(value: number): Decimal {
 const powers = Array.from({ length: 71 }, (_, n) => 10n ** BigInt(n));
 
 /**
- * 10^exponent, but at least 1 and at most 10^70. Beside a number of up to 21 digits, a higher power would give the same answer:
- * the number is less than 10^21 < 2^70, so it contains the factors 2 and 5 at most 69 times.
+ * 10^exponent, but at least 1 and at most 10^70. A higher power would give the same answer: the other number's `digits` are less than 10^21
+ * < 2^70, so they contain the factors 2 and 5 at most 69 times each.
  */
 function powerOfTen(exponent: number): bigint {
   return powers[Math.max(0, Math.min(exponent, powers.length - 1))]!;

@@ -18,7 +18,7 @@ const slowMs = 5;
 const patienceMs = 20;
 /** If a thread loads a plugin's code for this long, the tasks of the frame that no thread has begun are returned. */
 const slowLoadMs = 250;
-/** If a thread loads a plugin's code for this long, and for at least the deadline of the frame, the thread is replaced. */
+/** If a thread loads a plugin's code for this long, and for at least the time limit of the frame's tasks, the thread is replaced. */
 const loadMsMax = 10_000;
 /** If a plugin has ended a thread, the plugin's next frame waits at most this long for another thread to start. */
 const heldMsMax = 5_000;
