@@ -350,7 +350,7 @@ export class RunTable {
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }
 
-  /** Removes the run's fan-outs and inner scopes, and its result unless `keepsResult`. */
+  /** Removes the run's fan-outs and inner scopes and, unless `keepsResult`, the results that have arrived at its end. */
   dropParts(run: Run, keepsResult: boolean): void {
     for (const fan of run.fans.values()) this.dropFan(run, fan);
     for (const scope of run.scopes.values()) {
