@@ -49,7 +49,7 @@ export function fireTime({ definition }: Pick<PlanInput, 'definition'>, dueMs: n
   return dueMs + delayOf(definition.id, dueMs, definition.jitterMs);
 }
 
-/** The missed occurrences that still fire, by `catch_up`. */
+/** The missed occurrences that still fire, according to `catch_up` and `catch_up_within`. */
 function madeUp(
   { catchUp, catchUpWithinMs }: PlanInput['definition'],
   missed: readonly number[],

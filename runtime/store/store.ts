@@ -5,8 +5,8 @@ export const tables = [
   'meta', // name -> a single fact: the state format, the owner, the progress of pruning, an abandoned vault
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled one
-  'retries', // job id (16) -> the present attempt of an unsettled job; most first attempts have no record (records/retry.ts)
-  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or time out at the time (records/timer.ts)
+  'retries', // job id (16) -> the running or next attempt of an unsettled job; most first attempts have no record (records/retry.ts)
+  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or time out then (records/timer.ts)
   'rescheduled', // job id (16) -> the time at which the job runs, in place of the one with which it was accepted; pruned with the job
   'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
   'holds', // reason + plugin + command, separated by NUL -> since when jobs are held for the reason; removed when no job is held
