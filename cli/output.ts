@@ -15,7 +15,7 @@ export class Output {
     this.isWatched = io.stderr.isTTY === true && !io.env['CI'];
   }
 
-  /** Whether what is printed on stdout may have colours. */
+  /** Whether output on stdout may have colours. */
   get hasColours(): boolean {
     return this.#hasColours(this.#io.stdout);
   }

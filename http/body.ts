@@ -64,7 +64,7 @@ export class RequestBody {
     this.#length = 0;
   }
 
-  /** Frees the memory of this body for another body, and reports that. */
+  /** Frees the memory of this body for another body, and calls `onGivenWay`. */
   giveWay(): void {
     this.release();
     this.#onGivenWay();

@@ -221,7 +221,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
   }
 
-  /** The answer to a refused vault call, when the audit trail has recorded the refusal. A 401 is answered at once. A 503 is not recorded. */
+  /** Answers a refused vault call after the audit trail has recorded the refusal. A 401 is answered at once, and a 503 is not recorded. */
   #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
     if (problemStatus(refusal) === 503) return refusal;

@@ -5,7 +5,7 @@ import { openMetricsRoute } from './routes/metrics.ts';
 import { type ServeOptions, type Server, serve } from './server.ts';
 import type { Listener } from './transport/transport.ts';
 
-/** The caller of every request. This listener has no API tokens, so a request for an unknown path gets 404 and not 401. */
+/** The caller of requests for unknown paths. This listener has no API tokens, so such a request gets 404 and not 401. */
 const anybody: Caller = { name: null, origin: 'metrics', scopes: new Set(), tokenDigest: '', expiresAtMs: null };
 
 export function serveMetrics(listener: Listener, options: Omit<ServeOptions, 'table' | 'authenticate'>): Server {

@@ -53,7 +53,7 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** The line with the reason in a message of several lines: the line that begins with `Error: `, else the first that is no list item (`- `). */
+/** The line with the reason in a message of several lines: the first that begins with `Error: `, else the first that does not begin with `- `. */
 function reasonLine(text: string): string {
   const lines = text
     .trim()

@@ -169,7 +169,7 @@ function pause(ms: number): Promise<void> {
   return sleep(ms, undefined, { ref: false });
 }
 
-/** The number of ids up to and including the cursor; 0 if the cursor is `after`. Null: the cursor is neither `after` nor any of the ids. */
+/** How many of `ids` the ledger has taken: those up to and including the cursor; 0 if the cursor is `after`. Null: the cursor is none of these. */
 function takenIds(after: JobId | null, cursor: JobId | null, ids: Uint8Array): number | null {
   if (cursor === null) return after === null ? 0 : null;
   if (after !== null && Buffer.compare(after, cursor) === 0) return 0;

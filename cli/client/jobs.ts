@@ -27,7 +27,7 @@ export type JobDocument = {
   /** The ids of the newest reruns of this job, newest first. */
   readonly reruns?: readonly string[];
   readonly rerun_count?: number;
-  /** Present if somebody cancelled the job or its run, even if the job succeeded all the same. */
+  /** Present if somebody cancelled the job or its run, even if the job still succeeded. */
   readonly cancel?: { readonly by: string; readonly at: string; readonly reason?: string };
   /** True while the cancelled job is being stopped; for a run: how many of its jobs have not ended. */
   readonly cancelling?: true | number;

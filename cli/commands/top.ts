@@ -69,7 +69,7 @@ async function printLines({ options, client, out }: ClientCall<Options>): Promis
       isLost = false;
       if (--left === 0) return;
     } catch (error) {
-      // A service that cannot be reached at first is a failure; one that restarts later is waited for.
+      // Any failure of the first overview ends the command. Later, the command tries again if the service cannot be reached.
       if (before === null || !isAway(error)) throw error;
       if (!isLost) out.note(`no answer (${error.message}); trying again`);
       isLost = true;

@@ -68,7 +68,7 @@ function goodRequest(plan: Plan, command: string, answer: HarnessAnswer): Judgem
 
 /**
  * Sends an empty payload to the plugin without its input schema. A schema with required fields would refuse this payload, but the
- * code must answer all the same.
+ * code must still answer.
  */
 async function badRequest(
   harness: PluginHarness,

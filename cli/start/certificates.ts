@@ -63,8 +63,8 @@ export class ServedCertificates {
   }
 
   /**
-   * Renews certificates whose files have changed. An invalid pair of certificate and key is logged as an error, and changes
-   * nothing.
+   * Renews certificates whose files have changed. An invalid pair of certificate and key is logged as an error, and the current certificate stays
+   * in use.
    */
   checkFiles(): void {
     for (const name of this.#listeners.keys()) {

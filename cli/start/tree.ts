@@ -13,7 +13,7 @@ const closeMsMax = 10_000;
 export function tree(service: Service, listeners: HttpListeners, graceMs: number): readonly Child[] {
   const drainMsMax = graceMs + closeMsMax;
   return [
-    // The hub runs on the main thread and ends with it: there is nothing to restart.
+    // The hub runs on the main thread and ends with it, so it is never restarted.
     { name: 'hub', start: service.startHub, restarts: false, stopMsMax: 1_000 },
     // The ledger's thread is never terminated: a thread that ends inside a write transaction would hang the process.
     { name: 'ledger', start: service.startLedger, restarts: false, stopMsMax: drainMsMax },

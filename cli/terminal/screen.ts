@@ -1,4 +1,4 @@
-// The terminal as a screen that is drawn again and again, with keys and changes of its size as events. It uses the alternate screen, so that
+// The terminal as a screen that is redrawn repeatedly, with keys and changes of its size as events. It uses the alternate screen, so that
 // the terminal afterwards shows what it showed before.
 import type { Io } from '../io.ts';
 import { type Piece, printable, type TerminalLine, textOf, writeLine } from './text.ts';
@@ -141,7 +141,7 @@ export class Screen {
   }
 }
 
-/** One key each: an escape sequence, as arrow keys send it, or a character. */
+/** Each match is one key: an escape sequence, such as an arrow key sends, or one character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with a control character
 const keys = /\u001b(?:\[[0-9;]*[ -/]*[@-~]|O[A-Z])|[\s\S]/gu;
 

@@ -1,4 +1,4 @@
-// Reads one manifest.yaml: a checked `Manifest`, or what is wrong with it.
+// Reads one manifest.yaml: returns a checked `Manifest`, or its problems.
 import { dirname, sep } from 'node:path';
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { SandboxKind } from '../../runtime/processes/sandbox.ts';

@@ -60,7 +60,7 @@ export function lockConfiguration(options: ReadOptions): Locked {
 }
 
 /**
- * The highest lock number in the valid lock on disk and in the notes, or 0. If a note cannot be read, the line of that problem.
+ * The highest lock number in the valid lock on disk and in the notes, or 0. If a note cannot be read, the line that reports this.
  */
 function numberBefore(
   reading: ConfigReading,

@@ -1,4 +1,4 @@
-// The source tree: the content of YAML files as nodes, in which every key and value knows its location.
+// The source tree: the content of YAML files as nodes, in which every key and value has its location.
 import type { Json } from '../../runtime/packing.ts';
 
 /** A location in a file. Line and column count from 1. */

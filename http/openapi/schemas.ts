@@ -81,7 +81,10 @@ export const reusedSchema = Type.Optional(
   }),
 );
 
-/** The schema of the answer to a call of a synchronous pipeline whose run has ended. `runUnfinished`: the run has not ended in time. */
+/**
+ * The schema of the answer to a call of a synchronous pipeline if its run has ended; `runUnfinished`: if the run has not ended yet, or cannot
+ * be read now.
+ */
 export const runFinished = Type.Object({
   job_id: uuid,
   status: jobStatus,

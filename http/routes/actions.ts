@@ -265,8 +265,8 @@ async function countOf(
 }
 
 /**
- * The refusal of a rerun if the caller may not run the command of one of the matching jobs. Commands that are no longer
- * configured are ignored, because they run nothing.
+ * The refusal of a rerun if the caller may not run the command of one of the matching jobs. Commands that are no longer configured are ignored,
+ * because they cannot run.
  */
 function refusedRerun(config: Config, { commands }: CountedSelection, caller: Caller): HttpProblem | null {
   if (may(caller, ['plugin:rw'])) return null;

@@ -53,7 +53,7 @@ export function eventOf({ name }: Command): EntryEvent | null {
   return name === 'handle' ? callEvent : null;
 }
 
-/** For each type of command, the scopes that allow to run it. A caller needs one of them, or `*`. */
+/** For each type of command, the scopes that allow running it. A caller needs one of them, or `*`. */
 const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   read: ['plugin:ro', 'plugin:rw'],
   write: ['plugin:rw'],

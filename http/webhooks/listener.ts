@@ -16,7 +16,7 @@ export function serveWebhooks(listener: Listener, { deliveryEvents, ...options }
   return serve(listener, { ...options, table: webhookTables(deliveryEvents), authenticate: () => anybody });
 }
 
-/** The caller of every request. This listener has no API tokens, so a request for an unknown path gets 404 and not 401. */
+/** The caller of every request, except on open routes. This listener has no API tokens, so a request for an unknown path gets 404 and not 401. */
 const anybody: Caller = {
   name: null,
   origin: 'webhook',

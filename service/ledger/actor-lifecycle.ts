@@ -50,7 +50,7 @@ export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFai
   /** A monotonic clock. It measures how long ago earlier failures were. */
   readonly steadyMs: () => number;
   readonly log: (level: 'warn' | 'error', message: string, fields: object) => void;
-  /** Called when nothing more is committed: the service must end with this status. */
+  /** Called when the actors have ended permanently: the service must end with this status. */
   readonly onFatal: (exitStatus: number, message: string) => void;
 };
 
@@ -223,7 +223,7 @@ export class ActorLifecycle {
     return [{ ...message, outcomes: [failed] }];
   }
 
-  /** Ends the actors permanently: from now on every message is refused, and nothing is committed. */
+  /** Ends the actors permanently: from now on every message is refused, and there are no further commits. */
   #end(exitStatus: number, message: string, delivered: readonly Delivered[]): void {
     this.#number++;
     this.#state = 'over';

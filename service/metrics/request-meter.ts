@@ -19,7 +19,7 @@ type RouteCounts = {
   readonly seconds: Buckets | null;
 };
 
-/** Stands for requests that reached no route (an unknown path, or an earlier refusal), and for routes beyond `routesMax`. */
+/** Stands for requests without a route (their path is unknown, or admission refused them), and for routes beyond `routesMax`. */
 const noRoute: MeteredRoute = { method: 'other', path: 'none', answers: {} };
 const eventStreamType = 'text/event-stream';
 /** The codes of refusals that count as refused work. Each is answered with 503. */
@@ -45,7 +45,7 @@ export class RequestMeter {
     counts.seconds?.add(durationMs / 1000);
   }
 
-  /** Counts a refusal, if the request was for work. Admission refuses work with `stopping` before it finds the route. */
+  /** Counts a refusal of a POST. Admission refuses with `stopping` before it finds the route, so this code counts without a route, too. */
   refused(route: MeteredRoute | null, code: string): void {
     if (!reasons.has(code) || (route === null ? code !== 'stopping' : route.method !== 'POST')) return;
     this.#refused.set(code, (this.#refused.get(code) ?? 0) + 1);

@@ -122,7 +122,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   }
 }
 
-/** Makes sliced work of `act`, which must be short. */
+/** Wraps `act`, which must be short, as sliced work. */
 function* once<T>(act: () => T): Sliced<T> {
   yield;
   return act();

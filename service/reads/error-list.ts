@@ -1,6 +1,6 @@
 // Finds jobs by words of their last error, or by the fingerprint of their failure, newest first. If few logs match, the index names the jobs.
-// If many match, all unsuccessful jobs (or all jobs of the given trees) are examined, because they soon fill a page. If the reruns of a
-// job are wanted, only these are examined.
+// If many match, all unsuccessful jobs (or all jobs of the given trees) are examined, because they soon fill a page. With `rerunOf`, only
+// the reruns of that job are examined.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { findFailure, hasFingerprint, jobsOfFailure } from '../../actors/index/views/jobs-of-failure.ts';
@@ -26,7 +26,7 @@ const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
 /** A filter with a fingerprint, words of the last error (`error`), or both. Null: no words. */
 export type ErrorSearch = { readonly filter: JobFilter; readonly error: string | null; readonly limit: number };
-/** `ids`: the jobs that may match, newest first. `searchedUs`: all attempts that ended up to this time were searched. */
+/** `ids`: the jobs that may match, newest first. At each null, the work can be interrupted. `searchedUs`: all attempts that ended up to this time were searched. */
 type NamedJobs = { readonly ids: Iterable<JobId | null>; readonly searchedUs: number | null };
 
 export function* listByError(

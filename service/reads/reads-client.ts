@@ -53,7 +53,7 @@ export class ReadsClient implements Reads {
     void died.then(() => {
       if (this.#link === link) this.#link = null;
     });
-    // The thread writes nothing, so the service need not wait for its end. It goes on answering reads while the service stops.
+    // The thread only reads, so the service need not wait for its end. It continues to answer reads while the service stops.
     worker.unref();
     return { died, stop: async () => {} };
   }

@@ -14,7 +14,7 @@ import type { OverviewWanted } from './overview.ts';
 
 /** The filters of a list of logs. A filter that is null matches all logs. */
 export type LogsWanted = LogFilter & {
-  /** The job id as the caller gave it. A text that is not a job id matches nothing. */
+  /** The job id as the caller gave it. A text that is not a job id matches no log. */
   readonly jobId: string | null;
   /** Words that a log must have, in the language of docs/search.md. */
   readonly query: string | null;
