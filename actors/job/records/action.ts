@@ -47,7 +47,7 @@ export type Selection = {
   readonly run: JobId | null;
   readonly root: JobId | null;
   readonly parent: JobId | null;
-  /** The job that the job reruns. */
+  /** The job of which the job must be a rerun. */
   readonly rerunOf?: JobId;
   /** Tags that the job must have, each as `key:text`. */
   readonly tags?: readonly string[];

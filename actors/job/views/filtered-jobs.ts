@@ -1,4 +1,4 @@
-// Lists a page of those of the given jobs that match a filter, and whose latest attempts pass a test.
+// Makes a page of the list of jobs from given ids: those jobs that match a filter, and whose latest attempts pass a test.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -17,8 +17,8 @@ import { membersOf } from './tree-listing.ts';
 const jobsPerStep = 64;
 
 /**
- * A page of those jobs among `ids` (newest first) that match the filter, and whose latest attempt passes `has`; null: every attempt does,
- * and a job without one matches, too. At each null among the ids, the work can be interrupted.
+ * A page of those jobs among `ids` (newest first) that match the filter, and whose latest attempt passes `has`. If `has` is null, no
+ * attempt is tested, and a job without an attempt matches, too. At each null among the ids, the work can be interrupted.
  */
 export function* filterJobs(
   reader: Reader,

@@ -19,7 +19,7 @@ export type JobFilter = {
   readonly pipeline?: string;
   /** The fingerprint with which a job must have failed. */
   readonly fingerprint?: string;
-  /** The job that a job reruns. */
+  /** The job of which a job must be a rerun. */
   readonly rerunOf?: JobId;
 };
 

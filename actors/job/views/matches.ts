@@ -133,8 +133,8 @@ function allOf({ count }: Block): number[] {
 type Fits = (jobs: BlockJobs, index: number, attempts: readonly NumberedAttempt[], block: Block) => boolean;
 type Filters = {
   /**
-   * Whether the jobs of a group match in submitter, pipeline, tags and the job that they rerun, and are not excluded as jobs inside runs (`children`) or in phases
-   * (`withoutPhases`).
+   * Whether the jobs of a group match in submitter, pipeline, tags and `rerunOf`, and are not excluded as jobs inside runs (`children`) or
+   * in phases (`withoutPhases`).
    */
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
   /** Whether a job matches in run, root and parent. Null: every job does. */

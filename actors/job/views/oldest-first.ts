@@ -97,7 +97,7 @@ function* ofUnsuccessful(
   yield* ofPages(oldestKeys(reader, 'unsuccessful', prefixes, after, endOfIds));
 }
 
-/** The spans of these jobs, page by page: a null among the ids, which are in ascending order, ends a page. */
+/** The spans of these jobs, whose ids are in ascending order. Each null among the ids ends a page of them. The caller can pause at each null. */
 function* ofPages(ids: Iterable<JobId | null>): Iterable<JobSpan | null> {
   let page: JobId[] = [];
   for (const id of ids) {

@@ -81,7 +81,7 @@ export type StepTimeline = {
   readonly firstStartUs: number | null;
   /** Null: no job has ended. */
   readonly lastEndUs: number | null;
-  /** From the acceptance of each job to the start of its first attempt. */
+  /** From the time `createdUs` of each job (`TimedJob`) to the start of its first attempt. */
   readonly queueUs: TimePercentiles;
   /** For how long each ended job ran, in all its attempts. */
   readonly runUs: TimePercentiles;
