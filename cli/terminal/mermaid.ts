@@ -1,5 +1,6 @@
 // A pipeline as a Mermaid flowchart: steps in order, branches side by side, conditions as diamonds.
 import { formatPath } from '../../actors/pipeline/lookup.ts';
+import { conditionText } from '../../actors/pipeline/views/drawn-pipeline.ts';
 import type { Condition, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 
 /** The nodes that lead to the next step, each with the label of its arrow. */
@@ -110,15 +111,6 @@ function traits(step: Extract<Step, { kind: 'uses' | 'call' }>): string[] {
     ...(step.onError === 'continue' ? ['on_error: continue'] : []),
     ...(step.failFast === false ? ['fail_fast: false'] : []),
   ];
-}
-
-function conditionText(condition: Condition): string {
-  if (condition.kind === 'not') return `not (${conditionText(condition.of)})`;
-  if (condition.kind !== 'test')
-    return condition.of.map(inner => `(${conditionText(inner)})`).join(` ${condition.kind === 'all' ? 'and' : 'or'} `);
-  const { path, op, value } = condition;
-  if (op === 'exists') return `${formatPath(path)} ${value === true ? 'exists' : 'is absent'}`;
-  return `${formatPath(path)} ${op} ${JSON.stringify(value)}`;
 }
 
 /** Text in quotes. Characters that could have a meaning in Mermaid or HTML become character codes. */

@@ -13,6 +13,7 @@ export function skillsOf(config: Config): object[] {
       tier: command.type === 'read' ? 'READ' : 'WRITE',
       plugin: plugin.name,
       command: command.name,
+      ...(command.inputSchema === null ? {} : { input_schema: command.inputSchema }),
     })),
   );
   return [...commands, ...config.pipelines.map(pipelineSkill)];

@@ -4,6 +4,7 @@ import { actionRoutes } from './actions.ts';
 import { analyticsRoutes } from './analytics.ts';
 import { batchRoutes } from './batch.ts';
 import { configViewRoutes } from './config-view.ts';
+import { countRoutes } from './counts.ts';
 import { controlDocumentRoute, discoveryRoutes } from './discovery.ts';
 import { eventRoutes } from './events.ts';
 import { executionRoutes } from './execution.ts';
@@ -13,6 +14,7 @@ import { jobRoutes } from './jobs.ts';
 import { metricsRoutes } from './metrics.ts';
 import { overviewRoutes } from './overview.ts';
 import { pauseRoutes } from './pauses.ts';
+import { pipelineRoutes } from './pipelines.ts';
 import { pluginRoutes } from './plugins.ts';
 import { rerunRoutes } from './rerun.ts';
 import { rescheduleRoutes } from './reschedule.ts';
@@ -36,7 +38,9 @@ export const apiRoutes: readonly Route[] = [
   ...rescheduleRoutes,
   ...jobListRoutes,
   ...pluginRoutes,
+  ...pipelineRoutes,
   ...overviewRoutes,
+  ...countRoutes,
   ...topologyRoutes,
   ...stopwatchRoutes,
   ...failureRoutes,

@@ -89,6 +89,10 @@ const getHealth = route({
   },
 });
 
+const inputSchema = Type.Optional(
+  Type.Object({}, { description: 'The schema of `payload` in a call, if there is one.' }),
+);
+
 const skillSchema = Type.Union([
   Type.Object({
     name: Type.String({ description: '`plugin.<plugin>.<command>`' }),
@@ -98,6 +102,7 @@ const skillSchema = Type.Union([
     tier: Type.Union([Type.Literal('READ'), Type.Literal('WRITE')]),
     plugin: Type.String(),
     command: Type.String(),
+    input_schema: inputSchema,
   }),
   Type.Object({
     name: Type.String({ description: '`pipeline.<pipeline>`' }),
@@ -108,9 +113,7 @@ const skillSchema = Type.Union([
     trigger: Type.Optional(Type.String({ description: 'The event or hook that starts it, if there is one.' })),
     execution_mode: Type.Union([Type.Literal('synchronous'), Type.Literal('asynchronous')]),
     timeout_secs: Type.Integer(),
-    input_schema: Type.Optional(
-      Type.Object({}, { description: 'The schema of `payload` in a call, if there is one.' }),
-    ),
+    input_schema: inputSchema,
   }),
 ]);
 

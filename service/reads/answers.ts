@@ -5,6 +5,7 @@ import { type FailurePage, listFailures } from '../../actors/index/views/failure
 import { lagMsMax, untilTaken } from '../../actors/index/views/lag.ts';
 import { StopwatchReading } from '../../actors/index/views/stopwatch.ts';
 import { readAction } from '../../actors/job/records/action.ts';
+import { readCounts } from '../../actors/job/records/counts.ts';
 import { headgatePlugin } from '../../actors/job/records/job.ts';
 import { BlockCache } from '../../actors/job/views/block-cache.ts';
 import type { JobPage } from '../../actors/job/views/job-page.ts';
@@ -14,6 +15,7 @@ import type { Share, Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 import { type ActionPage, writeAction, writeActions } from '../json/action.ts';
 import type { JsonPart } from '../json/chunks.ts';
+import { writeCounts } from '../json/counts.ts';
 import { writeFailures } from '../json/failures.ts';
 import { jobParts, settledParts, treeParts } from '../json/job.ts';
 import { logsParts, writeJobs } from '../json/list.ts';
@@ -67,6 +69,8 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
         return stopwatch(read, share);
       case 'overview':
         return [writeOverview(await share.run(overview(read)))];
+      case 'counts':
+        return [writeCounts(await share.run(once(() => readCounts(reader))), read.nowUs)];
     }
   };
 

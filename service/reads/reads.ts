@@ -89,7 +89,8 @@ export type Read =
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
   | ({ readonly kind: 'timeline'; readonly withErrors: boolean } & TimelineWanted)
   | ({ readonly kind: 'stopwatch' } & StopwatchWanted)
-  | ({ readonly kind: 'overview' } & OverviewWanted);
+  | ({ readonly kind: 'overview' } & OverviewWanted)
+  | { readonly kind: 'counts'; readonly nowUs: number };
 
 /** Thrown if the reads thread is starting, or ends before it has answered. */
 export class ReadsDown extends Error {}

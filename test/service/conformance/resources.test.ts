@@ -116,7 +116,7 @@ test('a command object has name, type, description and an optional input_schema'
 test('a plugin skill is named plugin.<plugin>.<command> and has its fields', async () => {
   expect((await read(gateway, '/skills'))['skills']).toContainEqual({
     ...{ name: 'plugin.echo.measure', kind: 'plugin', description: 'Measures.', endpoint: '/plugin/echo/measure' },
-    ...{ tier: 'WRITE', plugin: 'echo', command: 'measure' },
+    ...{ tier: 'WRITE', plugin: 'echo', command: 'measure', input_schema: sum },
   });
 });
 

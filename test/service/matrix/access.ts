@@ -79,8 +79,10 @@ export const accessTable: readonly Access[] = [
   row('GET /.well-known/ai-plugin.json', '/.well-known/ai-plugin.json', 'open'),
   // 4.4
   row('GET /plugin/{name}', '/plugin/echo', ['plugin:ro', 'plugin:rw', '*']),
+  row('GET /pipeline/{name}', '/pipeline/now', ['plugin:ro', 'plugin:rw', '*']),
   row('GET /topology', '/topology', ['plugin:catalog:ro', 'plugin:rw', '*']),
   row('GET /overview', '/overview', ['jobs:ro', 'jobs:rw', '*']),
+  row('GET /counts', '/counts', ['jobs:ro', 'jobs:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo', ['jobs:status:ro', 'jobs:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo?include_subs=true', ['jobs:status:ro', 'jobs:rw', '*']),
   row('GET /stopwatch/{plugin}', '/stopwatch/echo?series=true&heat=true', ['jobs:status:ro', 'jobs:rw', '*']),
