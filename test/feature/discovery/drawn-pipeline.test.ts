@@ -33,8 +33,9 @@ const gateway = shareGateway({
               { path: 'payload.name', op: 'exists', value: true },
             ],
           },
-          steps: [{ id: 'counted', uses: 'echo.say', join: { wait: 'all', collect: 'counts' } }],
+          steps: [{ id: 'said', uses: 'echo.say' }],
         },
+        { id: 'counted', uses: 'echo', join: 'all', collect: 'counts' },
       ],
       on_failure: [{ id: 'tell', uses: 'echo' }],
       finally: [{ id: 'clean', uses: 'echo', timeout: '1s' }],
@@ -55,7 +56,7 @@ test('steps are inside each other, with their branches, phases, joins and condit
     timeout_ms: 7_000,
     deadline_ms: 120_000,
     phase_timeout_ms: expect.any(Number),
-    input_schema: { type: 'object', required: ['list'], properties: { list: { type: 'array' } } },
+    input_schema: { type: 'object', properties: { list: { type: 'array' } } },
     if: 'payload.token eq "[REDACTED]"',
     steps: [
       {
@@ -73,8 +74,9 @@ test('steps are inside each other, with their branches, phases, joins and condit
       },
       {
         ...{ id: 'inner', kind: 'steps', join: 'results', if: '(payload.size gt 3) or (payload.name exists)' },
-        steps: [{ id: 'counted', kind: 'uses', join: 'counts', plugin: 'echo', command: 'say' }],
+        steps: [{ id: 'said', kind: 'uses', plugin: 'echo', command: 'say' }],
       },
+      { id: 'counted', kind: 'uses', join: 'counts', ...handle },
     ],
     on_failure: [{ id: 'tell', kind: 'uses', ...handle }],
     finally: [{ id: 'clean', kind: 'uses', ...handle, timeout_ms: 1_000 }],

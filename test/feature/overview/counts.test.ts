@@ -22,9 +22,8 @@ async function counts(): Promise<object[]> {
 
 test('jobs are counted by command and status, and runs by pipeline', async () => {
   expect(await counts()).toEqual([]);
-  await gateway.call('POST', '/plugin/echo/handle?wait=30s', {});
-  await gateway.call('POST', '/pipeline/twice?wait=30s', {});
-  await gateway.call('POST', '/pipeline/broken?wait=30s', {});
+  for (const path of ['/plugin/echo/handle', '/pipeline/twice', '/pipeline/broken'])
+    expect((await gateway.call('POST', `${path}?wait=30s`, {})).status).toBe(200);
   expect(await counts()).toEqual([
     { plugin: 'echo', command: 'handle', ...none, succeeded: 3 },
     { plugin: 'failing', command: 'handle', ...none, dead: 1 },
