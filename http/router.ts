@@ -45,6 +45,8 @@ function add(root: PathNode, route: Route): void {
     node = next;
   }
   if (node.place?.routes[route.method]) throw new Error(`two routes for ${route.method} ${route.path}`);
+  if (node.place && node.names.join() !== names.join())
+    throw new Error(`${route.path} and ${node.place.path} are one path`);
   const routes = { ...node.place?.routes, [route.method]: route };
   const allow = [routes.GET ? 'GET, HEAD' : '', routes.POST ? 'POST' : ''].filter(Boolean).join(', ');
   node.names = names;

@@ -7,12 +7,12 @@ import { answeredWith, byToken, refusedWith, wholeDocument } from './parts.ts';
 import { problemsOf } from './route-problems.ts';
 
 /** The routes that other OpenAPI documents describe, with one operation for each command or pipeline. */
-const elsewhere = ['/plugin/{plugin}/{command}', '/pipeline/{pipeline}'];
+const elsewhere = ['POST /plugin/{plugin}/{command}', 'POST /pipeline/{pipeline}'];
 
 export function controlDocument(title: string, version: string, routes: readonly Route[]): JsonObject {
   const paths: { [path: string]: JsonObject } = {};
   for (const route of routes) {
-    if (elsewhere.includes(route.path)) continue;
+    if (elsewhere.includes(`${route.method} ${route.path}`)) continue;
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
   }
   return wholeDocument(title, version, paths, {});

@@ -58,7 +58,7 @@ const pipelineSchema: Schema = Type.Object({
 
 const getPipeline = route({
   method: 'GET',
-  path: '/pipeline/{name}',
+  path: '/pipeline/{pipeline}',
   section: 'Plugins',
   summary: 'Returns one pipeline with its steps, branches and phases, as it is drawn.',
   notes:
@@ -67,7 +67,7 @@ const getPipeline = route({
   access: anyOf('plugin:ro', 'plugin:rw'),
   problems: ['unknown_pipeline'],
   answers: { 200: { description: 'The pipeline.', schema: pipelineSchema } },
-  find: ({ config, params }) => findPipeline(config, params.name),
+  find: ({ config, params }) => findPipeline(config, params.pipeline),
   handle: ({ found }) => json(200, JSON.stringify(drawnPipeline(found))),
 });
 

@@ -26,7 +26,7 @@ test('jobs are counted by command and status, and runs by pipeline', async () =>
     expect((await gateway.call('POST', `${path}?wait=30s`, {})).status).toBe(200);
   expect(await counts()).toEqual([
     { plugin: 'echo', command: 'handle', ...none, succeeded: 3 },
-    { plugin: 'failing', command: 'handle', ...none, dead: 1 },
+    { plugin: 'failing', command: 'handle', ...none, failed: 1 },
     { plugin: 'pipeline', command: 'broken', ...none, failed: 1 },
     { plugin: 'pipeline', command: 'twice', ...none, succeeded: 1 },
   ]);

@@ -138,4 +138,9 @@ describe('the router', () => {
     const twice = [get('/a/{x}', () => json(200, '')), get('/a/{y}', () => json(200, ''))];
     expect(() => makeRouter(twice)).toThrow('two routes');
   });
+
+  test('two methods at one place with other names of its parameters are a mistake', () => {
+    const read = get('/a/{x}', () => json(200, ''));
+    expect(() => makeRouter([read, { ...read, method: 'POST', path: '/a/{y}' }])).toThrow('one path');
+  });
 });
