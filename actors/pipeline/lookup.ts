@@ -58,8 +58,3 @@ export function follow(value: Json, keys: readonly string[]): Json | undefined {
   }
   return here;
 }
-
-/** The path as a pipeline writes it. */
-export function formatPath({ root, keys }: Path): string {
-  return [root, ...keys].join('.');
-}

@@ -1,5 +1,5 @@
 // Starts a step for a token: evaluates baggage and templates, then creates the job or begins the fan-out.
-import type { Path } from '../../config/pipeline/definition.ts';
+import { type Path, pathText } from '../../config/pipeline/definition.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { isParted } from '../../runtime/parted.ts';
@@ -10,7 +10,6 @@ import type { WorkNode, WorkStep } from './compile.ts';
 import type { Expansion } from './expansion.ts';
 import { beginFanOut, type FanPlan } from './fanout.ts';
 import { endTokens, markFork } from './join.ts';
-import { formatPath } from './lookup.ts';
 import { asPieces, type Held, type Keep, kept, payloadWith, problemWith, under } from './payload-with.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
@@ -73,7 +72,7 @@ export class StepStarter {
     const count = list ? listCount(list) : -1;
     if (list === null || count < 0) {
       const what = list === null ? 'is missing' : 'is not a list';
-      this.#table.fail(run, `step "${step.id}": foreach: ${formatPath(from)} ${what}`);
+      this.#table.fail(run, `step "${step.id}": foreach: ${pathText(from)} ${what}`);
       return;
     }
     const planned = planWith(step, perElement, token, this.#table.sight.stepBytes);

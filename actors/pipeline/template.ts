@@ -1,9 +1,9 @@
 // Renders the templates of `with`. A reference to a missing path fails, and the result names the path.
-import type { Path, Template } from '../../config/pipeline/definition.ts';
+import { type Path, pathText, type Template } from '../../config/pipeline/definition.ts';
 import { type Json, pack, unpack } from '../../runtime/packing.ts';
 import { bytesOf, type Section } from '../../runtime/parted.ts';
 import { listHead, mapHead, textHead } from '../../runtime/splice.ts';
-import { type Data, formatPath } from './lookup.ts';
+import type { Data } from './lookup.ts';
 
 /** A large value that took the place of a reference, and stays packed. */
 type PackedValue = { readonly kind: 'packed'; readonly bytes: Uint8Array };
@@ -19,7 +19,7 @@ export type Entries = readonly (readonly [string, EntryTemplate])[];
 export class Missing {
   readonly missing: string;
   constructor(path: Path) {
-    this.missing = formatPath(path);
+    this.missing = pathText(path);
   }
 }
 

@@ -1,7 +1,6 @@
 // A pipeline as a Mermaid flowchart: steps in order, branches side by side, conditions as diamonds.
-import { formatPath } from '../../actors/pipeline/lookup.ts';
 import { conditionText } from '../../actors/pipeline/views/drawn-pipeline.ts';
-import type { Condition, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
+import { type Condition, type PipelineDefinition, pathText, type Step } from '../../config/pipeline/definition.ts';
 
 /** The nodes that lead to the next step, each with the label of its arrow. */
 type OpenArrows = readonly { readonly node: string; readonly label: string }[];
@@ -107,7 +106,7 @@ function labelled(end: OpenArrows[number], label: string): OpenArrows[number] {
 
 function traits(step: Extract<Step, { kind: 'uses' | 'call' }>): string[] {
   return [
-    ...(step.foreach === null ? [] : [`foreach ${formatPath(step.foreach)}`]),
+    ...(step.foreach === null ? [] : [`foreach ${pathText(step.foreach)}`]),
     ...(step.onError === 'continue' ? ['on_error: continue'] : []),
     ...(step.failFast === false ? ['fail_fast: false'] : []),
   ];

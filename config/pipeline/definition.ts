@@ -6,6 +6,11 @@ export const pathRoots = ['payload', 'context', 'config', 'headers'] as const;
 /** A parsed path such as `payload.items.0.name`. Without keys it is the root itself. */
 export type Path = { readonly root: (typeof pathRoots)[number]; readonly keys: readonly string[] };
 
+/** The path as a pipeline writes it. */
+export function pathText({ root, keys }: Path): string {
+  return [root, ...keys].join('.');
+}
+
 export const operators = [
   'exists',
   'eq',

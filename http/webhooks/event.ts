@@ -1,8 +1,8 @@
 // The event of a webhook delivery: its type, and the headers that the endpoint copies into it.
 import type { EntryEvent } from '../../actors/job/protocol.ts';
-import { follow, formatPath } from '../../actors/pipeline/lookup.ts';
+import { follow } from '../../actors/pipeline/lookup.ts';
 import type { WebhookEndpoint } from '../../config/config.ts';
-import type { Path } from '../../config/pipeline/definition.ts';
+import { type Path, pathText } from '../../config/pipeline/definition.ts';
 import { eventHeaderCharsMax, eventTypeExpected, eventTypeShape } from '../../config/section/webhook-event.ts';
 import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
@@ -45,7 +45,7 @@ function typeOf(parts: readonly (string | Path)[], headers: EventHeaders, body: 
     const value: Json | undefined = follow(part.root === 'headers' ? headers : body, part.keys);
     if (typeof value !== 'string' && typeof value !== 'number') {
       const detail = value === undefined ? 'is missing' : 'is neither a string nor a number';
-      return problem('invalid_request', `the type of the event needs ${formatPath(part)}, which ${detail}`);
+      return problem('invalid_request', `the type of the event needs ${pathText(part)}, which ${detail}`);
     }
     type += value;
   }

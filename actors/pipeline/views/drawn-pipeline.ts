@@ -1,9 +1,8 @@
 // A pipeline as it is drawn (docs/pipelines.md#drawing): its steps, branches and phases, with their conditions as text.
 
-import type { Condition, PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
+import { type Condition, type PipelineDefinition, pathText, type Step } from '../../../config/pipeline/definition.ts';
 import { isSecretKey, redacted } from '../../../config/view.ts';
 import type { JsonObject } from '../../../runtime/packing.ts';
-import { formatPath } from '../lookup.ts';
 
 /** The pipeline as JSON. The values of `with` and `baggage` are left out. */
 export function drawnPipeline(pipeline: PipelineDefinition): JsonObject {
@@ -32,8 +31,8 @@ export function conditionText(condition: Condition): string {
   if (condition.kind !== 'test')
     return condition.of.map(inner => `(${conditionText(inner)})`).join(` ${condition.kind === 'all' ? 'and' : 'or'} `);
   const { path, op, value } = condition;
-  if (op === 'exists') return `${formatPath(path)} ${value === true ? 'exists' : 'is absent'}`;
-  return `${formatPath(path)} ${op} ${JSON.stringify(path.keys.some(isSecretKey) ? redacted : value)}`;
+  if (op === 'exists') return `${pathText(path)} ${value === true ? 'exists' : 'is absent'}`;
+  return `${pathText(path)} ${op} ${JSON.stringify(path.keys.some(isSecretKey) ? redacted : value)}`;
 }
 
 function drawnStep(step: Step): JsonObject {
@@ -63,7 +62,7 @@ function partsOf(step: Step): JsonObject {
 
 function workOf({ foreach, failFast, timeoutMs }: Extract<Step, { kind: 'uses' | 'call' }>): JsonObject {
   return {
-    ...(foreach !== null && { foreach: formatPath(foreach) }),
+    ...(foreach !== null && { foreach: pathText(foreach) }),
     ...(failFast === false && { fail_fast: false }),
     ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
   };

@@ -73,7 +73,7 @@ export const accessTable: readonly Access[] = [
   row('GET /openapi.json', '/openapi.json', 'open'),
   row('GET /plugin/{name}/openapi.json', '/plugin/echo/openapi.json', 'open'),
   row('GET /openapi-pipelines.json', '/openapi-pipelines.json', 'open'),
-  row('GET /pipeline/{pipeline}/openapi.json', '/pipeline/now/openapi.json', 'open'),
+  row('GET /pipeline/{name}/openapi.json', '/pipeline/now/openapi.json', 'open'),
   row('GET /openapi-control.json', '/openapi-control.json', 'token'),
   row('GET /whoami', '/whoami', 'token'),
   row('GET /.well-known/ai-plugin.json', '/.well-known/ai-plugin.json', 'open'),
