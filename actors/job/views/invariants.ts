@@ -125,7 +125,9 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
       const isOpen = open !== undefined && !open.isSettled(index);
       if (isOpen !== ended.has(index)) continue;
       const id = formatId(jobId(Buffer.from(key), index));
-      return isOpen ? `the job ${id} has ended, but is open` : `the settled job ${id} has no final attempt`;
+      return isOpen
+        ? `the job ${id} has ended, but its block lists it as open`
+        : `the settled job ${id} has no final attempt`;
     }
     return null;
   }

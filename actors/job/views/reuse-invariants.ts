@@ -46,7 +46,7 @@ export function reuseInvariants(reader: Reader): readonly Invariant[] {
       if (!rerun || !findBlock(reader, rerun.of)) continue;
       const id = jobId(Buffer.from(key), start);
       if (!reader.get('reruns', rerunKey(rerun.of, id)))
-        return `${formatId(id)} is a rerun of ${formatId(rerun.of)} and is not listed there`;
+        return `${formatId(id)} is a rerun of ${formatId(rerun.of)}, but is not listed there`;
     }
     return null;
   }
