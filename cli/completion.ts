@@ -76,7 +76,7 @@ function takesValue(option: Option): boolean {
   return option.required || option.optional;
 }
 
-/** Candidates for the value of an option that also accepts other values, by the placeholder in its usage (`--from <point>`). */
+/** Candidates for the values of options, by the placeholder in the option's usage (`--from <point>`). Other values may be valid, too. */
 const offered: { readonly [name: string]: readonly string[] | undefined } = {
   point: ['start', 'failed'],
   window: ['2h..1h', '2d..1d', '8d..7d'],

@@ -129,7 +129,7 @@ export type PluginInstance = {
   readonly name: string;
   readonly manifest: Manifest;
   /**
-   * Present if the instance has `uses`: the names to which `uses` leads one after the other. The last one is the plugin with the
+   * Present if the instance has `uses`: the names in the chain of `uses`, from the value of this instance's `uses` to the plugin with the
    * manifest.
    */
   readonly bases?: readonly string[];

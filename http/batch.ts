@@ -51,8 +51,8 @@ const slices = new Slices(() => undefined, batchMsMax);
 let previous: Promise<unknown> = Promise.resolve();
 
 /**
- * Calls `work` when all earlier batches have ended. `work` reads a batch, and ends when the jobs of the batch are on disk. Several batches at a
- * time would hardly be faster, and other requests would wait for milliseconds.
+ * Calls `work` when all earlier batches have ended. `work` reads a batch, and ends when the jobs of the batch are on disk. Reading several
+ * batches at a time would hardly be faster, but would delay other requests by milliseconds.
  */
 export function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
   const done = previous.then(work);

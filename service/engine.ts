@@ -25,7 +25,7 @@ import { openSchedules } from './schedules.ts';
 import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
-/** The limits of a tree that is read on the main thread: the bytes of its bodies, and about the number of its blocks. */
+/** The limits of a tree that is read on the main thread: the total size of its bodies, and the approximate number of its blocks. */
 const smallTreeBytesMax = 64 * 2 ** 10;
 const smallTreeBlocksMax = 256;
 

@@ -58,7 +58,7 @@ export class JobWaiters {
     return reply;
   }
 
-  /** Waits for a job that is on disk. */
+  /** Waits for a job that is on disk. If too many callers wait already, `onJobEnd` is called soon, with `crowded`. */
   join(id: JobId, onJobEnd: OnJobEnd): void {
     if (this.#count >= waitersMax) {
       queueMicrotask(() => onJobEnd('crowded'));
@@ -127,7 +127,7 @@ export class JobWaiters {
     let endMs = performance.now() + answersMsMax;
     for (let onJobEnd = this.#due.shift(); onJobEnd; onJobEnd = this.#due.shift()) {
       onJobEnd('settled');
-      // Lets the caller's code continue now: it reads the job, or the tree of the run, and writes the answer.
+      // Lets the caller's code continue now. That code reads the job, or the tree of the run, and writes the answer.
       await undefined;
       if (performance.now() < endMs) continue;
       await nextLoop();

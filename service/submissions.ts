@@ -170,7 +170,7 @@ export class Submissions {
   }
 }
 
-/** Whether two submissions can share a message. A submission with an idempotency key, and a rerun, always has a message of its own. */
+/** Whether two submissions can share a message. A rerun, or a submission with an idempotency key, always has a message of its own. */
 function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
   return (
     a.plugin === b.plugin &&

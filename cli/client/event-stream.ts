@@ -7,7 +7,7 @@ import { brokenAnswer, type Client } from './client.ts';
 
 const firstPauseMs = 250;
 const pauseMsMax = 5_000;
-/** The silence after which the connection counts as lost. The service writes something about every 15 s. */
+/** The silence after which the connection counts as lost. The service writes at least a comment line about every 15 s. */
 const silenceMsMax = 45_000;
 /** The maximum length of one event, in characters. A longer event ends the connection. */
 const eventCharsMax = 4_194_304;
@@ -18,9 +18,9 @@ export type StreamEvent = {
   readonly fields: { readonly at?: string; readonly [name: string]: unknown };
 };
 /**
- * `opened`: a connection is open. `continues`: whether the connection begins with the events after the last one seen (with a `gap` event if
- * some of them are lost), instead of having only new events. `events`: events that arrived together. `lost`: the connection is lost, and
- * another one will be tried.
+ * `opened`: a connection is open. If `continues` is true, it begins with the events after the last one seen (with a `gap` event if some of them
+ * are lost); otherwise it has only new events. `events`: events that arrived together. `lost`: the connection is lost, and another one will be
+ * tried.
  */
 export type StreamNews =
   | { readonly kind: 'opened'; readonly continues: boolean }
@@ -28,9 +28,8 @@ export type StreamNews =
   | { readonly kind: 'lost'; readonly why: string };
 
 /**
- * Follows the stream until the caller stops iterating. Throws if the first connection cannot be opened, and later if the service
- * refuses the stream although it is available. `path` includes the query. With `lastId`, the stream begins after the event with
- * that id.
+ * Follows the stream until the caller stops iterating. Throws if the first connection cannot be opened, and later if an available service
+ * refuses the stream. `path` includes the query. With `lastId`, the stream begins after the event with that id.
  */
 export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamNews, never> {
   let id = lastId;

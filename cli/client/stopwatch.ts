@@ -60,7 +60,10 @@ export function percentileOf(figures: StepFigures, name: PercentileName): number
   return figures[`${name}_us` as const];
 }
 
-/** How a percentile differs: `difference_us` is the second window minus the first, `ratio` the second divided by the first (null if that is 0). */
+/**
+ * How a percentile differs between two windows. `difference_us` is the value in the second window minus the value in the first; `ratio` is the
+ * second value divided by the first, or null if the first is 0.
+ */
 export type Difference = {
   readonly difference_us: number;
   readonly ratio: number | null;
@@ -80,7 +83,7 @@ export type Comparison = {
   readonly steps: readonly ComparedStep[];
 };
 
-/** A percentile stands out if it has grown at least by this factor, or shrunk by it. */
+/** A percentile stands out if it has grown or shrunk by at least this factor. */
 export const outstandingFactor = 1.25;
 /** A percentile can stand out only if at least this many samples lie beyond it in each window. */
 export const samplesBeyondMin = 5;

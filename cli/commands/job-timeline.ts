@@ -5,7 +5,7 @@ import { clientCommand } from '../client/connect.ts';
 import { parseCount } from '../quantity.ts';
 import { type JobTimeline, timelineLines } from '../terminal/timeline.ts';
 
-/** The number of buckets that are drawn, if the option is not given. */
+/** The maximum number of buckets that are drawn, unless `--buckets` is given. */
 const columnsDefault = 40;
 
 export const jobTimeline = clientCommand<{ readonly buckets?: number }>({

@@ -42,7 +42,7 @@ export class ServedCertificates {
     return [...this.#listeners].map(([name, listener]) => ({ name, served: listener.served()! }));
   }
 
-  /** Puts new certificates, which have been checked, in force at their listeners. */
+  /** Makes the listeners use these certificates, which have been checked. */
   renew(certificates: Certificates): void {
     for (const [name, listener] of this.#listeners) {
       const next = certificates[name];

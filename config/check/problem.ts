@@ -44,8 +44,8 @@ function formatProblem(problem: ConfigProblem): string {
 }
 
 /**
- * The problems as lines, in the order in which the files were read and by line and column; without duplicates, and without problems that
- * are consequences of others.
+ * The problems as lines, sorted by file (in the order of `files`), line and column. Duplicates are left out, and so are problems that are
+ * consequences of others.
  */
 export function formatProblems(problems: readonly ConfigProblem[], files: readonly string[]): string[] {
   const rank = (problem: ConfigProblem): number => {

@@ -19,7 +19,7 @@ export type StepContext = {
   /** Why a known plugin cannot be used, for example because it is disabled; null: the plugin is unknown. */
   readonly whyUnusable: (plugin: string) => string | null;
   readonly reportAt: ReportAt;
-  /** The path of each step that sets an id, and of each step of a phase, by the id. */
+  /** By id: the path of each step that sets an id, and of each step of a phase, where the position also counts as an id. */
   readonly ids: Map<string, NodePath>;
 };
 

@@ -32,7 +32,7 @@ export type Instances = {
   /** The problems of each plugin that cannot be used, by name. They become errors if the configuration uses the name. */
   readonly unusable: ReadonlyMap<string, readonly ConfigProblem[]>;
   readonly disabled: Config['disabledPlugins'];
-  /** Problems of plugins that `plugins` does not name, and settings that have no effect. */
+  /** Problems of plugins that the section `plugins` does not name, and settings that have no effect. */
   readonly warnings: readonly ConfigProblem[];
 };
 

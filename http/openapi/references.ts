@@ -167,7 +167,7 @@ function baseWithin(schema: JsonObject, above: string): string {
   }
 }
 
-/** The keyword's name in 2020-12. A list in `items` (drafts 6 and 7) becomes `prefixItems`, and `additionalItems` beside it `items`. */
+/** The keyword's name in 2020-12. In drafts 6 and 7, a list in `items` becomes `prefixItems`, and `additionalItems` then becomes `items`. */
 function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string {
   if (!isOld || !Array.isArray(schema['items'])) return keyword;
   return keyword === 'items' ? 'prefixItems' : keyword === 'additionalItems' ? 'items' : keyword;

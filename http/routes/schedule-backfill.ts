@@ -1,4 +1,4 @@
-// Backfills of schedules (docs/schedules.md#backfill): actions that fire those occurrences in a past range of time that have not fired.
+// Backfills of schedules (docs/schedules.md#backfill): actions that fire the occurrences of a past range of time, except those that have fired.
 import { actionsOpenMax, type Selection } from '../../actors/job/records/action.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';

@@ -7,9 +7,9 @@ import { chunkCharsMax, type FrameWriter, FrameWriters } from './frames.ts';
 /** The maximum number of open streams. Further streams are refused. */
 export const streamsMax = 2_048;
 /**
- * The maximum number of bytes that wait in the service for one reader, not counting the socket's buffers: two chunks, because at most one
- * chunk is written after a chunk that the reader did not take. A chunk may exceed `chunkCharsMax` by its last observation, for which 16,384
- * characters are counted. A character takes up to three bytes.
+ * The maximum number of bytes that wait in the service for one reader, not counting the socket's buffers. They are two chunks: a chunk that
+ * the reader did not take, and at most one chunk that is written after it. A chunk may exceed `chunkCharsMax` by its last observation, for
+ * which 16,384 characters are counted. A character takes up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
 /** The interval at which each stream gets a comment line, which keeps its connection open. */

@@ -30,7 +30,7 @@ export type IndexCondition =
 export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 
 const pollMs = 250;
-/** Pruning becomes due once in this many steps. Once the index has caught up, the thread removes the entries of what retention has removed. */
+/** Pruning becomes due once in this many steps. It is done when the index has caught up: the thread removes the entries of pruned jobs. */
 const stepsPerPrune = 4;
 /** The niceness of the thread: its priority is lower than that of the threads that answer requests and run jobs. */
 const niceness = 10;

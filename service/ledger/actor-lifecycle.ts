@@ -185,7 +185,8 @@ export class ActorLifecycle {
 
   /**
    * Called when a message has failed in a turn of its own: refuses or replaces the message. Returns the messages that the next generation must
-   * handle; null if there is no remedy. The next turn handles only `wake`. If it fails, too, the message was not to blame, and there is no remedy.
+   * handle; null if there is no remedy. The next turn handles only `wake`. If that turn also fails, the message was not the cause, and there is no
+   * remedy.
    */
   #blame({ actor, message }: Delivered, error: unknown): readonly Delivered[] | null {
     const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };
@@ -261,7 +262,7 @@ export class ActorLifecycle {
     if (!replyTo) return;
     const { reply } = this.#options;
     if (kind !== 'stop' && kind !== 'hosts_stopped') reply(replyTo, { kind: 'refused', refusal } satisfies SubmitReply);
-    // In the state `leaving`, `#rest` answers a request to stop, when the hosts have ended.
+    // In the state `leaving`, `#rest` answers a request to stop after the hosts have ended.
     else if (this.#state === 'resting' || this.#state === 'over') reply(replyTo, { kind: 'stopped' });
   }
 }

@@ -165,7 +165,7 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
   function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {
     const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
     let wasSealed = false;
-    /** Calls `settling`. Throws failures of the store; logs all others, for example that the directory of the key cannot be written. */
+    /** Calls `settling`. Rethrows failures of the store; logs all others, for example that the directory of the key cannot be written. */
     function settle(problem: string, settling: () => void): void {
       try {
         settling();

@@ -42,8 +42,8 @@ export function single<V>(value: V): readonly Sample<V>[] {
 export const otherName = 'other';
 
 /**
- * Decides which samples get a series of their own: the first ones, in the order in which scrapes present them. They keep it until the process
- * ends, so a counter does not move between series. It moves only when a reload raises `seriesMax` and a sample gets a series of its own.
+ * Decides which samples get a series of their own: the first ones, in the order in which scrapes present them. A sample keeps its series until
+ * the process ends. A sample without a series of its own can get one later, after a reload has raised `seriesMax`.
  */
 export class SeriesRoom {
   readonly #known = new Map<string, boolean>();
@@ -94,7 +94,7 @@ export class SeriesRoom {
     if (known !== undefined) return known;
     const count = typeof value === 'number' ? 1 : seriesOf(value as BucketValues);
     const fits = this.#used + count <= seriesMax;
-    // A refusal is not noted, because the notes would take memory for each name. The next scrape decides again.
+    // Only samples that fit are recorded: the others could have any number of names, and would take memory. The next scrape decides again.
     if (fits) {
       this.#known.set(key, true);
       this.#used += count;

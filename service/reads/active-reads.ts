@@ -10,9 +10,9 @@ import type { Read } from './reads.ts';
 export const chunkCharsMin = 65_536;
 
 /**
- * The maximum total size of the stored values that active reads hold in memory. If a read exceeds it, other reads that hold values are
- * cancelled, first the read that was asked for a chunk least recently. So callers that stop reading cannot exhaust the memory. A single value
- * may be larger.
+ * The maximum total size of the stored values that active reads hold in memory. If a read brings the total above this maximum, other reads that
+ * hold values are cancelled, first the read that was asked for a chunk least recently. So callers that stop reading cannot exhaust the memory.
+ * A single value may be larger.
  */
 export const heldBytesMax = 256 * 2 ** 20;
 

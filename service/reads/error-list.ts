@@ -26,7 +26,10 @@ const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
 /** A filter with a fingerprint, words of the last error (`error`), or both. Null: no words. */
 export type ErrorSearch = { readonly filter: JobFilter; readonly error: string | null; readonly limit: number };
-/** `ids`: the jobs that may match, newest first. At each null, the work can be interrupted. `searchedUs`: all attempts that ended up to this time were searched. */
+/**
+ * `ids`: the jobs that may match, newest first. At each null, the work can be interrupted. `searchedUs`: all attempts that ended up to this
+ * time were searched.
+ */
 type NamedJobs = { readonly ids: Iterable<JobId | null>; readonly searchedUs: number | null };
 
 export function* listByError(
@@ -60,7 +63,7 @@ export function* listByError(
   return { ...page, searchedUs: found === null ? newestUs : found.searchedUs };
 }
 
-/** The filter, narrowed down to the plugin and command of the group with its fingerprint. */
+/** The filter, narrowed down to the plugin and command of the group of failures whose fingerprint it has. */
 function ofGroup(filter: JobFilter, index: () => Reader<IndexTable>): JobFilter {
   const group = filter.fingerprint === undefined ? undefined : findFailure(index(), filter.fingerprint);
   return group ? { ...filter, plugin: group.plugin, command: group.command } : filter;

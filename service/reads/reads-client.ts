@@ -112,7 +112,7 @@ export class ReadsClient implements Reads {
   async #ask<T>(message: object): Promise<T> {
     if (this.#link === null) throw new ReadsDown('the reads thread is starting');
     const outcome = await this.#link.ask<ThreadReply<T>>('reads', message).catch(error => {
-      // Translates the error for a thread that has ended without an answer.
+      // If the thread has ended without an answer, the caller gets a `ReadsDown`.
       throw error instanceof ThreadGone ? new ReadsDown(error.message, { cause: error }) : error;
     });
     if ('fault' in outcome) throw new Error(outcome.fault);

@@ -20,7 +20,7 @@ import { type BlockKey, blockOf, type JobId, jobIdBytes } from '../../runtime/id
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 
-/** The maximum number of blocks that a list reads itself because the index lacks them. The index is rarely this far behind. */
+/** The maximum number of blocks that a list reads because the index lacks them. The index is rarely this far behind. */
 export const unindexedBlocksMax = 1_000;
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
@@ -61,8 +61,8 @@ export function* listByTags(
 }
 
 /**
- * The newest blocks, which the index lacks. `from`: the oldest of those that the list reads. `unindexed`: the number of jobs with tags in the
- * others, which the list does not read; very many are not all counted (`countListed`).
+ * Divides the newest blocks, which the index lacks. The list reads the blocks from `from` on. `unindexed`: the number of jobs with tags in the
+ * older blocks, which the list does not read; counting ends at a limit (`countListed`).
  */
 function* tailOf(
   ledger: Reader,
