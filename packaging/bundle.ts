@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
+import { buildUi } from './ui.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
@@ -103,6 +104,7 @@ function noteLicense(id: string): void {
 }
 
 for (const entry of entries) await bundle(entry);
+await buildUi(noteLicense);
 // Chunks of earlier builds are removed last: a running service may still load those that have not changed.
 for (const name of readdirSync(join(dist, chunks)))
   if (!written.has(`${chunks}/${name}`)) rmSync(join(dist, chunks, name));

@@ -1,0 +1,51 @@
+// What the user does: a call of the API, and a toast that says how it ended.
+import { signal } from '@preact/signals';
+import { Refusal } from './api.ts';
+
+export type Toast = {
+  readonly id: number;
+  readonly kind: 'done' | 'refused';
+  readonly text: string;
+  readonly detail: string;
+  /** A link to what was made. */
+  readonly link?: { readonly text: string; readonly href: string };
+};
+
+const shownMs = 6_000;
+const refusedShownMs = 15_000;
+const toastsMax = 4;
+
+export const toasts = signal<readonly Toast[]>([]);
+let nextId = 1;
+
+export function toast(given: Omit<Toast, 'id'>): void {
+  const id = nextId++;
+  toasts.value = [...toasts.peek().slice(1 - toastsMax), { ...given, id }];
+  setTimeout(() => dismiss(id), given.kind === 'done' ? shownMs : refusedShownMs);
+}
+
+export function dismiss(id: number): void {
+  toasts.value = toasts.peek().filter(one => one.id !== id);
+}
+
+/** What a toast says after a call. */
+export type ActSaid =
+  | string
+  | { readonly text: string; readonly link?: { readonly text: string; readonly href: string } };
+
+/**
+ * Runs a call. The toast shows `description`, with the text that `run` returns; or the refusal. Returns whether it succeeded.
+ */
+export async function act(description: string, run: () => Promise<ActSaid | void>): Promise<boolean> {
+  try {
+    const said = await run();
+    const { text, link } = typeof said === 'object' ? said : { text: said ?? '', link: undefined };
+    toast({ kind: 'done', text: description, detail: text, ...(link && { link }) });
+    return true;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const again = error.retryAfterS === null ? '' : ` Try again in ${error.retryAfterS} s.`;
+    toast({ kind: 'refused', text: `${description}: ${error.title}`, detail: error.detail + again });
+    return false;
+  }
+}

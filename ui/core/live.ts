@@ -1,0 +1,144 @@
+// The stream of events: one for each tab, by fetch, because EventSource cannot send a token. Events say what has changed; the page then
+// fetches what it shows. A service under load has more events than a page can use: then the stream leaves out those of jobs, and the page
+// counts each second as a change.
+import { effect, signal } from '@preact/signals';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { Refusal, send } from './api.ts';
+import { queryText } from './router.ts';
+import { may, session } from './session.ts';
+
+export type LiveEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+};
+/** `off`: the token may not read events. */
+export type Connection = 'connecting' | 'live' | 'lost' | 'off';
+
+type LiveListener = {
+  readonly types: readonly string[];
+  /** Whether the listener needs each event, and not just one a second. */
+  readonly each: boolean;
+  readonly heard: (event: LiveEvent) => void;
+};
+
+export const connection = signal<Connection>('off');
+
+/** More events than this in a second are too many to use. */
+const busyEventsPerS = 100;
+const busyMs = 15_000;
+const retryMsMin = 500;
+const retryMsMax = 10_000;
+
+const listeners = new Set<LiveListener>();
+let lastId: string | null = null;
+let stream: AbortController | null = null;
+let streamTypes = '';
+let busyUntil = 0;
+let heardInSecond = 0;
+
+/**
+ * Calls `listener` for each event of these types (`job.*`: a prefix), and for each `gap`. Without `each`, a busy service causes one event of
+ * the type `busy` a second instead. Returns the function that ends this.
+ */
+export function onEvent(
+  types: readonly string[],
+  listener: (event: LiveEvent) => void,
+  { each = false }: { readonly each?: boolean } = {},
+): () => void {
+  const entry = { types, each, heard: listener };
+  listeners.add(entry);
+  later();
+  return () => {
+    listeners.delete(entry);
+    later();
+  };
+}
+
+let planned: number | undefined;
+function later(): void {
+  clearTimeout(planned);
+  planned = setTimeout(adjust, 50);
+}
+
+/** Opens the stream with the types that are wanted now. */
+function adjust(): void {
+  if (session.value === null || !may('events:ro', 'events:rw')) return stop();
+  const all = new Set([...listeners].flatMap(({ types }) => types));
+  const isBusy = busyUntil > Date.now();
+  const types = [...all].filter(type => !isBusy || !type.startsWith('job.')).sort();
+  const text = (types.length === 0 ? ['gap'] : types).join(',');
+  if (stream !== null && text === streamTypes) return;
+  stream?.abort();
+  stream = new AbortController();
+  streamTypes = text;
+  void follow(text, stream.signal);
+}
+
+function stop(): void {
+  stream?.abort();
+  stream = null;
+  streamTypes = '';
+  lastId = null;
+  connection.value = 'off';
+}
+
+async function follow(types: string, signal: AbortSignal): Promise<void> {
+  let retryMs = retryMsMin;
+  while (!signal.aborted) {
+    if (connection.value !== 'live') connection.value = connection.value === 'lost' ? 'lost' : 'connecting';
+    try {
+      const headers = { Accept: 'text/event-stream', ...(lastId !== null && { 'Last-Event-ID': lastId }) };
+      const response = await send('GET', `/events${queryText({ types })}`, { signal, headers });
+      const wasLost = connection.value === 'lost';
+      connection.value = 'live';
+      retryMs = retryMsMin;
+      // Without the id of an event the service cannot tell what was missed.
+      if (wasLost && lastId === null) hear({ id: '', type: 'gap', data: { reason: 'reconnected', lost: null } });
+      const parser = createParser({ onEvent: received });
+      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+      for (let part = await reader.read(); !part.done; part = await reader.read()) parser.feed(part.value);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof Refusal && (error.status === 401 || error.status === 403)) return stop();
+    }
+    if (signal.aborted) return;
+    connection.value = 'lost';
+    await new Promise(resolve => setTimeout(resolve, retryMs));
+    retryMs = Math.min(retryMs * 2, retryMsMax);
+  }
+}
+
+function received({ id, event, data }: EventSourceMessage): void {
+  if (id !== undefined) lastId = id;
+  heardInSecond++;
+  hear({ id: id ?? '', type: event ?? 'message', data: JSON.parse(data) });
+}
+
+function hear(event: LiveEvent): void {
+  const isGap = event.type === 'gap';
+  if (isGap && event.data['reason'] === 'too_slow') heardInSecond += busyEventsPerS;
+  for (const { types, heard } of [...listeners]) if (isGap || types.some(type => fits(type, event.type))) heard(event);
+}
+
+export function fits(pattern: string, type: string): boolean {
+  return pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type;
+}
+
+setInterval(() => {
+  const canSkip = ![...listeners].some(({ each }) => each);
+  const wasBusy = busyUntil > 0;
+  if (heardInSecond > busyEventsPerS && canSkip) busyUntil = Date.now() + busyMs;
+  else if (busyUntil <= Date.now() || !canSkip) busyUntil = 0;
+  heardInSecond = 0;
+  if (busyUntil > 0) {
+    const hint = { id: '', type: 'busy', data: {} };
+    for (const { types, heard } of [...listeners]) if (types.some(type => type.startsWith('job.'))) heard(hint);
+  }
+  if (wasBusy !== busyUntil > 0) later();
+}, 1_000);
+
+effect(() => {
+  if (session.value === null) stop();
+  else later();
+});

@@ -1,0 +1,137 @@
+// What the page shows of the API: fetched, kept while it is fetched again, and fetched again after events.
+import { signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import { Refusal, request } from './api.ts';
+import { connection, onEvent } from './live.ts';
+import { session } from './session.ts';
+
+export type Resource<T> = {
+  readonly data: T | undefined;
+  readonly error: Refusal | undefined;
+  /** Whether a request is under way. */
+  readonly loading: boolean;
+  /** Fetches now, even while the page is frozen. */
+  reload(): void;
+};
+export type ResourceOptions = {
+  /** Types of events after which the resource is fetched again, at most once a second. */
+  readonly live?: readonly string[];
+  /** Fetches again after this time, whether or not events arrive. */
+  readonly everyMs?: number;
+};
+
+/** How often a live resource is fetched if the page has no stream of events. */
+const withoutStreamMs = 5_000;
+const againMsMin = 1_000;
+const retryMsMax = 15_000;
+
+let freezes = 0;
+/** Whether the user has stopped updates. */
+export const held = signal(false);
+
+/** Stops updates, for example while a dialog is open. Returns the function that releases them; they resume once all are released. */
+export function freeze(): () => void {
+  let isReleased = false;
+  freezes++;
+  return () => {
+    if (!isReleased) freezes--;
+    isReleased = true;
+  };
+}
+
+/** Updates wait while the tab is hidden, text is selected, an editor or dialog is open, or the user has stopped them. */
+export function isFrozen(): boolean {
+  if (freezes > 0 || held.value || document.hidden) return true;
+  const selection = getSelection();
+  return selection !== null && !selection.isCollapsed && selection.toString() !== '';
+}
+
+/** Fetches one path, and again when it is stale. Only the newest request counts. */
+class Fetching<T> {
+  readonly state = signal<Omit<Resource<T>, 'reload'>>({ data: undefined, error: undefined, loading: false });
+  #path: string | null = null;
+  #running: AbortController | null = null;
+  #startedMs = 0;
+  #failures = 0;
+  #isStale = false;
+
+  open(path: string | null, isOther: boolean): void {
+    this.#path = path;
+    this.#failures = 0;
+    if (isOther || path === null) this.state.value = { data: undefined, error: undefined, loading: false };
+    if (path === null) this.#running?.abort();
+    else this.reload();
+  }
+
+  close(): void {
+    this.#path = null;
+    this.#running?.abort();
+  }
+
+  stale(): void {
+    this.#isStale = true;
+    this.tick(undefined);
+  }
+
+  /** Fetches again if something has changed or `everyMs` is over, at most once a second. */
+  tick(everyMs: number | undefined): void {
+    if (this.#path === null || this.#running !== null || isFrozen()) return;
+    const age = Date.now() - this.#startedMs;
+    // A refused request is repeated ever more slowly, unless the refusal is for good.
+    const { error } = this.state.peek();
+    const mayRetry = error !== undefined && (error.status === 0 || error.status >= 500);
+    const retryMs = Math.min(againMsMin * 2 ** this.#failures, retryMsMax);
+    const isDue = everyMs !== undefined && age >= everyMs;
+    if (error === undefined ? (this.#isStale || isDue) && age >= againMsMin : mayRetry && age >= retryMs) this.reload();
+  }
+
+  reload(): void {
+    if (this.#path !== null && session.peek() !== null) void this.#fetch(this.#path);
+  }
+
+  async #fetch(path: string): Promise<void> {
+    this.#running?.abort();
+    const running = new AbortController();
+    this.#running = running;
+    this.#startedMs = Date.now();
+    this.#isStale = false;
+    this.state.value = { ...this.state.peek(), loading: true };
+    try {
+      const data = await request<T>('GET', path, undefined, running.signal);
+      if (this.#running !== running) return;
+      this.#failures = 0;
+      this.state.value = { data, error: undefined, loading: false };
+    } catch (error) {
+      if (this.#running !== running || running.signal.aborted) return;
+      if (!(error instanceof Refusal)) throw error;
+      this.#failures++;
+      this.state.value = { data: this.state.peek().data, error, loading: false };
+    } finally {
+      if (this.#running === running) this.#running = null;
+    }
+  }
+}
+
+/**
+ * Fetches a path of the API; null: nothing. If only the query of the path changes, the old data stay until the new ones are there.
+ */
+export function useResource<T>(path: string | null, { live, everyMs }: ResourceOptions = {}): Resource<T> {
+  const [fetching] = useState(() => new Fetching<T>());
+  const base = path === null ? null : path.split('?', 1)[0]!;
+  const [last] = useState<{ base: string | null }>(() => ({ base: null }));
+  useEffect(() => {
+    fetching.open(path, base !== last.base);
+    last.base = base;
+  }, [path]);
+  useEffect(() => () => fetching.close(), []);
+  const types = live?.join(',') ?? '';
+  useEffect(() => (types === '' ? undefined : onEvent(types.split(','), () => fetching.stale())), [types]);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const polled = types !== '' && connection.value !== 'live' ? withoutStreamMs : undefined;
+      fetching.tick(everyMs ?? polled);
+    }, 250);
+    return () => clearInterval(timer);
+  }, [types, everyMs]);
+  return { ...fetching.state.value, reload: () => fetching.reload() };
+}

@@ -1,0 +1,7 @@
+// The parts that screens are made of.
+export { Button, Chips, Field, More, Select, type SelectOption, type TabItem, Tabs } from './controls.tsx';
+export { Confirm, confirmMany, Dialog, type ManyDeed, ManyDialog, type ManyRequest } from './dialog.tsx';
+export { Bar, type BarPart, Spark, Stat } from './figures.tsx';
+export { Empty, Loading, Page, Problem, Section } from './page.tsx';
+export { type Column, Table } from './table.tsx';
+export { Code, Copy, codeCharactersMax, Duration, JobId, Status, statusText, Time } from './values.tsx';

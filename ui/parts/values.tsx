@@ -1,0 +1,105 @@
+// Values: statuses, ids, times, durations, texts.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { copyText } from '../core/clipboard.ts';
+import { ago, bytes, duration, exact, now, shortId } from '../core/format.ts';
+import { href } from '../core/router.ts';
+import { Button } from './controls.tsx';
+
+const symbols: Readonly<Record<string, string>> = {
+  queued: '○',
+  running: '◐',
+  succeeded: '✓',
+  failed: '✕',
+  timed_out: '◷',
+  dead: '☒',
+  cancelled: '⊘',
+};
+
+/** The name of a status in words. */
+export function statusText(status: string): string {
+  return status.replaceAll('_', ' ');
+}
+
+/** A status as symbol, word and colour. */
+export function Status({ status }: { status: string }): JSX.Element {
+  return (
+    <span class={`status status-${status}`}>
+      <span class="status-symbol" aria-hidden="true">
+        {symbols[status] ?? '·'}
+      </span>
+      {statusText(status)}
+    </span>
+  );
+}
+
+/** The id of a job, short, with a link and a button that copies it. */
+export function JobId({ id }: { id: string }): JSX.Element {
+  return (
+    <span class="job-id">
+      <a href={href('job', id)} title={id}>
+        {shortId(id)}
+      </a>
+      <Copy text={id} label={`Copy the id ${id}`} />
+    </span>
+  );
+}
+
+/** A time: how long ago, and exactly as title and while it has the focus. */
+export function Time({ at }: { at: string | Date | null | undefined }): JSX.Element {
+  if (at === null || at === undefined) return <span class="muted">–</span>;
+  const date = typeof at === 'string' ? new Date(at) : at;
+  const text = exact(date);
+  return (
+    <time class="time" dateTime={date.toISOString()} title={text} data-exact={text}>
+      {ago(date, now.value)}
+    </time>
+  );
+}
+
+export function Duration({ us }: { us: number | null | undefined }): JSX.Element {
+  if (us === null || us === undefined) return <span class="muted">–</span>;
+  return (
+    <span class="number" title={`${us} µs`}>
+      {duration(us)}
+    </span>
+  );
+}
+
+/** A button that copies a text. */
+export function Copy({ text, label = 'Copy' }: { text: string; label?: string }): JSX.Element {
+  const [said, say] = useState<string | null>(null);
+  return (
+    <button
+      type="button"
+      class="copy"
+      aria-label={said ?? label}
+      title={said ?? label}
+      onClick={async () => {
+        say((await copyText(text)) ? 'Copied' : 'The browser does not let the page copy');
+        setTimeout(() => say(null), 1_500);
+      }}
+    >
+      <span aria-hidden="true">{said === null ? '⧉' : said === 'Copied' ? '✓' : '✕'}</span>
+    </button>
+  );
+}
+
+/** Longer texts are shown up to here, until the user asks for all. */
+export const codeCharactersMax = 65_536;
+
+/** A text as it was sent: a payload, a result, the output of a plugin. */
+export function Code({ text, label }: { text: string; label?: string }): JSX.Element {
+  const [isWhole, showWhole] = useState(false);
+  const isCut = text.length > codeCharactersMax && !isWhole;
+  return (
+    <div class="code">
+      <Copy text={text} label={`Copy ${label ?? 'the text'}`} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a text that scrolls must be reachable by keyboard */}
+      <pre tabIndex={0} role="region" aria-label={label ?? 'Text'}>
+        {isCut ? text.slice(0, codeCharactersMax) : text}
+      </pre>
+      {isCut && <Button onClick={() => showWhole(true)}>Load all ({bytes(text.length)})</Button>}
+    </div>
+  );
+}

@@ -1,0 +1,100 @@
+// The frame around all screens: navigation, connection, theme, toasts, and the list of keys.
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { useKeys } from '../core/keys.ts';
+import { go, href, place } from '../core/router.ts';
+import { may, session } from '../core/session.ts';
+import { Empty, Loading, ManyDialog } from '../parts/index.ts';
+import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
+import { type ScreenEntry, screens } from '../screens.ts';
+import { Help } from './help.tsx';
+import { Navigation } from './navigation.tsx';
+import { Toasts } from './toasts.tsx';
+
+export function Shell(): JSX.Element {
+  if (session.value === null)
+    return (
+      <>
+        <SignInScreen />
+        <Toasts />
+      </>
+    );
+  return <SignedIn />;
+}
+
+function SignedIn(): JSX.Element {
+  const [helps, setHelps] = useState(false);
+  const { screen, id } = place.value;
+  const entry = screens.find(({ name }) => name === screen);
+  const goes = screens.flatMap(({ name, title, key }) =>
+    key === undefined ? [] : [[`g ${key}`, { text: `go to ${title}`, run: () => go(href(name)) }] as const],
+  );
+  useKeys({ ...Object.fromEntries(goes), '?': { text: 'show the keys', run: () => setHelps(true) } });
+  return (
+    <div class="shell">
+      <a
+        class="skip"
+        href="#main"
+        onClick={event => {
+          event.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
+        Skip to content
+      </a>
+      <Navigation current={screen} onHelp={() => setHelps(true)} />
+      <div class="content">
+        <Screen key={`${screen}/${id ?? ''}`} entry={entry} />
+      </div>
+      <Toasts />
+      <ManyDialog />
+      {helps && <Help onClose={() => setHelps(false)} />}
+    </div>
+  );
+}
+
+function Screen({ entry }: { entry: ScreenEntry | undefined }): JSX.Element {
+  if (entry === undefined)
+    return (
+      <main class="page" id="main" tabIndex={-1}>
+        <Empty title="There is no such page">
+          <a href={href('now')}>Go to Now</a>
+        </Empty>
+      </main>
+    );
+  const { scopes, screen } = entry;
+  if (scopes !== undefined && !may(...scopes))
+    return (
+      <main class="page" id="main" tabIndex={-1}>
+        <h1>{entry.title}</h1>
+        <Empty title="This token may not see this page">It needs one of the scopes {scopes.join(', ')}, or *.</Empty>
+      </main>
+    );
+  if (typeof screen === 'function') return <Loaded screen={screen} />;
+  return <Lazy load={screen.load} />;
+}
+
+function Loaded({ screen: Content }: { screen: () => JSX.Element }): JSX.Element {
+  return <Content />;
+}
+
+function Lazy({ load }: { load: () => Promise<() => JSX.Element> }): JSX.Element {
+  const [content, setContent] = useState<{ screen: () => JSX.Element } | 'failed' | null>(null);
+  const start = () => {
+    setContent(null);
+    load().then(
+      screen => setContent({ screen }),
+      () => setContent('failed'),
+    );
+  };
+  useEffect(start, [load]);
+  if (content === 'failed')
+    return (
+      <main class="page" id="main" tabIndex={-1}>
+        <Empty title="This page could not be loaded">
+          The service may have been updated. <a href="">Load it again.</a>
+        </Empty>
+      </main>
+    );
+  return content === null ? <Loading /> : <Loaded screen={content.screen} />;
+}
