@@ -36,7 +36,7 @@ export type ActSaid =
 /**
  * Runs a call. The toast shows `description`, with the text that `run` returns; or the refusal. Returns whether it succeeded.
  */
-export async function act(description: string, run: () => Promise<ActSaid | void>): Promise<boolean> {
+export async function act(description: string, run: () => Promise<ActSaid | undefined>): Promise<boolean> {
   try {
     const said = await run();
     const { text, link } = typeof said === 'object' ? said : { text: said ?? '', link: undefined };

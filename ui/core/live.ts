@@ -63,7 +63,10 @@ function later(): void {
 
 /** Opens the stream with the types that are wanted now. */
 function adjust(): void {
-  if (session.value === null || !may('events:ro', 'events:rw')) return stop();
+  if (session.value === null || !may('events:ro', 'events:rw')) {
+    stop();
+    return;
+  }
   const all = new Set([...listeners].flatMap(({ types }) => types));
   const isBusy = busyUntil > Date.now();
   const types = [...all].filter(type => !isBusy || !type.startsWith('job.')).sort();

@@ -53,7 +53,7 @@ export function Confirm(props: {
   verb: string;
   danger?: boolean;
   disabled?: boolean;
-  onConfirm: () => Promise<boolean | void>;
+  onConfirm: () => Promise<boolean | undefined>;
   onClose: () => void;
   children: ComponentChildren;
 }): JSX.Element {

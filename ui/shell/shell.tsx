@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useKeys } from '../core/keys.ts';
 import { go, href, place } from '../core/router.ts';
 import { may, session } from '../core/session.ts';
-import { Empty, Loading, ManyDialog } from '../parts/index.ts';
+import { Button, Empty, Loading, ManyDialog } from '../parts/index.ts';
 import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
 import { type ScreenEntry, screens } from '../screens.ts';
 import { Help } from './help.tsx';
@@ -32,16 +32,9 @@ function SignedIn(): JSX.Element {
   useKeys({ ...Object.fromEntries(goes), '?': { text: 'show the keys', run: () => setHelps(true) } });
   return (
     <div class="shell">
-      <a
-        class="skip"
-        href="#main"
-        onClick={event => {
-          event.preventDefault();
-          document.getElementById('main')?.focus();
-        }}
-      >
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
         Skip to content
-      </a>
+      </button>
       <Navigation current={screen} onHelp={() => setHelps(true)} />
       <div class="content">
         <Screen key={`${screen}/${id ?? ''}`} entry={entry} />
@@ -92,7 +85,7 @@ function Lazy({ load }: { load: () => Promise<() => JSX.Element> }): JSX.Element
     return (
       <main class="page" id="main" tabIndex={-1}>
         <Empty title="This page could not be loaded">
-          The service may have been updated. <a href="">Load it again.</a>
+          The service may have been updated. <Button onClick={() => location.reload()}>Load again</Button>
         </Empty>
       </main>
     );
