@@ -38,6 +38,7 @@ const onNode = [
   'service/fuzz/fuzz',
   'service/gateway/listen',
   'unit/http/{execution,framing,refusals,server,timeouts}',
+  'feature/ui/server',
   'feature/webhooks/{door,listener}',
 ].map(name => `test/${name}.test.ts`);
 

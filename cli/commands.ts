@@ -38,6 +38,7 @@ import { statusCommand } from './commands/status.ts';
 import { stopwatchCommand } from './commands/stopwatch.ts';
 import { tokenNew } from './commands/token-new.ts';
 import { topCommand } from './commands/top.ts';
+import { uiCommand } from './commands/ui.ts';
 import { vaultAbandon } from './commands/vault-abandon.ts';
 import { vaultAudit } from './commands/vault-audit.ts';
 import { vaultInit } from './commands/vault-init.ts';
@@ -54,6 +55,7 @@ export const commands: readonly CommandDeclaration[] = [
   startCommand,
   statusCommand,
   topCommand,
+  uiCommand,
   doctorCommand,
   reloadCommand,
   servicePrint,

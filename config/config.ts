@@ -230,6 +230,12 @@ export type Config = {
     /** The maximum number of series whose labels are names, for example of plugins, pipelines, schedules or routes. */
     readonly seriesMax: number;
   };
+  readonly ui: {
+    /** Whether the API listener serves the dashboard. */
+    readonly enabled: boolean;
+    /** The path of the dashboard, without a slash at its end. */
+    readonly path: string;
+  };
   /** The keys for webhook signatures, by the name that `secret_ref` of an endpoint refers to. */
   readonly tokens: { readonly [name: string]: string };
   readonly pluginRoots: readonly string[];

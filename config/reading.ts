@@ -17,6 +17,7 @@ import { readSchedules } from './section/schedules.ts';
 import { readLog, readPluginRoots, readService, readState, readVault } from './section/service.ts';
 import { settingsSchema } from './section/settings.ts';
 import { type Certificates, readCertificates } from './section/tls.ts';
+import { readUi } from './section/ui.ts';
 import { readTokens, readWebhooks } from './section/webhooks.ts';
 import { diskFiles, type Files, keepingBytes } from './source/files.ts';
 import { readClosure } from './source/includes.ts';
@@ -80,6 +81,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const api = readApi(root, reportAt);
   const webhooks = readWebhooks(root, tokens, instances, report);
   const metrics = readMetrics(root, reportAt);
+  const ui = readUi(root, reportAt);
   checkListeners(root, { api, webhooks, metrics }, reportAt);
   const service = readService(root, options.processors ?? availableParallelism());
   const warned: ConfigProblem[] = [...instances.warnings];
@@ -108,6 +110,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     api,
     webhooks,
     metrics,
+    ui,
     tokens,
     pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
     plugins: instances.plugins,

@@ -2,6 +2,7 @@
 import crypto from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
+import type { UiSession } from '../service/ui-sessions.ts';
 
 export type Caller = {
   /** The name of the caller's token; null if the token has no name. */
@@ -13,6 +14,8 @@ export type Caller = {
   readonly tokenDigest: string;
   /** The time at which the API token expires; null: never. */
   readonly expiresAtMs: number | null;
+  /** The digest of the session of the dashboard; absent if the caller has sent an API token. */
+  readonly sessionDigest?: string;
 };
 
 /** Whether the caller has one of the scopes: by name, by implication, or with `*`. */
@@ -35,8 +38,17 @@ const implied: { readonly [scope: string]: ApiScope } = {
   'system:rw': 'system:ro',
 };
 
-/** The caller with this Authorization header; undefined if the token is missing, unknown or expired, or is the admin token of the vault. */
+/**
+ * The caller with this Authorization header, which has an API token or the token of a session of the dashboard. Undefined if the token is
+ * missing, unknown or expired, or is the admin token of the vault.
+ */
 export type Authenticate = (config: Config, authorization: string | undefined) => Caller | undefined;
+
+/** The sessions of the dashboard. */
+export type SessionLookup = {
+  find(token: string): UiSession | undefined;
+  end(matches: (session: UiSession) => boolean): number;
+};
 
 type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };
 
@@ -44,7 +56,11 @@ type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null
  * Makes the function that authenticates callers. API tokens are looked up by the SHA-256 of the presented token. A caller cannot choose a
  * digest byte by byte, so the duration of the lookup does not help to guess a token. The comparison that decides takes constant time.
  */
-export function makeAuthenticate(nowMs: () => number, adminDigest: () => string | null): Authenticate {
+export function makeAuthenticate(
+  nowMs: () => number,
+  adminDigest: () => string | null,
+  sessions: SessionLookup,
+): Authenticate {
   let known: Config | undefined;
   let entries: ReadonlyMap<string, KnownToken> = new Map();
   const presented = Buffer.alloc(32);
@@ -54,7 +70,11 @@ export function makeAuthenticate(nowMs: () => number, adminDigest: () => string 
     if (config !== known) {
       entries = index(config);
       known = config;
+      // A session ends with the API token that it came from, and does not return with it.
+      sessions.end(({ originDigest }) => !entries.has(binary(originDigest)));
     }
+    const session = config.ui.enabled ? sessions.find(token) : undefined;
+    if (session !== undefined) return callerIn(session);
     const digest = sha256(token);
     const entry = entries.get(digest);
     presented.write(digest, 'latin1');
@@ -64,14 +84,38 @@ export function makeAuthenticate(nowMs: () => number, adminDigest: () => string 
     if (entry.expiresAtMs !== null && entry.expiresAtMs <= nowMs()) return undefined;
     return entry.caller;
   };
+
+  /** The caller in a session, with the rights that the API token has now. */
+  function callerIn({ digest, originDigest, scopes, expiresAtMs }: UiSession): Caller | undefined {
+    const origin = entries.get(binary(originDigest));
+    if (!origin || binary(originDigest) === adminDigest()) return undefined;
+    if (origin.expiresAtMs !== null && origin.expiresAtMs <= nowMs()) return undefined;
+    const { caller } = origin;
+    const granted = new Set(scopes.filter(scope => caller.scopes.has('*') || caller.scopes.has(scope)));
+    // A session with the scope `*` has all scopes that are left to its API token.
+    const own = scopes.includes('*') ? caller.scopes : withImplied(granted);
+    const endsMs = Math.min(expiresAtMs, origin.expiresAtMs ?? Infinity);
+    return { ...caller, scopes: own, expiresAtMs: endsMs, sessionDigest: digest };
+  }
+}
+
+/** A digest in hex, as a string with one character for each byte. */
+function binary(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('latin1');
+}
+
+/** The scopes, and those that they imply. */
+function withImplied(scopes: ReadonlySet<string>): Set<string> {
+  const all = new Set(scopes);
+  for (const scope of scopes) if (implied[scope]) all.add(implied[scope]);
+  return all;
 }
 
 function index(config: Config): Map<string, KnownToken> {
   const entries = new Map<string, KnownToken>();
   for (const { name, token, scopes, expiresAtMs } of config.api.tokens) {
     if (token === '') continue;
-    const granted = new Set(scopes);
-    for (const scope of scopes) if (implied[scope]) granted.add(implied[scope]);
+    const granted = withImplied(new Set(scopes));
     const digest = sha256(token);
     const caller = {
       name,

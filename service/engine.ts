@@ -23,6 +23,7 @@ import { openPauses } from './pauses.ts';
 import type { Reads } from './reads/reads.ts';
 import { openSchedules } from './schedules.ts';
 import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
+import type { UiSessions } from './ui-sessions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
 /** The limits of a tree that is read on the main thread: the total size of its bodies, and the approximate number of its blocks. */
@@ -44,6 +45,7 @@ export type EngineParts = {
   readonly administration: Administration;
   readonly metrics: Metrics;
   readonly vault: VaultCalls;
+  readonly uiSessions: UiSessions;
   /** Whether the service is stopping and refuses new work. */
   readonly stopping: () => boolean;
   readonly startedAtMs: number;

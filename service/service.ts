@@ -26,6 +26,7 @@ import { ReadsClient } from './reads/reads-client.ts';
 import { type Listeners, pluginsLoaded, Reload } from './reload.ts';
 import { startThread } from './start-thread.ts';
 import { indexerThread, ledgerThread } from './threads.ts';
+import { sessionFile, UiSessions } from './ui-sessions.ts';
 import { VaultClient } from './vault-client.ts';
 
 export type ServiceOptions = {
@@ -171,6 +172,7 @@ export class Service {
       hub: this.#hub!,
       administration,
       vault: this.#vault,
+      uiSessions: new UiSessions(sessionFile(this.config.state.path), Date.now),
       stopping,
       version,
     });

@@ -1,13 +1,15 @@
 // The HTTP servers in front of the service: the API, the webhook listener, and the listener for metrics. All of them bind their addresses
 // before one of them answers a request.
-import type { Config } from '../../config/config.ts';
 import type { Certificates } from '../../config/section/tls.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
 import { serveMetrics } from '../../http/metrics-listener.ts';
+import { perConfig } from '../../http/per-config.ts';
 import { makeRouteTable } from '../../http/route-table.ts';
+import { makeRouter } from '../../http/router.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { bind, chooseTransport, type Server, serve } from '../../http/server.ts';
 import type { TransportName } from '../../http/transport/transport.ts';
+import { withUi } from '../../http/ui/routes.ts';
 import { DeliveryEvents } from '../../http/webhooks/delivery-events.ts';
 import { serveWebhooks } from '../../http/webhooks/listener.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -146,13 +148,14 @@ export class HttpListeners implements Listeners {
 
   #serveApi(listener: Parameters<typeof serve>[0]): Server {
     const { service, workLog } = this.#options;
-    const table = makeRouteTable(apiRoutes);
+    const all = makeRouteTable(apiRoutes);
+    const table = perConfig(config => ({ ...all, router: makeRouter(withUi(apiRoutes, config)) }));
     return serve(listener, {
       engine: service().engine,
       nowMs: Date.now,
       log: workLog.serverLog(true),
-      table: (_: Config) => table,
-      authenticate: makeAuthenticate(Date.now, () => service().adminDigest),
+      table,
+      authenticate: makeAuthenticate(Date.now, () => service().adminDigest, service().engine.uiSessions),
       idPrefix: Date.now().toString(36),
     });
   }

@@ -1,4 +1,5 @@
 // The JSON Schema of a configuration file, after interpolation and merging.
+
 import { sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import { logFormats, loggedJobs, logLevels, servers } from '../config.ts';
 import { pipelineDefinitions, pipelinesField } from '../pipeline/schema.ts';
@@ -6,6 +7,7 @@ import { concurrencySetting } from '../plugin/concurrency.ts';
 import * as field from './field.ts';
 import { pluginSchedulesField, schedulesField } from './schedule-fields.ts';
 import { scopes } from './scope.ts';
+import { uiPathPattern } from './ui.ts';
 import { endpointField } from './webhook-fields.ts';
 
 const log = field.closedMap(
@@ -174,6 +176,14 @@ const metrics = field.closedMap(
   'Metrics for Prometheus.',
 );
 
+const ui = field.closedMap(
+  {
+    enabled: field.flag('Whether the dashboard is served, at the address of the API. Default: `true`.'),
+    path: field.text('a path such as /ui', 'The path of the dashboard. Default: `/ui`.', { pattern: uiPathPattern }),
+  },
+  'The dashboard.',
+);
+
 const token = field.closedMap(
   {
     name: field.text('a string that is not empty', 'The name that `secret_ref` of an endpoint refers to.'),
@@ -265,6 +275,7 @@ export const settingsSchema = field.closedMap(
     api: api,
     webhooks: webhooks,
     metrics: metrics,
+    ui: ui,
     tokens: field.listOf(token, 'The keys for webhook signatures. Default: `[]`.'),
     plugin_roots: field.listOf(
       field.text('the path of a directory, or headgate:bundled', 'A path.', {

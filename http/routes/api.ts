@@ -25,6 +25,7 @@ import { stopwatchRoutes } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
 import { timelineRoutes } from './timeline.ts';
 import { topologyRoutes } from './topology.ts';
+import { uiSessionRoutes } from './ui-sessions.ts';
 import { vaultRoutes } from './vault.ts';
 import { whoamiRoutes } from './whoami.ts';
 
@@ -56,5 +57,6 @@ export const apiRoutes: readonly Route[] = [
   ...vaultRoutes,
   ...discoveryRoutes,
   ...whoamiRoutes,
+  ...uiSessionRoutes,
   controlDocumentRoute(() => apiRoutes),
 ];

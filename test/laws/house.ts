@@ -21,15 +21,16 @@ export const sourceRoots = [
   'cli',
   'bench',
   'packaging',
+  'ui',
   'test',
 ] as const;
 
-/** Reads every .ts file below the root's source directories. */
+/** Reads every .ts and .tsx file below the root's source directories. */
 export function readHouse(root: string): SourceFile[] {
   return sourceRoots.flatMap(directory => {
     const entries = readdirSync(join(root, directory), { recursive: true, encoding: 'utf8' });
     const paths = entries.map(entry => posix.join(directory, entry.replaceAll('\\', '/')));
-    const sources = paths.filter(path => path.endsWith('.ts') && !path.includes('node_modules/')).sort();
+    const sources = paths.filter(path => /\.tsx?$/.test(path) && !path.includes('node_modules/')).sort();
     return sources.map(path => sourceFile(path, readFileSync(join(root, path), 'utf8')));
   });
 }

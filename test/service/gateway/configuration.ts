@@ -22,6 +22,7 @@ export type Settings = {
   readonly api?: Data;
   readonly webhooks?: Data;
   readonly metrics?: Data;
+  readonly ui?: Data;
   readonly tokens?: readonly Data[];
   readonly vault?: Data;
 };
@@ -42,6 +43,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     api,
     webhooks,
     metrics,
+    ui,
     tokens = [],
     vault = {},
   } = settings;
@@ -62,6 +64,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     },
     webhooks: { listen: '127.0.0.1:0', ...webhooks },
     ...(metrics && { metrics }),
+    ...(ui && { ui }),
     tokens,
     vault,
     plugin_roots: ['./plugins', ...roots],

@@ -76,6 +76,10 @@ export const accessTable: readonly Access[] = [
   row('GET /pipeline/{name}/openapi.json', '/pipeline/now/openapi.json', 'open'),
   row('GET /openapi-control.json', '/openapi-control.json', 'token'),
   row('GET /whoami', '/whoami', 'token'),
+  row('POST /ui/code', '/ui/code', 'token'),
+  // Without a code.
+  row('POST /ui/session', '/ui/session', 'open', 400),
+  row('POST /ui/session/end', '/ui/session/end', 'token'),
   row('GET /.well-known/ai-plugin.json', '/.well-known/ai-plugin.json', 'open'),
   // 4.4
   row('GET /plugin/{name}', '/plugin/echo', ['plugin:ro', 'plugin:rw', '*']),

@@ -41,6 +41,7 @@ describe('an empty configuration', () => {
       disabledPlugins: {},
       pipelines: [],
       schedules: [],
+      ui: { enabled: true, path: '/ui' },
       vault: { keyFile: join(directory, 'data/vault.key'), auditRetentionMs: 90 * 86_400_000, auditExport: null },
       warnings: [],
     });

@@ -28,6 +28,7 @@ import { RequestMeter } from '../../../service/metrics/request-meter.ts';
 import type { Read, Reads } from '../../../service/reads/reads.ts';
 import type { RunSubmission, Submission } from '../../../service/submissions.ts';
 import { Submissions } from '../../../service/submissions.ts';
+import { UiSessions } from '../../../service/ui-sessions.ts';
 import type { VaultCalls } from '../../../service/vault-client.ts';
 import { bindHere } from './differences.ts';
 import { readAnswer } from './read-answer.ts';
@@ -115,7 +116,7 @@ export function makeConfig(): Config {
     state: { path: '/data', retention: { jobsMs: 1, jobsMax: 1 } },
     api: { enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 0 }, bodyBytesMax, tokens },
     webhooks: { listen: { host: '127.0.0.1', port: 0 }, endpoints: [] },
-    metrics: { listen: null, seriesMax: 5_000 },
+    ...{ metrics: { listen: null, seriesMax: 5_000 }, ui: { enabled: true, path: '/ui' } },
     plugins: { echo },
     pipelines: [
       pipeline('later', 'asynchronous', [uses('one')]),
@@ -191,6 +192,7 @@ export class MemoryEngine implements Engine {
     list: () => [],
   };
   readonly cancel = async () => null;
+  readonly uiSessions = new UiSessions({ read: () => [], replace: () => {} }, Date.now);
   readonly version = '0.1.0';
   readonly metrics: Engine['metrics'] = { requests: new RequestMeter(), text: async format => `# ${format}\n` };
   readonly hub = new Hub();
@@ -380,21 +382,14 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
   const log = {
     debug: true,
     request: (line: RequestLine) => lines.push(line),
-    refused: () => {},
-    control: () => {},
+    ...{ refused: () => {}, control: () => {} },
     fault: (error: unknown) => faults.push(error),
   };
   const listen = { host: '127.0.0.1', port: 0 };
   const nowMs = () => startedAtMs + 90_500;
   const table = makeRouteTable(routes);
-  const authenticate = makeAuthenticate(nowMs, () => null);
-  const server = serve(await bindHere(listen), {
-    table: () => table,
-    authenticate,
-    engine,
-    log,
-    nowMs,
-    idPrefix: 'test',
-  });
+  const authenticate = makeAuthenticate(nowMs, () => null, engine.uiSessions);
+  const common = { engine, log, nowMs, idPrefix: 'test' };
+  const server = serve(await bindHere(listen), { table: () => table, authenticate, ...common });
   return { url: `http://127.0.0.1:${server.port}`, server, engine, lines, faults };
 }

@@ -1,3 +1,4 @@
+// The screen Jobs: the list of jobs.
 import type { JSX } from 'preact';
 import { useResource } from '../../core/resource.ts';
 import { href, place, queryText } from '../../core/router.ts';

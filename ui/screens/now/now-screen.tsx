@@ -1,3 +1,4 @@
+// The screen Now: what goes on.
 import type { JSX } from 'preact';
 import { useResource } from '../../core/resource.ts';
 import { Loading, Page, Problem, Stat } from '../../parts/index.ts';

@@ -1,0 +1,37 @@
+// The command `headgate ui`, which opens the dashboard in a browser, signed in.
+import { spawn } from 'node:child_process';
+import { Option } from 'commander';
+import { scopes } from '../../config/section/scope.ts';
+import { clientCommand } from '../client/connect.ts';
+
+type UiCode = { readonly code: string; readonly path: string; readonly expires_at: string };
+type UiOptions = { readonly scope?: readonly string[]; readonly open: boolean };
+
+export const uiCommand = clientCommand<UiOptions>({
+  usage: 'ui',
+  description: 'open the dashboard in a browser, signed in; prints an address that works once, within 60 seconds',
+  examples: ['headgate ui', 'headgate ui --scope jobs:ro --scope events:ro --no-open'],
+  options: [
+    new Option('--scope <scope>', 'a scope of the session; can be repeated (default: all scopes of the token)')
+      .choices(scopes)
+      .argParser((scope: string, earlier: readonly string[] = []) => [...earlier, scope]),
+    new Option('--no-open', 'only print the address'),
+  ],
+  async run({ client, options, io, out }) {
+    const shape = { code: true, path: true, expires_at: true } as const;
+    const given = options.scope ? { scopes: options.scope } : {};
+    const { code, path, expires_at } = await client.post<UiCode>('/ui/code', shape, given);
+    const url = `${client.url}${path}#code=${code}`;
+    await out.answer({ url, expires_at }, () => [url]);
+    if (options.open && !out.json) openBrowser(url, io.env);
+  },
+});
+
+/** Starts the browser where there is a desktop. The address has been printed: if no browser starts, it can be opened by hand. */
+function openBrowser(url: string, env: { readonly [name: string]: string | undefined }): void {
+  const isMac = process.platform === 'darwin';
+  if (!isMac && !env['DISPLAY'] && !env['WAYLAND_DISPLAY']) return;
+  const browser = spawn(isMac ? 'open' : 'xdg-open', [url], { stdio: 'ignore', detached: true });
+  browser.on('error', () => {});
+  browser.unref();
+}

@@ -1,0 +1,123 @@
+// Sign-in to the dashboard (docs/ui.md#sign-in): a code, which is exchanged for the token of a session.
+import { type ApiScope, scopes as apiScopes } from '../../config/section/scope.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import { timestamp } from '../../service/json/timestamp.ts';
+import { codeSeconds, sessionHours, sessionsMax } from '../../service/ui-sessions.ts';
+import { may } from '../auth.ts';
+import { instant } from '../openapi/schemas.ts';
+import { mismatchProblem, problem } from '../problem.ts';
+import { anyToken, json, open, type Route, route } from '../route.ts';
+
+const section = 'Dashboard';
+const codeCharactersMax = 128;
+
+type CodeBody = { readonly scopes?: readonly ApiScope[] };
+
+const postCode = route({
+  method: 'POST',
+  path: '/ui/code',
+  section,
+  summary: `Makes a code that signs in to the dashboard once, within ${codeSeconds} seconds.`,
+  notes:
+    'The session has the given scopes, at most those of the token; without `scopes` it has all of them. The token of a session cannot make ' +
+    `codes. There are at most ${sessionsMax} sessions. \`headgate ui\` calls this route.`,
+  access: anyToken,
+  body: Type.Object(
+    {
+      scopes: Type.Optional(
+        Type.Array(Type.String({ enum: [...apiScopes] }), {
+          minItems: 1,
+          maxItems: apiScopes.length,
+          description: 'The scopes of the session.',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  problems: ['forbidden', 'too_many_sessions', 'stopping'],
+  answers: {
+    200: {
+      description: 'The code.',
+      schema: Type.Object({
+        code: Type.String(),
+        path: Type.String({ description: '`ui.path`.' }),
+        expires_at: instant,
+      }),
+    },
+  },
+  handle({ engine, caller, body, config }) {
+    if (caller!.sessionDigest !== undefined)
+      return problem('forbidden', 'the token of a session cannot make a code; use an API token');
+    const { scopes = [...caller!.scopes] } = (body ?? {}) as CodeBody;
+    const excess = (scopes as readonly ApiScope[]).findIndex(scope => !may(caller!, [scope]));
+    if (excess >= 0) {
+      const message = 'must be a scope of the token that makes the code';
+      return mismatchProblem('invalid_request', [{ pointer: `/scopes/${excess}`, message }]);
+    }
+    const made = engine.uiSessions.makeCode({ originDigest: hexOf(caller!.tokenDigest), scopes });
+    if (made === null) return tooMany();
+    const expires = timestamp(made.expiresAtMs * 1000);
+    return json(200, JSON.stringify({ code: made.code, path: config.ui.path, expires_at: expires }));
+  },
+});
+
+const postSession = route({
+  method: 'POST',
+  path: '/ui/session',
+  section,
+  summary: `Exchanges a code for the token of a session, which lasts ${sessionHours} hours.`,
+  notes:
+    'The token is used as an API token is. Its scopes are never more than those that the API token behind the code has at the time of a ' +
+    'call. The session ends with that API token, and survives a restart of the service.',
+  access: open,
+  body: Type.Object({ code: Type.String({ maxLength: codeCharactersMax }) }, { additionalProperties: false }),
+  problems: ['invalid_code', 'too_many_sessions', 'stopping'],
+  answers: {
+    200: { description: 'The session has begun.', schema: Type.Object({ token: Type.String(), expires_at: instant }) },
+  },
+  handle({ engine, body }) {
+    if (body === undefined) {
+      return mismatchProblem('invalid_request', [{ pointer: '', message: 'must be an object with "code"' }]);
+    }
+    const made = engine.uiSessions.exchange((body as { readonly code: string }).code);
+    if (made === 'full') return tooMany();
+    if (made === 'unknown')
+      return problem('invalid_code', `the code is unknown, has been used, or is older than ${codeSeconds} seconds`);
+    const answer = { token: made.token, expires_at: timestamp(made.session.expiresAtMs * 1000) };
+    return { ...json(200, JSON.stringify(answer)), headers: [['Cache-Control', 'no-store']] };
+  },
+});
+
+const postEnd = route({
+  method: 'POST',
+  path: '/ui/session/end',
+  section,
+  summary: 'Ends the session whose token is sent; with an API token, ends all sessions that came from it.',
+  access: anyToken,
+  problems: ['stopping'],
+  answers: {
+    200: {
+      description: 'The sessions have ended.',
+      schema: Type.Object({ ended: Type.Integer({ minimum: 0, description: 'The number of sessions.' }) }),
+    },
+  },
+  handle({ engine, caller }) {
+    const { sessionDigest, tokenDigest } = caller!;
+    const origin = hexOf(tokenDigest);
+    const ended = engine.uiSessions.end(({ digest, originDigest }) =>
+      sessionDigest === undefined ? originDigest === origin : digest === sessionDigest,
+    );
+    return json(200, JSON.stringify({ ended }));
+  },
+});
+
+export const uiSessionRoutes: readonly Route[] = [postCode, postSession, postEnd];
+
+function tooMany() {
+  const detail = `there are ${sessionsMax} sessions (limit sessionsMax); sign out of one, or end all that came from a token with POST /ui/session/end`;
+  return problem('too_many_sessions', detail);
+}
+
+function hexOf(digest: string): string {
+  return Buffer.from(digest, 'latin1').toString('hex');
+}

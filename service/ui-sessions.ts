@@ -1,0 +1,134 @@
+// Sessions of the dashboard, on the main thread. `headgate ui` gets a code with an API token; the page exchanges the code for the token of a
+// session. A session gives at most the scopes of the API token, and ends with it. The file in the state directory has digests only.
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile } from '../runtime/durable-file.ts';
+
+/** The maximum number of sessions, and of codes that have not been used; a further code replaces the oldest. */
+export const sessionsMax = 100;
+/** How long a session lasts. */
+export const sessionHours = 12;
+const sessionMs = sessionHours * 3_600_000;
+/** How long a code can be used. */
+export const codeSeconds = 60;
+const codeMs = codeSeconds * 1_000;
+
+const tokenPrefix = 'hgui_';
+const fileName = 'ui-sessions.json';
+
+/** What a session may do. */
+export type SessionGrant = {
+  /** The SHA-256 of the API token that it came from, in hex. */
+  readonly originDigest: string;
+  readonly scopes: readonly string[];
+};
+export type UiSession = SessionGrant & {
+  /** The SHA-256 of the token of the session, in hex. */
+  readonly digest: string;
+  readonly expiresAtMs: number;
+};
+export type NewSession = { readonly token: string; readonly session: UiSession };
+
+/** Stores the sessions. Throws the errors of the file system. */
+export type SessionFile = { read(): readonly UiSession[]; replace(sessions: readonly UiSession[]): void };
+
+export class UiSessions {
+  readonly #file: SessionFile;
+  readonly #nowMs: () => number;
+  #sessions: Map<string, UiSession>;
+  /** Codes by digest. They are in memory only: a restart ends them. */
+  readonly #codes = new Map<string, SessionGrant & { readonly expiresAtMs: number }>();
+
+  constructor(file: SessionFile, nowMs: () => number) {
+    this.#file = file;
+    this.#nowMs = nowMs;
+    this.#sessions = byDigest(file.read().filter(session => isAlive(session, nowMs())));
+  }
+
+  /** A code that can be exchanged once for a session. Null: there are too many sessions. */
+  makeCode(grant: SessionGrant): { readonly code: string; readonly expiresAtMs: number } | null {
+    this.#forgetExpired();
+    if (this.#sessions.size >= sessionsMax) return null;
+    if (this.#codes.size >= sessionsMax) this.#codes.delete(this.#codes.keys().next().value!);
+    const code = randomBytes(24).toString('base64url');
+    const expiresAtMs = this.#nowMs() + codeMs;
+    this.#codes.set(digestOf(code), { ...grant, expiresAtMs });
+    return { code, expiresAtMs };
+  }
+
+  /** Exchanges a code for a session, once the session is on disk. */
+  exchange(code: string): NewSession | 'unknown' | 'full' {
+    this.#forgetExpired();
+    const known = find(this.#codes, digestOf(code));
+    if (known === undefined) return 'unknown';
+    if (this.#sessions.size >= sessionsMax) return 'full';
+    this.#codes.delete(digestOf(code));
+    const token = tokenPrefix + randomBytes(32).toString('base64url');
+    const { originDigest, scopes } = known;
+    const session = { digest: digestOf(token), originDigest, scopes, expiresAtMs: this.#nowMs() + sessionMs };
+    this.#replace([...this.#sessions.values(), session]);
+    return { token, session };
+  }
+
+  /** The session with this token; undefined if the token is not that of a session, or the session has ended. */
+  find(token: string): UiSession | undefined {
+    if (this.#sessions.size === 0 || !token.startsWith(tokenPrefix)) return undefined;
+    const session = find(this.#sessions, digestOf(token));
+    return session !== undefined && isAlive(session, this.#nowMs()) ? session : undefined;
+  }
+
+  /** Ends the sessions that match. Returns their number. */
+  end(matches: (session: UiSession) => boolean): number {
+    const before = this.#sessions.size;
+    const kept = [...this.#sessions.values()].filter(session => !matches(session));
+    if (kept.length < before) this.#replace(kept);
+    return before - kept.length;
+  }
+
+  #forgetExpired(): void {
+    const now = this.#nowMs();
+    for (const [digest, code] of this.#codes) if (!isAlive(code, now)) this.#codes.delete(digest);
+    for (const [digest, session] of this.#sessions) if (!isAlive(session, now)) this.#sessions.delete(digest);
+  }
+
+  #replace(sessions: readonly UiSession[]): void {
+    this.#file.replace(sessions);
+    this.#sessions = byDigest(sessions);
+  }
+}
+
+/** The sessions in the state directory. */
+export function sessionFile(statePath: string): SessionFile {
+  const path = join(statePath, fileName);
+  return {
+    read() {
+      try {
+        return JSON.parse(readFileSync(path, 'utf8')).sessions;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+        throw error;
+      }
+    },
+    replace: sessions => replaceFile(path, Buffer.from(`${JSON.stringify({ sessions })}\n`), 0o600),
+  };
+}
+
+function byDigest(sessions: readonly UiSession[]): Map<string, UiSession> {
+  return new Map(sessions.map(session => [session.digest, session]));
+}
+
+function isAlive({ expiresAtMs }: { readonly expiresAtMs: number }, nowMs: number): boolean {
+  return expiresAtMs > nowMs;
+}
+
+/** Looks up by digest, and compares in constant time, as `http/auth.ts` does. */
+function find<T>(among: ReadonlyMap<string, T>, digest: string): T | undefined {
+  for (const [known, value] of among)
+    if (timingSafeEqual(Buffer.from(known, 'latin1'), Buffer.from(digest, 'latin1'))) return value;
+  return undefined;
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,246 @@
+// The dashboard as the service serves it: its files, and the sessions behind its sign-in.
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { apiPathStarts } from '../../../config/section/ui.ts';
+import { apiRoutes } from '../../../http/routes/api.ts';
+import { codeSeconds, sessionFile, sessionHours, sessionsMax, UiSessions } from '../../../service/ui-sessions.ts';
+import { everythingToken } from '../../service/gateway/configuration.ts';
+import { refusedStart, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
+import { headgate } from '../cli/headgate.ts';
+
+const server = process.env['TEST_SERVER'] ?? 'auto';
+const everything = { name: 'test', token: everythingToken, scopes: ['*'] };
+const viewer = { name: 'viewer', token: 'token-of-a-viewer', scopes: ['jobs:ro', 'events:ro'] };
+const settings = { api: { server, auth: { tokens: [everything, viewer] } } };
+const gateway = shareGateway(settings);
+
+/** Where the page says that a file is. */
+async function nameOf(extension: string): Promise<string> {
+  const page = await (await fetch(`${gateway.url}/ui`)).text();
+  return new RegExp(`"(/ui/[\\w.-]+\\.${extension})"`).exec(page)![1]!;
+}
+
+const signIn = async (of: typeof gateway, options: { readonly token?: string; readonly scopes?: string[] } = {}) => {
+  const { token = everythingToken, scopes } = options;
+  const { body: made } = await of.call('POST', '/ui/code', scopes && { scopes }, { token });
+  const { body } = await of.call('POST', '/ui/session', { code: made['code'] }, { token: null });
+  return body['token'] as string;
+};
+const whoami = (token: string) => gateway.call('GET', '/whoami', undefined, { token });
+
+describe('the files', () => {
+  test('the page needs no token, is not stored, and may load only what comes from here', async () => {
+    for (const path of ['/ui', '/ui/']) {
+      const { status, headers } = await fetch(gateway.url + path);
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-security-policy')).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+          "form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
+      );
+    }
+  });
+
+  test('what the page loads has the hash of its contents in its name, and is stored for good', async () => {
+    for (const [extension, type] of [
+      ['js', 'text/javascript; charset=utf-8'],
+      ['css', 'text/css; charset=utf-8'],
+      ['svg', 'image/svg+xml'],
+    ] as const) {
+      const { status, headers } = await fetch(gateway.url + (await nameOf(extension)));
+      expect([status, headers.get('content-type')]).toEqual([200, type]);
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+    }
+  });
+
+  test.each([
+    ['br, gzip', 'br'],
+    ['gzip, deflate', 'gzip'],
+    ['br;q=0, gzip', 'gzip'],
+    ['identity', null],
+  ])('with Accept-Encoding: %s they are coded as %s', async (accepted, coding) => {
+    const url = gateway.url + (await nameOf('js'));
+    const plain = await (await fetch(url, { headers: { 'Accept-Encoding': 'identity' } })).text();
+    const answer = await fetch(url, { headers: { 'Accept-Encoding': accepted } });
+    expect(answer.headers.get('content-encoding')).toBe(coding);
+    expect(answer.headers.get('vary')).toBe('Accept-Encoding');
+    expect(await answer.text()).toBe(plain);
+  });
+
+  test('HEAD answers as GET, without a body', async () => {
+    const answer = await fetch(`${gateway.url}/ui`, { method: 'HEAD' });
+    expect([answer.status, await answer.text()]).toEqual([200, '']);
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  });
+
+  test('other names get 404, also those of files beside them', async () => {
+    for (const name of ['absent.js', 'index.html', 'index.html.br', '..%2Fcli%2Fmain.js', '%2e%2e/cli/main.js'])
+      expect([name, (await fetch(`${gateway.url}/ui/${name}`)).status]).not.toEqual([name, 200]);
+  });
+
+  test('the first visit loads at most 60 kB, compressed with gzip', () => {
+    const page = readFileSync('dist/ui/index.html', 'utf8');
+    const first = ['index.html', ...[...page.matchAll(/"\/ui\/([\w.-]+)"/g)].map(match => match[1]!)];
+    const bytes = first.reduce((sum, name) => sum + statSync(`dist/ui/${name}.gz`).size, 0);
+    expect(first.length).toBeGreaterThan(3);
+    expect(bytes).toBeLessThanOrEqual(60 * 1024);
+    expect(readdirSync('dist/ui').filter(name => name.endsWith('.js')).length).toBeGreaterThan(0);
+  });
+});
+
+describe('the settings', () => {
+  test('with ui.enabled: false nothing of it is there, and its sessions do not count', async () => {
+    const other = await startGateway(settings);
+    const token = await signIn(other);
+    await other.reload({ ...settings, ui: { enabled: false } });
+    for (const path of ['/ui', '/ui/', `${await nameOf('js')}`]) {
+      const [absent, unknown] = [await fetch(other.url + path), await fetch(`${other.url}/absent`)];
+      expect([path, absent.status]).toEqual([path, unknown.status]);
+    }
+    expect((await other.call('POST', '/ui/code')).status).toBe(404);
+    expect((await other.call('GET', '/whoami', undefined, { token })).status).toBe(401);
+  });
+
+  test('ui.path says where it is', async () => {
+    const other = await startGateway({ ...settings, ui: { path: '/ops/dashboard' } });
+    const page = await (await fetch(`${other.url}/ops/dashboard`)).text();
+    const script = /"(\/ops\/dashboard\/[\w.-]+\.js)"/.exec(page)![1]!;
+    expect((await fetch(other.url + script)).status).toBe(200);
+    expect((await other.call('GET', '/ui')).status).toBe(404);
+    expect((await other.call('POST', '/ui/code')).body['path']).toBe('/ops/dashboard');
+  });
+
+  test('a path of the API is refused', async () => {
+    expect((await refusedStart({ ...settings, ui: { path: '/jobs/ui' } })).said).toContain(
+      'the API has routes below /jobs',
+    );
+    expect(new Set(apiPathStarts)).toEqual(
+      new Set(apiRoutes.map(({ path }) => path.split('/')[1]!).filter(start => start !== '')),
+    );
+  });
+});
+
+describe('sign-in', () => {
+  test('a code is exchanged once for the token of a session, which has the scopes of the token behind it', async () => {
+    const { status, body: made } = await gateway.call('POST', '/ui/code', {}, { token: viewer.token });
+    expect([status, made]).toEqual([200, { code: expect.any(String), path: '/ui', expires_at: expect.any(String) }]);
+    const exchange = () => gateway.call('POST', '/ui/session', { code: made['code'] }, { token: null });
+    const { body, headers } = await exchange();
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect((await whoami(body['token'] as string)).body).toEqual({
+      name: 'viewer',
+      scopes: viewer.scopes,
+      expires_at: body['expires_at'],
+    });
+    const again = await exchange();
+    expect([again.status, again.body['code']]).toEqual([400, 'invalid_code']);
+  });
+
+  test('a session may have fewer scopes, and not more', async () => {
+    const token = await signIn(gateway, { scopes: ['jobs:ro'] });
+    expect((await whoami(token)).body['scopes']).toEqual(['jobs:ro']);
+    expect((await gateway.call('GET', '/jobs', undefined, { token })).status).toBe(200);
+    expect((await gateway.call('GET', '/pauses', undefined, { token })).status).toBe(403);
+    const { status, body } = await gateway.call('POST', '/ui/code', { scopes: ['*'] }, { token: viewer.token });
+    expect([status, body['code']]).toEqual([400, 'invalid_request']);
+  });
+
+  test('the token of a session makes no codes, so that no session outlives its time', async () => {
+    const token = await signIn(gateway);
+    expect((await gateway.call('POST', '/ui/code', {}, { token })).status).toBe(403);
+  });
+
+  test('sign-out ends one session; with the API token all of its sessions end', async () => {
+    const [one, two, other] = [await signIn(gateway), await signIn(gateway), await signIn(gateway, viewer)];
+    const end = (token: string) => gateway.call('POST', '/ui/session/end', undefined, { token });
+    expect((await end(one)).body).toEqual({ ended: 1 });
+    expect([(await whoami(one)).status, (await whoami(two)).status]).toEqual([401, 200]);
+    expect((await end(everythingToken)).status).toBe(200);
+    expect([(await whoami(two)).status, (await whoami(other)).status]).toEqual([401, 200]);
+  });
+
+  test('a session survives a restart, loses what its token loses, and ends with its token', async () => {
+    const own = await startGateway(settings);
+    const token = await signIn(own);
+    const state = () => readFileSync(join(own.directory, 'data/ui-sessions.json'), 'utf8');
+    expect(state()).not.toContain(token);
+    expect(statSync(join(own.directory, 'data/ui-sessions.json')).mode & 0o777).toBe(0o600);
+    await own.restart();
+    const ask = (path: string) => own.call('GET', path, undefined, { token });
+    expect((await ask('/config/view')).status).toBe(200);
+    const tokens = [{ ...everything, scopes: ['jobs:ro'] }, viewer];
+    await own.reload({ api: { server, auth: { tokens } } });
+    expect([(await ask('/config/view')).status, (await ask('/jobs')).status]).toEqual([403, 200]);
+    await own.reload({ api: { server, auth: { tokens: [viewer] } } });
+    expect((await ask('/jobs')).status).toBe(401);
+    // The session does not return with its token.
+    await own.reload(settings);
+    expect((await ask('/jobs')).status).toBe(401);
+    expect(JSON.parse(state())).toEqual({ sessions: [] });
+  });
+
+  test('a session ends when its token expires', async () => {
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const own = await startGateway({ api: { server, auth: { tokens: [{ ...viewer, expires_at: expiresAt }] } } });
+    const token = await signIn(own, viewer);
+    const { body } = await own.call('GET', '/whoami', undefined, { token });
+    expect(Date.parse(body['expires_at'] as string)).toBe(Date.parse(expiresAt));
+  });
+
+  test('headgate ui prints an address with a code', async () => {
+    const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken };
+    const { stdout } = await headgate(['ui', '--scope', 'jobs:ro', '--no-open'], { env });
+    const [, url, code] = /^(.*)#code=([\w-]+)\n$/.exec(stdout)!;
+    expect(url).toBe(`${gateway.url}/ui`);
+    const { body } = await gateway.call('POST', '/ui/session', { code }, { token: null });
+    expect((await whoami(body['token'] as string)).body['scopes']).toEqual(['jobs:ro']);
+  });
+});
+
+describe('the time of codes and sessions', () => {
+  const grant = { originDigest: 'ab'.repeat(32), scopes: ['*'] };
+  let now = 1_800_000_000_000;
+  const open = (path = mkdtempSync(join(tmpdir(), 'headgate-'))) => ({
+    path,
+    sessions: new UiSessions(sessionFile(path), () => now),
+  });
+
+  test(`a code works for ${codeSeconds} seconds`, () => {
+    const { sessions } = open();
+    const [first, second] = [sessions.makeCode(grant)!.code, sessions.makeCode(grant)!.code];
+    now += codeSeconds * 1_000 - 1;
+    expect(sessions.exchange(first)).toHaveProperty('token');
+    now += 1;
+    expect(sessions.exchange(second)).toBe('unknown');
+  });
+
+  test(`a session lasts ${sessionHours} hours, also over restarts`, () => {
+    const { path, sessions } = open();
+    const { token } = sessions.exchange(sessions.makeCode(grant)!.code) as { token: string };
+    now += sessionHours * 3_600_000 - 1;
+    expect(open(path).sessions.find(token)).toMatchObject(grant);
+    now += 1;
+    expect([sessions.find(token), open(path).sessions.find(token)]).toEqual([undefined, undefined]);
+  });
+
+  test(`there are at most ${sessionsMax} sessions; those that have ended make room`, () => {
+    const { sessions } = open();
+    const codes = Array.from({ length: sessionsMax }, () => sessions.makeCode(grant)!.code);
+    for (const code of codes) expect(sessions.exchange(code)).toHaveProperty('token');
+    expect(sessions.makeCode(grant)).toBeNull();
+    now += sessionHours * 3_600_000;
+    expect(sessions.makeCode(grant)).not.toBeNull();
+  });
+
+  test(`of more than ${sessionsMax} unused codes the oldest is forgotten`, () => {
+    const { sessions } = open();
+    const codes = Array.from({ length: sessionsMax + 1 }, () => sessions.makeCode(grant)!.code);
+    expect(sessions.exchange(codes[0]!)).toBe('unknown');
+    expect(sessions.exchange(codes[1]!)).toHaveProperty('token');
+  });
+});
