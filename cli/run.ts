@@ -30,7 +30,7 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** Converts errors of the store, of files and of devices. Any other exception is a bug, and is thrown again. */
+/** Converts errors of the store, of files and of devices to a `CommandFailure`. Any other error is a bug, and is thrown again. */
 function asFailure(error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
   if (error instanceof StoreFault)

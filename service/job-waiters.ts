@@ -23,7 +23,7 @@ export class JobWaiters {
   readonly #due: OnJobEnd[] = [];
   /** The number of waiting callers, including those whose submissions have no reply yet. */
   #count = 0;
-  /** The number of submissions with an idempotency key that have no reply yet. Each may get the id of an earlier job. */
+  /** How many of the submissions without a reply have an idempotency key. Each of these may get the id of an earlier job. */
   #keyed = 0;
   #telling = false;
 
