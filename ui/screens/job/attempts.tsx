@@ -1,0 +1,73 @@
+// The attempts of a job, newest first: how each ended, its error, the output on stderr, and the lines that the plugin logged.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { useResource } from '../../core/resource.ts';
+import { queryText } from '../../core/router.ts';
+import { may } from '../../core/session.ts';
+import { Code, Empty, Loading, More, Problem, Section, Status, Time } from '../../parts/index.ts';
+import { isSettled, type ShownAttempt, type ShownJob } from './shown-job.ts';
+
+const pageSize = 50;
+const pageSizeMax = 200;
+
+export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
+  const [limit, setLimit] = useState(pageSize);
+  const mayRead = may('jobs:logs:ro', 'jobs:ro', 'jobs:rw');
+  // The state in the path: after each end of an attempt the list is read again.
+  const query = { job_id: job.job_id, limit: String(limit), include_result: may('jobs:ro', 'jobs:rw') ? 'true' : undefined };
+  const logs = useResource<{ logs: ShownAttempt[]; total: number }>(mayRead ? `/job-logs${queryText(query)}` : null, {
+    live: isSettled(job) ? [] : ['job.*'],
+  });
+  if (!mayRead) return null;
+  return (
+    <Section title="Attempts" note={logs.data && `${logs.data.total} ended`}>
+      {logs.error && !logs.data && <Problem error={logs.error} retry={logs.reload} />}
+      {!logs.data && !logs.error && <Loading rows={2} />}
+      {logs.data?.logs.length === 0 && (
+        <Empty title="No attempt has ended">
+          {isSettled(job) ? 'The job ended before an attempt of it did.' : 'An attempt appears here when it has ended.'}
+        </Empty>
+      )}
+      <ol class="attempts">
+        {logs.data?.logs.map(attempt => (
+          <AttemptEntry key={attempt.log_id} attempt={attempt} />
+        ))}
+      </ol>
+      {logs.data && logs.data.total > logs.data.logs.length && limit < pageSizeMax && (
+        <More onMore={() => setLimit(pageSizeMax)} loading={logs.loading} />
+      )}
+    </Section>
+  );
+}
+
+function AttemptEntry({ attempt }: { attempt: ShownAttempt }) {
+  const { attempt: number, status, completed_at: endedAt, last_error: error, stderr, result } = attempt;
+  const logs = result?.logs ?? [];
+  return (
+    <li class="attempt">
+      <header class="attempt-head">
+        <strong>Attempt {number}</strong>
+        <Status status={status} />
+        <span class="muted">
+          ended <Time at={endedAt} />
+        </span>
+      </header>
+      {error && <pre class="attempt-error">{error}</pre>}
+      {logs.length > 0 && (
+        <ul class="attempt-logs" aria-label={`Log of attempt ${number}`}>
+          {logs.map(({ level, message }, n) => (
+            <li key={`${n} ${message}`} class={`log-${level}`}>
+              <span class="log-level">{level}</span> <span class="log-message">{message}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {stderr && (
+        <details open={stderr.length < 2_000}>
+          <summary>stderr</summary>
+          <Code text={stderr} label={`stderr of attempt ${number}`} />
+        </details>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,81 @@
+// What is special about a job: why it waits, that it is being stopped, where it came from, and what came of it.
+import type { ComponentChildren, JSX } from 'preact';
+import { count } from '../../core/format.ts';
+import { href } from '../../core/router.ts';
+import { JobId, Time } from '../../parts/index.ts';
+import { isRun, type ShownJob } from './shown-job.ts';
+
+const reasons: Readonly<Record<string, string>> = {
+  worker: 'Waits for a free worker',
+  retry: 'Waits for its next attempt',
+  run_at: 'Waits for its time to run',
+  children: 'Waits for the jobs inside it',
+  paused: 'Is paused',
+  plugin: 'Waits for its plugin',
+  vault: 'Waits for the vault',
+  disk: 'Waits for room on the disk',
+};
+
+export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
+  const { waits_for: waits, cancel, cancelling, rerun_of: of, reruns, phase_error: phaseError, last_error: error } = job;
+  const notices: ComponentChildren[] = [];
+  // A run that waits for its jobs is simply under way.
+  if (waits && waits.reason !== 'children')
+    notices.push(
+      <Notice key="waits" kind="waits">
+        <strong>{reasons[waits.reason] ?? 'Waits'}</strong> since <Time at={waits.since} />
+        {waits.until && (
+          <>
+            , until <Time at={waits.until} />
+          </>
+        )}
+        . {waits.detail}
+      </Notice>,
+    );
+  if (cancel)
+    notices.push(
+      <Notice key="cancel" kind="cancel">
+        <strong>{cancelling === undefined ? 'Cancelled' : 'Being stopped'}</strong> by {cancel.by} <Time at={cancel.at} />
+        {cancel.reason && `: ${cancel.reason}`}
+        {typeof cancelling === 'number' && ` ${count(cancelling)} of its jobs have not ended.`}
+      </Notice>,
+    );
+  if (isRun(job) && error)
+    notices.push(
+      <Notice key="error" kind="error">
+        <span class="notice-text">{error}</span>
+      </Notice>,
+    );
+  if (phaseError)
+    notices.push(
+      <Notice key="phase" kind="error">
+        It succeeded, but: <span class="notice-text">{phaseError}</span>
+      </Notice>,
+    );
+  if (of)
+    notices.push(
+      <Notice key="rerun-of" kind="rerun">
+        Reruns <JobId id={of} />
+        {job.rerun_from === 'failed' && ', without the jobs that succeeded'}
+        {job.rerun_reason && `: ${job.rerun_reason}`}
+        {isRun(job) && (
+          <>
+            {' '}
+            · <a href={href('compare', null, { a: of, b: job.job_id })}>compare the two</a>
+          </>
+        )}
+      </Notice>,
+    );
+  if (reruns && reruns.length > 0)
+    notices.push(
+      <Notice key="reruns" kind="rerun">
+        Was rerun as <JobId id={reruns[0]!} />
+        {reruns.length > 1 && ` and ${count((job.rerun_count ?? reruns.length) - 1)} times more`}
+      </Notice>,
+    );
+  return notices.length === 0 ? null : <div class="notices">{notices}</div>;
+}
+
+function Notice({ kind, children }: { kind: string; children: ComponentChildren }) {
+  return <div class={`notice notice-${kind}`}>{children}</div>;
+}

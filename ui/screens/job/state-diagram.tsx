@@ -1,0 +1,45 @@
+// The states of a job as a drawing: the way that it has taken, and the ends, of which it has one.
+import type { JSX } from 'preact';
+import { Status, statusText, Time } from '../../parts/index.ts';
+import type { ShownJob } from './shown-job.ts';
+import { type JobState, statesOf } from './states.ts';
+
+export function StateDiagram({ job }: { job: ShownJob }): JSX.Element {
+  const { way, ends } = statesOf(job);
+  return (
+    <div class="states" role="group" aria-label="States of the job">
+      <ol class="states-way">
+        {way.map(state => (
+          <StateBox key={state.name} state={state} />
+        ))}
+      </ol>
+      <ul class="states-ends">
+        {ends.map(state => (
+          <StateBox key={state.name} state={state} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const spoken: { readonly [I in JobState['is']]: string } = {
+  done: 'passed',
+  now: 'the present state',
+  ahead: 'ahead',
+  other: 'not reached',
+};
+
+function StateBox({ state: { name, is, at, note } }: { state: JobState }) {
+  return (
+    <li class={`state state-${is}`} aria-current={is === 'now' ? 'step' : undefined}>
+      <span class="state-name">{is === 'now' ? <Status status={name} /> : statusText(name)}</span>
+      <span class="offscreen">, {spoken[is]}</span>
+      {at !== null && (is === 'now' || is === 'done') && (
+        <span class="state-at">
+          <Time at={at} />
+        </span>
+      )}
+      {note !== '' && (is === 'now' || is === 'done') && <span class="state-note">{note}</span>}
+    </li>
+  );
+}

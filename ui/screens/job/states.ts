@@ -1,0 +1,54 @@
+// The states through which a job has gone, and those that it can still reach.
+import { isSettled, type ShownJob } from './shown-job.ts';
+
+export type JobState = {
+  readonly name: string;
+  /** `done`: the job has left it. `now`: it is there. `ahead`: it has not come there. `other`: it can no longer come there. */
+  readonly is: 'done' | 'now' | 'ahead' | 'other';
+  /** When the job came into the state. */
+  readonly at: string | null;
+  /** How the job left it, or why it is there. */
+  readonly note: string;
+};
+
+export type JobStates = {
+  readonly way: readonly JobState[];
+  /** The ends, of which a job has one. */
+  readonly ends: readonly JobState[];
+};
+
+const ends = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
+
+export function statesOf(job: ShownJob): JobStates {
+  const { status, run_at: runAt, started_at: startedAt, completed_at: completedAt, attempt } = job;
+  const hasEnded = isSettled(job);
+  const hasStarted = startedAt !== null;
+  const waits = job.waits_for?.reason;
+  const way: JobState[] = [{ name: 'accepted', is: 'done', at: job.created_at, note: `by ${job.submitted_by}` }];
+  if (runAt !== undefined && runAt > job.created_at)
+    way.push({ name: 'delayed', is: waits === 'run_at' ? 'now' : 'done', at: null, note: 'until its time to run' });
+  const isQueued = status === 'queued' && waits !== 'run_at' && waits !== 'retry';
+  way.push({
+    name: 'queued',
+    is: isQueued ? 'now' : hasStarted || hasEnded ? 'done' : 'ahead',
+    at: waits === 'run_at' ? null : (runAt ?? job.created_at),
+    note: job.waits_for && isQueued ? job.waits_for.detail : '',
+  });
+  const skipped = hasEnded && !hasStarted;
+  way.push({
+    name: 'running',
+    is: status === 'running' ? 'now' : skipped ? 'other' : hasStarted ? 'done' : 'ahead',
+    at: startedAt,
+    note: attempt > 1 ? `attempt ${attempt}` : '',
+  });
+  if (waits === 'retry') way.push({ name: 'between attempts', is: 'now', at: job.waits_for!.since, note: job.waits_for!.detail });
+  return {
+    way,
+    ends: ends.map(name => ({
+      name,
+      is: status === name ? 'now' : hasEnded ? 'other' : 'ahead',
+      at: status === name ? completedAt : null,
+      note: '',
+    })),
+  };
+}

@@ -1,0 +1,181 @@
+// A run: which step is slow, which jobs failed and why, where the time went, and what lay on the critical path.
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { count, counted, duration, percent } from '../../core/format.ts';
+import { useResource } from '../../core/resource.ts';
+import { href, place, setQuery } from '../../core/router.ts';
+import { Bar, Empty, JobId, Loading, Page, Problem, Status, Tabs, Time } from '../../parts/index.ts';
+import { JobActions } from '../job/job-actions.tsx';
+import { JobNotices } from '../job/job-notices.tsx';
+import { isSettled, jobTitle, type ShownJob } from '../job/shown-job.ts';
+import { ChildLists } from './lists.tsx';
+import { CriticalPathSection, WhereTimeWent } from './path.tsx';
+import { RunPipeline } from './run-pipeline.tsx';
+import { type StepShare, sharesByStep } from './shares.ts';
+import { Strips, stripView } from './strips.tsx';
+import { failuresIn, type RunTimeline, stepTitle, unsettledIn } from './timeline.ts';
+import { RunTree } from './tree.tsx';
+
+const bucketsWhole = 500;
+const bucketsZoomed = 2_000;
+/** How often the timeline of an open run is read: reading one of many jobs takes the service longer. */
+const manyJobs = 50_000;
+const everyMs = 1_500;
+const everyMsMany = 6_000;
+
+export function RunScreen(): JSX.Element {
+  const { id, query } = place.value;
+  const job = useResource<ShownJob>(id && `/job/${id}`, { live: ['job.*', 'pipeline.*'] });
+  const buckets = query.has('zoom') ? bucketsZoomed : bucketsWhole;
+  const isOpen = job.data !== undefined && !isSettled(job.data);
+  const jobs = sumOf(job.data?.counts);
+  const timeline = useResource<RunTimeline>(id && `/job/${id}/timeline?buckets=${buckets}`, {
+    ...(isOpen && { everyMs: jobs > manyJobs ? everyMsMany : everyMs }),
+    // The end of the run comes with an event: then the timeline is read once more.
+    live: isOpen ? ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] : [],
+  });
+  if (!id) return <Page title="Run"><Empty title="No run is named">Open one from the list of jobs.</Empty></Page>;
+  const shown = job.data ?? timeline.data;
+  return (
+    <Page
+      title={shown ? jobTitle(shown) : 'Run'}
+      subtitle={<RunSubtitle id={id} job={job.data} timeline={timeline.data} />}
+      actions={job.data && <JobActions job={job.data} reload={job.reload} />}
+    >
+      <Tabs
+        label="Views of the run"
+        current="run"
+        items={[
+          { name: 'run', title: 'Run', href: href('run', id) },
+          { name: 'job', title: 'Job', href: href('job', id, { view: 'job' }) },
+        ]}
+      />
+      {job.error && <Problem error={job.error} retry={job.reload} />}
+      {job.data && <JobNotices job={job.data} />}
+      {timeline.error && !timeline.data && <Problem error={timeline.error} retry={timeline.reload} />}
+      {timeline.data ? <RunBody timeline={timeline.data} id={id} isOpen={isOpen} /> : !timeline.error && <Loading rows={8} />}
+    </Page>
+  );
+}
+
+function RunSubtitle({ id, job, timeline }: { id: string; job: ShownJob | undefined; timeline: RunTimeline | undefined }) {
+  const shown = job ?? timeline;
+  if (!shown) return <JobId id={id} />;
+  return (
+    <span class="run-subtitle">
+      <Status status={shown.status} />
+      <JobId id={id} />
+      {timeline && (
+        <span>
+          {duration(timeline.duration_us)} · {counted(timeline.count, 'job')}
+        </span>
+      )}
+      {job && (
+        <span>
+          began <Time at={job.started_at ?? job.created_at} />
+        </span>
+      )}
+    </span>
+  );
+}
+
+function sumOf(counts: ShownJob['counts']): number {
+  return Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0);
+}
+
+function RunBody({ timeline, id, isOpen }: { timeline: RunTimeline; id: string; isOpen: boolean }) {
+  const { query } = place.value;
+  const shares = useMemo(() => sharesByStep(timeline), [timeline]);
+  const picked = query.get('step');
+  const pick = (key: string | null) => setQuery({ step: key ?? undefined });
+  if (timeline.steps.length === 0)
+    return <Empty title="The run has no job yet">Its steps appear here as soon as the first job is accepted.</Empty>;
+  return (
+    <div class="run">
+      <Verdict timeline={timeline} shares={shares} />
+      <StatusBar timeline={timeline} id={id} />
+      <WhereTimeWent timeline={timeline} />
+      <Strips
+        timeline={timeline}
+        shares={shares}
+        view={stripView(query, timeline.duration_us)}
+        picked={picked}
+        onPick={pick}
+        onView={setQuery}
+      />
+      <ChildLists timeline={timeline} picked={picked} onAll={() => pick(null)} />
+      <CriticalPathSection timeline={timeline} />
+      <RunPipeline timeline={timeline} />
+      <RunTree run={id} version={isOpen ? timeline.count + settledIn(timeline) : 0} />
+    </div>
+  );
+}
+
+function settledIn({ steps }: RunTimeline): number {
+  return steps.reduce((sum, step) => sum + step.count - unsettledIn(step), 0);
+}
+
+const doing: Readonly<Record<StepShare['kind'], string>> = {
+  running: 'running',
+  waiting: 'waiting for a worker',
+  handing_out: 'handing out jobs',
+  retrying: 'waiting between attempts',
+  commit: 'committing',
+};
+
+/** The answer in a sentence: which step took the time, and what failed. */
+function Verdict({ timeline, shares }: { timeline: RunTimeline; shares: readonly StepShare[] }) {
+  const { duration_us: durationUs, steps, reused = 0 } = timeline;
+  const [longest] = shares;
+  const failing = steps.filter(step => failuresIn(step) > 0).sort((a, b) => failuresIn(b) - failuresIn(a));
+  const failed = failing.reduce((sum, step) => sum + failuresIn(step), 0);
+  const open = steps.reduce((sum, step) => sum + unsettledIn(step), 0);
+  return (
+    <p class="verdict">
+      {longest && (
+        <>
+          <strong>{longest.title}</strong> took {duration(longest.us)} of {duration(durationUs)} (
+          {percent(longest.share)}), most of it {doing[longest.kind]}.{' '}
+        </>
+      )}
+      {open > 0 && <>{counted(open, 'job has', 'jobs have')} not ended. </>}
+      {failed > 0 ? (
+        <>
+          <strong class="bad">
+            {counted(failed, 'job')} of {count(timeline.count)} failed
+          </strong>
+          {failing.length === 1 ? `, all in ${stepTitle(failing[0]!, timeline.command)}. ` : `, most in ${stepTitle(failing[0]!, timeline.command)}. `}
+        </>
+      ) : (
+        open === 0 && 'No job failed. '
+      )}
+      {reused > 0 && <>{counted(reused, 'job is', 'jobs are')} reused from the run before.</>}
+    </p>
+  );
+}
+
+const statuses = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled', 'running', 'queued'];
+
+/** How many jobs have each status; each number leads to them. */
+function StatusBar({ timeline, id }: { timeline: RunTimeline; id: string }) {
+  const counts = statuses
+    .map(status => ({ status, n: timeline.steps.reduce((sum, step) => sum + (step.by_status[status] ?? 0), 0) }))
+    .filter(({ n }) => n > 0);
+  return (
+    <div class="run-statuses">
+      <Bar
+        label="Jobs by status"
+        parts={counts.map(({ status, n }) => ({ name: status.replace('_', ' '), value: n, color: `--status-${status}` }))}
+      />
+      <ul>
+        {counts.map(({ status, n }) => (
+          <li key={status}>
+            <a href={href('jobs', null, { run: id, status })}>
+              <Status status={status} /> <span class="number">{count(n)}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,107 @@
+// Around the strips of a run: what zooms them, and what they show.
+import type { ComponentChildren, JSX } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import { duration } from '../../core/format.ts';
+import { Button } from '../../parts/index.ts';
+import type { TimeScale, TimeSpan } from './scale.ts';
+import type { StripView } from './strips.tsx';
+
+export function ZoomTools(props: {
+  view: StripView;
+  durationUs: number;
+  zoomBy: (factor: number) => void;
+  moveBy: (share: number) => void;
+  onAll: () => void;
+}): JSX.Element {
+  const { span, isZoomed } = props.view;
+  return (
+    <>
+      <Button kind="plain" label="Zoom in" onClick={() => props.zoomBy(0.5)}>
+        +
+      </Button>
+      <Button kind="plain" label="Zoom out" disabled={!isZoomed} onClick={() => props.zoomBy(2)}>
+        −
+      </Button>
+      <Button kind="plain" label="Earlier" disabled={!isZoomed} onClick={() => props.moveBy(-0.5)}>
+        ←
+      </Button>
+      <Button kind="plain" label="Later" disabled={!isZoomed} onClick={() => props.moveBy(0.5)}>
+        →
+      </Button>
+      <Button kind="plain" disabled={!isZoomed} onClick={props.onAll}>
+        Whole run
+      </Button>
+      <span class="strips-span" aria-live="polite">
+        {isZoomed
+          ? `${duration(span.fromUs)} to ${duration(span.toUs)} of ${duration(props.durationUs)}`
+          : 'Drag across the strips to zoom.'}
+      </span>
+    </>
+  );
+}
+
+export function StripLegend(): JSX.Element {
+  return (
+    <ul class="strip-legend" aria-label="What the strips show">
+      <li>
+        <span class="legend-running" aria-hidden="true" /> running
+      </li>
+      <li>
+        <span class="legend-ended" aria-hidden="true" /> ended
+      </li>
+      <li>
+        <span class="legend-failed" aria-hidden="true">
+          ▲
+        </span>{' '}
+        failed
+      </li>
+    </ul>
+  );
+}
+
+/** The narrowest drag that zooms, in pixels. */
+const dragPx = 6;
+
+/** The rows, across which a drag zooms. The lane is the column of the strips. */
+export function Lane(props: { scale: TimeScale; width: number; onZoom: (span: TimeSpan) => void; children: ComponentChildren }): JSX.Element {
+  const { scale, width, onZoom, children } = props;
+  const [drag, setDrag] = useState<{ readonly from: number; readonly to: number; readonly left: number } | null>(null);
+  const rows = useRef<HTMLDivElement>(null);
+  const placeIn = (event: PointerEvent, lane: DOMRect) => Math.min(Math.max(event.clientX - lane.left, 0), lane.width);
+  return (
+    <div
+      class="strip-lanes"
+      ref={rows}
+      onPointerDown={event => {
+        const lane = (event.target as Element).closest('.strip-lane');
+        if (!lane || event.button !== 0) return;
+        const box = lane.getBoundingClientRect();
+        const at = placeIn(event, box);
+        setDrag({ from: at, to: at, left: box.left - rows.current!.getBoundingClientRect().left });
+        rows.current!.setPointerCapture(event.pointerId);
+      }}
+      onPointerMove={event => {
+        if (!drag) return;
+        const left = rows.current!.getBoundingClientRect().left + drag.left;
+        setDrag({ ...drag, to: Math.min(Math.max(event.clientX - left, 0), width) });
+      }}
+      onPointerCancel={() => setDrag(null)}
+      onPointerUp={() => {
+        if (!drag) return;
+        setDrag(null);
+        const [from, to] = [Math.min(drag.from, drag.to), Math.max(drag.from, drag.to)];
+        if (to - from >= dragPx)
+          onZoom({ fromUs: Math.round(scale.usAt(from / width)), toUs: Math.round(scale.usAt(to / width)) });
+      }}
+    >
+      {children}
+      {drag && Math.abs(drag.to - drag.from) >= dragPx && (
+        <div
+          class="strip-brush"
+          style={{ left: `${drag.left + Math.min(drag.from, drag.to)}px`, width: `${Math.abs(drag.to - drag.from)}px` }}
+        />
+      )}
+    </div>
+  );
+}
+
