@@ -20,4 +20,16 @@ const jobScopes = ['jobs:ro', 'jobs:rw'];
 export const screens: readonly ScreenEntry[] = [
   { name: 'now', title: 'Now', key: 'n', scopes: jobScopes, screen: NowScreen },
   { name: 'jobs', title: 'Jobs', key: 'j', scopes: jobScopes, screen: JobsScreen },
+  {
+    name: 'job',
+    title: 'Job',
+    scopes: ['jobs:status:ro', ...jobScopes],
+    screen: { load: async () => (await import('./screens/job/job-screen.tsx')).JobScreen },
+  },
+  {
+    name: 'run',
+    title: 'Run',
+    scopes: ['jobs:tree:ro', ...jobScopes],
+    screen: { load: async () => (await import('./screens/run/run-screen.tsx')).RunScreen },
+  },
 ];

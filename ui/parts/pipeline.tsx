@@ -49,17 +49,27 @@ export function PipelineDrawing({ definition, counts, href }: PipelineDrawingPro
   const { name, steps, on_failure: onFailure, finally: last } = definition;
   const drawing = { counts, href };
   return (
-    <div class="pipeline" role="group" aria-label={`The steps of ${name}`} tabIndex={0}>
+    <section
+      class="pipeline"
+      aria-label={`The steps of ${name}`}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a drawing that scrolls must be reachable by keyboard
+      tabIndex={0}
+    >
       <Sequence steps={steps} {...drawing} />
       {onFailure && <Phase name="on_failure" meaning="runs if the run failed" steps={onFailure} {...drawing} />}
       {last && <Phase name="finally" meaning="always runs at the end" steps={last} {...drawing} />}
-    </div>
+    </section>
   );
 }
 
 type Drawing = Pick<PipelineDrawingProps, 'counts' | 'href'>;
 
-function Phase({ name, meaning, steps, ...drawing }: Drawing & { name: string; meaning: string; steps: readonly DrawnStep[] }) {
+function Phase({
+  name,
+  meaning,
+  steps,
+  ...drawing
+}: Drawing & { name: string; meaning: string; steps: readonly DrawnStep[] }) {
   return (
     <section class="pipeline-phase" aria-label={name}>
       <h4 class="pipeline-phase-name">
@@ -120,11 +130,18 @@ function FrameHead({ kind, step }: { kind: string; step: DrawnStep }) {
 function WorkBox({ step, counts, href }: Drawing & { step: DrawnStep }) {
   const target = href?.(step);
   const mine = counts?.get(step.id);
-  const classes = ['pipeline-box', step.foreach && 'pipeline-each', step.kind === 'call' && 'pipeline-call', failing(mine)];
+  const classes = [
+    'pipeline-box',
+    step.foreach && 'pipeline-each',
+    step.kind === 'call' && 'pipeline-call',
+    failing(mine),
+  ];
   return (
     <div class={classes.filter(Boolean).join(' ')}>
       <div class="pipeline-box-name">{target ? <a href={target}>{step.id}</a> : step.id}</div>
-      <div class="pipeline-box-work">{step.kind === 'call' ? `call ${step.pipeline}` : `${step.plugin}.${step.command}`}</div>
+      <div class="pipeline-box-work">
+        {step.kind === 'call' ? `call ${step.pipeline}` : `${step.plugin}.${step.command}`}
+      </div>
       <Traits step={step} />
       {counts && <Counts counts={mine} />}
     </div>

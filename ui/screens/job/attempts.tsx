@@ -14,7 +14,11 @@ export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
   const [limit, setLimit] = useState(pageSize);
   const mayRead = may('jobs:logs:ro', 'jobs:ro', 'jobs:rw');
   // The state in the path: after each end of an attempt the list is read again.
-  const query = { job_id: job.job_id, limit: String(limit), include_result: may('jobs:ro', 'jobs:rw') ? 'true' : undefined };
+  const query = {
+    job_id: job.job_id,
+    limit: String(limit),
+    include_result: may('jobs:ro', 'jobs:rw') ? 'true' : undefined,
+  };
   const logs = useResource<{ logs: ShownAttempt[]; total: number }>(mayRead ? `/job-logs${queryText(query)}` : null, {
     live: isSettled(job) ? [] : ['job.*'],
   });

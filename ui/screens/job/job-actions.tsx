@@ -28,7 +28,11 @@ export function JobActions({ job, reload }: { job: ShownJob; reload: () => void 
     });
   return (
     <>
-      {isRun(job) && <a class="button" href={href('compare', null, { b: job.job_id })}>Compare</a>}
+      {isRun(job) && (
+        <a class="button" href={href('compare', null, { b: job.job_id })}>
+          Compare
+        </a>
+      )}
       {mayAct && isWaiting(job) && <Button onClick={() => void runNow()}>Run now</Button>}
       {mayAct && isWaiting(job) && job.waits_for?.reason === 'run_at' && (
         <Button onClick={() => ask('reschedule')}>Reschedule</Button>
@@ -90,11 +94,7 @@ function CancelDialog({ job, onClose }: { job: ShownJob; onClose: () => void }) 
 function Check(props: { checked: boolean; onChange: (checked: boolean) => void; children: string }) {
   return (
     <label class="check">
-      <input
-        type="checkbox"
-        checked={props.checked}
-        onChange={event => props.onChange(event.currentTarget.checked)}
-      />{' '}
+      <input type="checkbox" checked={props.checked} onChange={event => props.onChange(event.currentTarget.checked)} />{' '}
       {props.children}
     </label>
   );

@@ -17,7 +17,15 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
-  const { waits_for: waits, cancel, cancelling, rerun_of: of, reruns, phase_error: phaseError, last_error: error } = job;
+  const {
+    waits_for: waits,
+    cancel,
+    cancelling,
+    rerun_of: of,
+    reruns,
+    phase_error: phaseError,
+    last_error: error,
+  } = job;
   const notices: ComponentChildren[] = [];
   // A run that waits for its jobs is simply under way.
   if (waits && waits.reason !== 'children')
@@ -35,7 +43,8 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
   if (cancel)
     notices.push(
       <Notice key="cancel" kind="cancel">
-        <strong>{cancelling === undefined ? 'Cancelled' : 'Being stopped'}</strong> by {cancel.by} <Time at={cancel.at} />
+        <strong>{cancelling === undefined ? 'Cancelled' : 'Being stopped'}</strong> by {cancel.by}{' '}
+        <Time at={cancel.at} />
         {cancel.reason && `: ${cancel.reason}`}
         {typeof cancelling === 'number' && ` ${count(cancelling)} of its jobs have not ended.`}
       </Notice>,

@@ -126,14 +126,31 @@ function Facts({ job }: { job: ShownJob }) {
   if (parent && parent !== run) facts.push(['After', <JobId key="p" id={parent} />]);
   if (event) facts.push(['Event', `${event.type} from ${event.source}`]);
   if (event?.dedupe_key) facts.push(['Dedupe key', event.dedupe_key]);
-  if (schedule) facts.push(['Schedule', <a key="s" href={href('schedules')}>{schedule.id}</a>]);
+  if (schedule)
+    facts.push([
+      'Schedule',
+      <a key="s" href={href('schedules')}>
+        {schedule.id}
+      </a>,
+    ]);
   if (job.run_at) facts.push(['Runs at', <Time key="r" at={job.run_at} />]);
   if (job.expires_at) facts.push(['Expires', <Time key="e" at={job.expires_at} />]);
   if (job.deadline_at) facts.push(['Deadline', <Time key="d" at={job.deadline_at} />]);
   if (job.attempt > 1) facts.push(['Attempts', counted(job.attempt, 'attempt')]);
   for (const [name, value] of Object.entries(tags ?? {}))
-    facts.push([`Tag ${name}`, <a key={name} href={href('jobs', null, { tag: `${name}:${value}` })}>{value}</a>]);
-  if (!isRun(job)) facts.push(['Times of its command', <a key="w" href={href('stopwatch', job.plugin)}>stopwatch of {job.plugin}</a>]);
+    facts.push([
+      `Tag ${name}`,
+      <a key={name} href={href('jobs', null, { tag: `${name}:${value}` })}>
+        {value}
+      </a>,
+    ]);
+  if (!isRun(job))
+    facts.push([
+      'Times of its command',
+      <a key="w" href={href('stopwatch', job.plugin)}>
+        stopwatch of {job.plugin}
+      </a>,
+    ]);
   if (isSettled(job)) facts.push(['Ended', <Time key="c" at={job.completed_at} />]);
   return (
     <Section title="Facts">

@@ -83,7 +83,13 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
         </Field>
       )}
       <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with the new job." />
-      <Field label="Delay" value={delay} onInput={setDelay} placeholder="10m" hint="Optional. A duration such as 30s, 10m or 2h." />
+      <Field
+        label="Delay"
+        value={delay}
+        onInput={setDelay}
+        placeholder="10m"
+        hint="Optional. A duration such as 30s, 10m or 2h."
+      />
     </Confirm>
   );
 }

@@ -25,7 +25,13 @@ export function RescheduleDialog({ job, onClose }: { job: ShownJob; onClose: () 
           It runs <Time at={job.run_at} />.
         </p>
       )}
-      <Field label="After" value={delay} onInput={setDelay} placeholder="10m" hint="A duration such as 30s, 10m or 2h." />
+      <Field
+        label="After"
+        value={delay}
+        onInput={setDelay}
+        placeholder="10m"
+        hint="A duration such as 30s, 10m or 2h."
+      />
       <Field label="Or at" type="datetime-local" value={at} onInput={setAt} hint="In your time zone." />
     </Confirm>
   );

@@ -7,7 +7,7 @@ import { type JobState, statesOf } from './states.ts';
 export function StateDiagram({ job }: { job: ShownJob }): JSX.Element {
   const { way, ends } = statesOf(job);
   return (
-    <div class="states" role="group" aria-label="States of the job">
+    <section class="states" aria-label="States of the job">
       <ol class="states-way">
         {way.map(state => (
           <StateBox key={state.name} state={state} />
@@ -18,7 +18,7 @@ export function StateDiagram({ job }: { job: ShownJob }): JSX.Element {
           <StateBox key={state.name} state={state} />
         ))}
       </ul>
-    </div>
+    </section>
   );
 }
 

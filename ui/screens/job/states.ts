@@ -41,7 +41,8 @@ export function statesOf(job: ShownJob): JobStates {
     at: startedAt,
     note: attempt > 1 ? `attempt ${attempt}` : '',
   });
-  if (waits === 'retry') way.push({ name: 'between attempts', is: 'now', at: job.waits_for!.since, note: job.waits_for!.detail });
+  if (waits === 'retry')
+    way.push({ name: 'between attempts', is: 'now', at: job.waits_for!.since, note: job.waits_for!.detail });
   return {
     way,
     ends: ends.map(name => ({

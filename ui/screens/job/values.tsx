@@ -52,11 +52,7 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
         )}
       </Section>
       <Section title="Result">
-        {output === 'null' ? (
-          <p class="muted">There is none yet.</p>
-        ) : (
-          <ResultText output={output} />
-        )}
+        {output === 'null' ? <p class="muted">There is none yet.</p> : <ResultText output={output} />}
       </Section>
       {context !== undefined && context !== '{}' && (
         <Section title="Context" note="the baggage of the run">

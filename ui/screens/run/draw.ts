@@ -159,7 +159,13 @@ export function drawPath(
       const right = scale.at(atUs) * size.width;
       if (right < 0 || left > size.width) continue;
       const height = Math.round(size.height * pathHeights[kind]);
-      drawStretch(context, kind, { x: left, y: size.height - height, width: Math.max(1, right - left), height }, isOdd, colours);
+      drawStretch(
+        context,
+        kind,
+        { x: left, y: size.height - height, width: Math.max(1, right - left), height },
+        isOdd,
+        colours,
+      );
     }
   }
 }

@@ -7,7 +7,11 @@ import { failuresIn, microsOf, type RunTimeline, stepKey, stepTitle } from './ti
 
 const listedMax = 10;
 
-export type ChildListsProps = { readonly timeline: RunTimeline; readonly picked: string | null; readonly onAll: () => void };
+export type ChildListsProps = {
+  readonly timeline: RunTimeline;
+  readonly picked: string | null;
+  readonly onAll: () => void;
+};
 
 /** `picked`: the key of the step to which the lists are limited. */
 export function ChildLists({ timeline, picked, onAll }: ChildListsProps): JSX.Element {
@@ -83,7 +87,15 @@ export function ChildLists({ timeline, picked, onAll }: ChildListsProps): JSX.El
 }
 
 /** Links to the lists of all jobs that failed, by status. */
-function AllFailures({ timeline, failures, picked }: { timeline: RunTimeline; failures: number; picked: string | null }) {
+function AllFailures({
+  timeline,
+  failures,
+  picked,
+}: {
+  timeline: RunTimeline;
+  failures: number;
+  picked: string | null;
+}) {
   const steps = timeline.steps.filter(step => picked === null || stepKey(step) === picked);
   const only = picked === null ? undefined : steps[0];
   const of = (status: string) => steps.reduce((sum, step) => sum + (step.by_status[status] ?? 0), 0);

@@ -34,7 +34,12 @@ export function RunScreen(): JSX.Element {
     // The end of the run comes with an event: then the timeline is read once more.
     live: isOpen ? ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] : [],
   });
-  if (!id) return <Page title="Run"><Empty title="No run is named">Open one from the list of jobs.</Empty></Page>;
+  if (!id)
+    return (
+      <Page title="Run">
+        <Empty title="No run is named">Open one from the list of jobs.</Empty>
+      </Page>
+    );
   const shown = job.data ?? timeline.data;
   return (
     <Page
@@ -53,12 +58,24 @@ export function RunScreen(): JSX.Element {
       {job.error && <Problem error={job.error} retry={job.reload} />}
       {job.data && <JobNotices job={job.data} />}
       {timeline.error && !timeline.data && <Problem error={timeline.error} retry={timeline.reload} />}
-      {timeline.data ? <RunBody timeline={timeline.data} id={id} isOpen={isOpen} /> : !timeline.error && <Loading rows={8} />}
+      {timeline.data ? (
+        <RunBody timeline={timeline.data} id={id} isOpen={isOpen} />
+      ) : (
+        !timeline.error && <Loading rows={8} />
+      )}
     </Page>
   );
 }
 
-function RunSubtitle({ id, job, timeline }: { id: string; job: ShownJob | undefined; timeline: RunTimeline | undefined }) {
+function RunSubtitle({
+  id,
+  job,
+  timeline,
+}: {
+  id: string;
+  job: ShownJob | undefined;
+  timeline: RunTimeline | undefined;
+}) {
   const shown = job ?? timeline;
   if (!shown) return <JobId id={id} />;
   return (
@@ -144,7 +161,9 @@ function Verdict({ timeline, shares }: { timeline: RunTimeline; shares: readonly
           <strong class="bad">
             {counted(failed, 'job')} of {count(timeline.count)} failed
           </strong>
-          {failing.length === 1 ? `, all in ${stepTitle(failing[0]!, timeline.command)}. ` : `, most in ${stepTitle(failing[0]!, timeline.command)}. `}
+          {failing.length === 1
+            ? `, all in ${stepTitle(failing[0]!, timeline.command)}. `
+            : `, most in ${stepTitle(failing[0]!, timeline.command)}. `}
         </>
       ) : (
         open === 0 && 'No job failed. '
@@ -165,7 +184,11 @@ function StatusBar({ timeline, id }: { timeline: RunTimeline; id: string }) {
     <div class="run-statuses">
       <Bar
         label="Jobs by status"
-        parts={counts.map(({ status, n }) => ({ name: status.replace('_', ' '), value: n, color: `--status-${status}` }))}
+        parts={counts.map(({ status, n }) => ({
+          name: status.replace('_', ' '),
+          value: n,
+          color: `--status-${status}`,
+        }))}
       />
       <ul>
         {counts.map(({ status, n }) => (

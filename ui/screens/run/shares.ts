@@ -47,7 +47,10 @@ export type StepShare = {
 
 /** The time of the run by step, the longest first. */
 export function sharesByStep({ critical_path: path, command, duration_us: duration }: RunTimeline): StepShare[] {
-  const sums = new Map<string, { title: string; running: number; waiting: number; handing: number; retrying: number }>();
+  const sums = new Map<
+    string,
+    { title: string; running: number; waiting: number; handing: number; retrying: number }
+  >();
   for (const entry of path) {
     const key = stepKey(entry);
     const sum = sums.get(key) ?? { title: stepTitle(entry, command), running: 0, waiting: 0, handing: 0, retrying: 0 };

@@ -11,7 +11,7 @@ export function StepTable({ timeline, shares }: { timeline: RunTimeline; shares:
     <details class="step-table">
       <summary>All figures as a table</summary>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls must be reachable by keyboard */}
-      <div class="scrolls" tabIndex={0} role="region" aria-label="Figures of the steps">
+      <section class="scrolls" tabIndex={0} aria-label="Figures of the steps">
         <table>
           <thead>
             <tr>
@@ -56,7 +56,7 @@ export function StepTable({ timeline, shares }: { timeline: RunTimeline; shares:
             })}
           </tbody>
         </table>
-      </div>
+      </section>
     </details>
   );
 }

@@ -26,19 +26,32 @@ export function StripCanvas({ step, title, bucketUs, scale, width, colours }: St
     if (width > 0) drawStrip(canvas.current!, columns, scale, { width, height: stripPx }, colours);
   }, [columns, colours]);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the pointer only shows what the table below has, too
     <div
       class="strip-lane"
       onPointerMove={event => setHover(event.clientX - event.currentTarget.getBoundingClientRect().left)}
       onPointerLeave={() => setHover(null)}
     >
       <canvas ref={canvas} role="img" aria-label={summaryOf(step, title)} />
-      {hover !== null && width > 0 && <StripTip step={step} bucketUs={bucketUs} scale={scale} width={width} x={hover} />}
+      {hover !== null && width > 0 && (
+        <StripTip step={step} bucketUs={bucketUs} scale={scale} width={width} x={hover} />
+      )}
     </div>
   );
 }
 
-function StripTip({ step, bucketUs, scale, width, x }: { step: RunStep; bucketUs: number; scale: TimeScale; width: number; x: number }) {
+function StripTip({
+  step,
+  bucketUs,
+  scale,
+  width,
+  x,
+}: {
+  step: RunStep;
+  bucketUs: number;
+  scale: TimeScale;
+  width: number;
+  x: number;
+}) {
   const span = { fromUs: scale.usAt(Math.max(0, x - 1.5) / width), toUs: scale.usAt(Math.min(width, x + 1.5) / width) };
   const at = countsBetween(step, bucketUs, span);
   const failed = at.failed + at.timedOut + at.dead;
@@ -52,7 +65,11 @@ function StripTip({ step, bucketUs, scale, width, x }: { step: RunStep; bucketUs
   return (
     <>
       <div class="strip-cursor" style={{ left: `${x}px` }} />
-      <div class={x > width / 2 ? 'strip-tip strip-tip-left' : 'strip-tip'} style={{ left: `${x}px` }} aria-hidden="true">
+      <div
+        class={x > width / 2 ? 'strip-tip strip-tip-left' : 'strip-tip'}
+        style={{ left: `${x}px` }}
+        aria-hidden="true"
+      >
         <strong>{duration(Math.max(0, span.fromUs))}</strong> {parts.filter(Boolean).join(' · ')}
       </div>
     </>
@@ -67,4 +84,3 @@ function summaryOf(step: RunStep, title: string): string {
     `Ran ${duration(p50)} at the median, ${duration(p95)} at the 95th percentile, ${duration(max)} at most.`
   );
 }
-

@@ -63,7 +63,12 @@ export function StripLegend(): JSX.Element {
 const dragPx = 6;
 
 /** The rows, across which a drag zooms. The lane is the column of the strips. */
-export function Lane(props: { scale: TimeScale; width: number; onZoom: (span: TimeSpan) => void; children: ComponentChildren }): JSX.Element {
+export function Lane(props: {
+  scale: TimeScale;
+  width: number;
+  onZoom: (span: TimeSpan) => void;
+  children: ComponentChildren;
+}): JSX.Element {
   const { scale, width, onZoom, children } = props;
   const [drag, setDrag] = useState<{ readonly from: number; readonly to: number; readonly left: number } | null>(null);
   const rows = useRef<HTMLDivElement>(null);
@@ -104,4 +109,3 @@ export function Lane(props: { scale: TimeScale; width: number; onZoom: (span: Ti
     </div>
   );
 }
-

@@ -69,7 +69,13 @@ export function Strips(props: StripsProps): JSX.Element {
   return (
     <div class="strips">
       <div class="strips-tools">
-        <ZoomTools view={view} durationUs={durationUs} zoomBy={zoomBy} moveBy={moveBy} onAll={() => onView({ zoom: undefined })} />
+        <ZoomTools
+          view={view}
+          durationUs={durationUs}
+          zoomBy={zoomBy}
+          moveBy={moveBy}
+          onAll={() => onView({ zoom: undefined })}
+        />
         {idle.length > 0 && (
           <Button kind="plain" pressed={view.collapses} onClick={toggleIdle}>
             Collapse {duration(idleUs)} of idle time
@@ -144,7 +150,11 @@ function Ticks({ scale, width }: { scale: TimeScale; width: number }) {
   return (
     <div class="strip-ticks" aria-hidden="true">
       {ticks.map(us => (
-        <span key={us} class={scale.at(us) > 0.96 ? 'tick tick-last' : 'tick'} style={{ left: `${scale.at(us) * 100}%` }}>
+        <span
+          key={us}
+          class={scale.at(us) > 0.96 ? 'tick tick-last' : 'tick'}
+          style={{ left: `${scale.at(us) * 100}%` }}
+        >
           {us === 0 ? '0' : duration(us)}
         </span>
       ))}
@@ -158,32 +168,31 @@ function PathRow({ timeline, scale, width, colours }: PathRowProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { critical_path: path, command } = timeline;
   useEffect(() => {
-    if (width > 0)
-      drawPath(canvas.current!, path, microsOf(timeline.from), scale, { width, height: pathPx }, colours);
+    if (width > 0) drawPath(canvas.current!, path, microsOf(timeline.from), scale, { width, height: pathPx }, colours);
   }, [timeline, scale, width, colours]);
   const shares = sharesByKind(timeline).map(({ kind, us }) => `${kindNames[kind].toLowerCase()} ${duration(us)}`);
   const order = [...new Set(path.map(entry => stepTitle(entry, command)))].slice(0, 20).join(', then ');
   return (
     <div class="strip-row strip-path">
       <span class="strip-name">
-        <a href="#critical-path" onClick={showPath}>
+        <button type="button" class="link" onClick={showPath}>
           Critical path
-        </a>
+        </button>
       </span>
       <div class="strip-lane">
         <canvas
           ref={canvas}
           role="img"
-          aria-label={path.length === 0 ? 'No job has ended yet.' : `The critical path: ${order}. ${shares.join(', ')}.`}
+          aria-label={
+            path.length === 0 ? 'No job has ended yet.' : `The critical path: ${order}. ${shares.join(', ')}.`
+          }
         />
       </div>
     </div>
   );
 }
 
-/** The fragment of the URL is the place in the dashboard, so a link inside the page scrolls by itself. */
-function showPath(event: Event): void {
-  event.preventDefault();
+function showPath(): void {
   const heading = document.getElementById('critical-path');
   heading?.scrollIntoView({ block: 'start' });
   heading?.focus({ preventScroll: true });
@@ -211,12 +220,17 @@ function StepRow({ step, timeline, scale, width, colours, share, isPicked, onPic
         </button>
         {step.phase && <span class="strip-phase">{step.phase}</span>}
         {step.step !== null && step.plugin !== null && (
-          <small>
-            {step.plugin === 'pipeline' ? `call ${step.command}` : `${step.plugin}.${step.command}`}
-          </small>
+          <small>{step.plugin === 'pipeline' ? `call ${step.command}` : `${step.plugin}.${step.command}`}</small>
         )}
       </span>
-      <StripCanvas step={step} title={title} bucketUs={timeline.bucket_us} scale={scale} width={width} colours={colours} />
+      <StripCanvas
+        step={step}
+        title={title}
+        bucketUs={timeline.bucket_us}
+        scale={scale}
+        width={width}
+        colours={colours}
+      />
       <span class="strip-jobs">
         <span class="number">{count(step.count)}</span>
         {failed > 0 && <span class="strip-failed">✕ {count(failed)}</span>}
@@ -246,4 +260,3 @@ function TimesLine({ name, of: { p50, p95, max } }: { name: string; of: RunStep[
     </>
   );
 }
-

@@ -50,7 +50,8 @@ export function RunTree({ run, version }: { run: string; version: number }): JSX
   }, [run]);
   useEffect(() => {
     // A branch of several pages keeps what was read: reading all of it again would be slow, and would move the rows.
-    if (version > 0) for (const [parent, { jobs }] of state.branches) if (jobs.length <= pageSize) void read(parent, true);
+    if (version > 0)
+      for (const [parent, { jobs }] of state.branches) if (jobs.length <= pageSize) void read(parent, true);
   }, [version]);
 
   const rows = treeRows(state, run);
