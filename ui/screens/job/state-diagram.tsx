@@ -1,6 +1,8 @@
 // The states of a job as a drawing: the way that it has taken, and the ends, of which it has one.
 import type { JSX } from 'preact';
+import { duration } from '../../core/format.ts';
 import { Status, statusText, Time } from '../../parts/index.ts';
+import { microsOf } from '../run/timeline.ts';
 import type { ShownJob } from './shown-job.ts';
 import { type JobState, statesOf } from './states.ts';
 
@@ -10,12 +12,12 @@ export function StateDiagram({ job }: { job: ShownJob }): JSX.Element {
     <section class="states" aria-label="States of the job">
       <ol class="states-way">
         {way.map(state => (
-          <StateBox key={state.name} state={state} />
+          <StateBox key={state.name} state={state} from={job.created_at} />
         ))}
       </ol>
       <ul class="states-ends">
         {ends.map(state => (
-          <StateBox key={state.name} state={state} />
+          <StateBox key={state.name} state={state} from={job.created_at} />
         ))}
       </ul>
     </section>
@@ -29,14 +31,14 @@ const spoken: { readonly [I in JobState['is']]: string } = {
   other: 'not reached',
 };
 
-function StateBox({ state: { name, is, at, note } }: { state: JobState }) {
+function StateBox({ state: { name, is, at, note }, from }: { state: JobState; from: string }) {
   return (
     <li class={`state state-${is}`} aria-current={is === 'now' ? 'step' : undefined}>
       <span class="state-name">{is === 'now' ? <Status status={name} /> : statusText(name)}</span>
       <span class="offscreen">, {spoken[is]}</span>
       {at !== null && (is === 'now' || is === 'done') && (
         <span class="state-at">
-          <Time at={at} />
+          {at === from ? <Time at={at} /> : `after ${duration(microsOf(at) - microsOf(from))}`}
         </span>
       )}
       {note !== '' && (is === 'now' || is === 'done') && <span class="state-note">{note}</span>}

@@ -31,7 +31,8 @@ export function statesOf(job: ShownJob): JobStates {
   way.push({
     name: 'queued',
     is: isQueued ? 'now' : hasStarted || hasEnded ? 'done' : 'ahead',
-    at: waits === 'run_at' ? null : (runAt ?? job.created_at),
+    // The time at which a job that never waited came into the queue is that of its acceptance.
+    at: waits === 'run_at' || runAt === undefined ? null : runAt,
     note: job.waits_for && isQueued ? job.waits_for.detail : '',
   });
   const skipped = hasEnded && !hasStarted;

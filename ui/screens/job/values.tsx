@@ -6,7 +6,7 @@ import { Refusal, rawMember, requestText } from '../../core/api.ts';
 import { copyText } from '../../core/clipboard.ts';
 import { Button, Code, Loading, Problem, Section } from '../../parts/index.ts';
 import { indented } from './payload-text.ts';
-import { commandOf, curlOf, type ShownJob } from './shown-job.ts';
+import { commandOf, curlOf, isSettled, type ShownJob } from './shown-job.ts';
 
 /** Texts up to this length are indented. Longer ones are shown as they came. */
 const indentedMax = 200_000;
@@ -52,7 +52,11 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
         )}
       </Section>
       <Section title="Result">
-        {output === 'null' ? <p class="muted">There is none yet.</p> : <ResultText output={output} />}
+        {output === 'null' ? (
+          <p class="muted">{isSettled(job) ? 'The job ended without one.' : 'There is none yet.'}</p>
+        ) : (
+          <ResultText output={output} />
+        )}
       </Section>
       {context !== undefined && context !== '{}' && (
         <Section title="Context" note="the baggage of the run">
@@ -64,12 +68,16 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
 }
 
 function ResultText({ output }: { output: string }) {
-  const result = rawMember(output, 'result');
+  const result = rawMember(output, 'result') ?? 'null';
   const events = rawMember(output, 'events');
   const updates = rawMember(output, 'state_updates');
   return (
     <>
-      <Code text={shown(result ?? 'null')} label="Result" />
+      {result === 'null' ? (
+        <p class="muted">The plugin returned none.</p>
+      ) : (
+        <Code text={shown(result)} label="Result" />
+      )}
       {events !== undefined && events !== '[]' && (
         <details>
           <summary>Events that it emitted</summary>
