@@ -32,4 +32,17 @@ export const screens: readonly ScreenEntry[] = [
     scopes: ['jobs:tree:ro', ...jobScopes],
     screen: { load: async () => (await import('./screens/run/run-screen.tsx')).RunScreen },
   },
+  {
+    name: 'compare',
+    title: 'Compare runs',
+    scopes: jobScopes,
+    screen: { load: async () => (await import('./screens/compare/compare-screen.tsx')).CompareScreen },
+  },
+  {
+    name: 'stopwatch',
+    title: 'Stopwatch',
+    key: 't',
+    scopes: ['jobs:status:ro', 'jobs:rw'],
+    screen: { load: async () => (await import('./screens/stopwatch/stopwatch-screen.tsx')).StopwatchScreen },
+  },
 ];

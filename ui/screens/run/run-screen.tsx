@@ -151,8 +151,8 @@ function Verdict({ timeline, shares }: { timeline: RunTimeline; shares: readonly
     <p class="verdict">
       {longest && (
         <>
-          <strong>{longest.title}</strong> took {duration(longest.us)} of {duration(durationUs)} (
-          {percent(longest.share)}), most of it {doing[longest.kind]}.{' '}
+          <strong>{longest.title}</strong> {open > 0 ? 'has taken' : 'took'} {duration(longest.us)} of{' '}
+          {duration(durationUs)} ({percent(longest.share)}), most of it {doing[longest.kind]}.{' '}
         </>
       )}
       {open > 0 && <>{counted(open, 'job has', 'jobs have')} not ended. </>}

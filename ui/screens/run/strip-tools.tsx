@@ -109,3 +109,23 @@ export function Lane(props: {
     </div>
   );
 }
+
+/** The narrowest label of the axis, in pixels. */
+const tickPx = 90;
+
+export function Ticks({ scale, width }: { scale: TimeScale; width: number }): JSX.Element {
+  const ticks = scale.ticks(Math.max(2, Math.floor(width / tickPx)));
+  return (
+    <div class="strip-ticks" aria-hidden="true">
+      {ticks.map(us => (
+        <span
+          key={us}
+          class={scale.at(us) > 0.96 ? 'tick tick-last' : 'tick'}
+          style={{ left: `${scale.at(us) * 100}%` }}
+        >
+          {us === 0 ? '0' : duration(us)}
+        </span>
+      ))}
+    </div>
+  );
+}

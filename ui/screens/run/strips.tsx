@@ -10,7 +10,7 @@ import { kindNames, type StepShare, sharesByKind } from './shares.ts';
 import { StepTable } from './step-table.tsx';
 import { idleSpans } from './strip.ts';
 import { StripCanvas } from './strip-canvas.tsx';
-import { Lane, StripLegend, ZoomTools } from './strip-tools.tsx';
+import { Lane, StripLegend, Ticks, ZoomTools } from './strip-tools.tsx';
 import { failuresIn, microsOf, type RunStep, type RunTimeline, stepKey, stepTitle, unsettledIn } from './timeline.ts';
 import { useWidth } from './width.ts';
 
@@ -139,26 +139,6 @@ function StripFigureHead() {
       </span>
       <span class="strip-share">Critical path</span>
     </>
-  );
-}
-
-/** The narrowest label of the axis, in pixels. */
-const tickPx = 90;
-
-function Ticks({ scale, width }: { scale: TimeScale; width: number }) {
-  const ticks = scale.ticks(Math.max(2, Math.floor(width / tickPx)));
-  return (
-    <div class="strip-ticks" aria-hidden="true">
-      {ticks.map(us => (
-        <span
-          key={us}
-          class={scale.at(us) > 0.96 ? 'tick tick-last' : 'tick'}
-          style={{ left: `${scale.at(us) * 100}%` }}
-        >
-          {us === 0 ? '0' : duration(us)}
-        </span>
-      ))}
-    </div>
   );
 }
 

@@ -1,0 +1,232 @@
+// Two runs side by side: how long each took, and the difference step by step.
+import type { JSX } from 'preact';
+import { useEffect, useMemo } from 'preact/hooks';
+import { count, duration } from '../../core/format.ts';
+import { useResource } from '../../core/resource.ts';
+import { place, setQuery } from '../../core/router.ts';
+import { isDark } from '../../core/theme.ts';
+import { Button, Empty, JobId, Loading, Page, Problem, Section, Status, Time } from '../../parts/index.ts';
+import { stripColours } from '../run/draw.ts';
+import { TimeScale } from '../run/scale.ts';
+import { StripCanvas } from '../run/strip-canvas.tsx';
+import { Ticks } from '../run/strip-tools.tsx';
+import { failuresIn, type RunStep, type RunTimeline } from '../run/timeline.ts';
+import { useWidth } from '../run/width.ts';
+import { Change } from './change.tsx';
+import { type ComparedRunStep, comparedSteps, mostChanged, samplesOf } from './compared-runs.ts';
+import { ratioText } from './difference.ts';
+import { RunPicker, useLatestRuns } from './run-picker.tsx';
+
+const buckets = 400;
+
+export function CompareScreen(): JSX.Element {
+  const { query } = place.value;
+  const [a, b] = [query.get('a'), query.get('b')];
+  const before = useResource<RunTimeline>(a && `/job/${a}/timeline?buckets=${buckets}`);
+  const after = useResource<RunTimeline>(b && `/job/${b}/timeline?buckets=${buckets}`);
+  const known = after.data ?? before.data;
+  const runs = useLatestRuns(known && known.plugin === 'pipeline' ? known.command : null);
+  // Without a first run, it is the one before the second.
+  const previous = b === null ? -1 : runs.findIndex(({ job_id }) => job_id === b) + 1;
+  useEffect(() => {
+    const run = previous > 0 ? runs[previous] : undefined;
+    if (a === null && run) setQuery({ a: run.job_id });
+  }, [a, previous]);
+  return (
+    <Page
+      title="Compare runs"
+      subtitle={known && `of ${known.command}`}
+      actions={a && b && <Button onClick={() => setQuery({ a: b, b: a })}>Swap</Button>}
+    >
+      <div class="compare-pickers">
+        <RunPicker label="Run A" value={a} runs={runs} onPick={id => setQuery({ a: id })} />
+        <RunPicker label="Run B" value={b} runs={runs} onPick={id => setQuery({ b: id })} />
+      </div>
+      {before.error && !before.data && <Problem error={before.error} retry={before.reload} />}
+      {after.error && !after.data && <Problem error={after.error} retry={after.reload} />}
+      {before.data && after.data ? (
+        <Compared before={before.data} after={after.data} />
+      ) : a && b ? (
+        !before.error && !after.error && <Loading rows={8} />
+      ) : (
+        <Empty title="Choose two runs">Of the same pipeline, for example before and after a change.</Empty>
+      )}
+    </Page>
+  );
+}
+
+function Compared({ before, after }: { before: RunTimeline; after: RunTimeline }) {
+  const steps = useMemo(() => comparedSteps(before, after), [before, after]);
+  return (
+    <>
+      <Headline before={before} after={after} steps={steps} />
+      <div class="compare-runs">
+        <RunCard name="A" run={before} />
+        <RunCard name="B" run={after} />
+      </div>
+      <Section title="Side by side" note="both from their start, on one time axis">
+        <PairedStrips before={before} after={after} steps={steps} />
+      </Section>
+      <Section title="Differences" note="A → B; ▲ ▼ at least 25 % longer or shorter, with enough jobs on both sides">
+        <Differences steps={steps} />
+      </Section>
+    </>
+  );
+}
+
+function Headline({
+  before,
+  after,
+  steps,
+}: {
+  before: RunTimeline;
+  after: RunTimeline;
+  steps: readonly ComparedRunStep[];
+}) {
+  const difference = after.duration_us - before.duration_us;
+  const most = mostChanged(steps);
+  const failed = (run: RunTimeline) => run.steps.reduce((sum, step) => sum + failuresIn(step), 0);
+  const ratio = before.duration_us === 0 ? null : after.duration_us / before.duration_us;
+  return (
+    <p class="verdict">
+      <strong>
+        B took {duration(after.duration_us)}
+        {difference === 0
+          ? ', as long as A'
+          : `, ${duration(Math.abs(difference))} ${difference > 0 ? 'longer' : 'less'} than A`}
+      </strong>{' '}
+      ({ratioText(ratio)}).{' '}
+      {most && (
+        <>
+          <strong>{most.title}</strong> changed most: {duration(most.pathBefore)} → {duration(most.pathAfter)} on the
+          critical path.{' '}
+        </>
+      )}
+      {count(failed(before))} → {count(failed(after))} jobs failed.
+    </p>
+  );
+}
+
+function RunCard({ name, run }: { name: string; run: RunTimeline }) {
+  return (
+    <div class="compare-run">
+      <strong>{name}</strong>
+      <Status status={run.status} />
+      <JobId id={run.job_id} />
+      <span class="number">{duration(run.duration_us)}</span>
+      <span>{count(run.count)} jobs</span>
+      <Time at={run.from} />
+    </div>
+  );
+}
+
+type PairedStripsProps = { before: RunTimeline; after: RunTimeline; steps: readonly ComparedRunStep[] };
+
+function PairedStrips({ before, after, steps }: PairedStripsProps) {
+  const { element, width } = useWidth<HTMLDivElement>();
+  const colours = useMemo(stripColours, [isDark.value]);
+  const toUs = Math.max(1, before.duration_us, after.duration_us);
+  const scale = useMemo(() => new TimeScale({ fromUs: 0, toUs }), [toUs]);
+  const strip = (name: string, step: RunStep | null, run: RunTimeline, title: string) => (
+    <div class="pair-strip">
+      <span class="pair-name" aria-hidden="true">
+        {name}
+      </span>
+      {step === null ? (
+        <span class="muted">no job</span>
+      ) : (
+        <StripCanvas
+          step={step}
+          title={`${title} in ${name}`}
+          bucketUs={run.bucket_us}
+          scale={scale}
+          width={width}
+          colours={colours}
+        />
+      )}
+    </div>
+  );
+  return (
+    <div class="pairs">
+      <div class="pair pair-head">
+        <span />
+        <div class="pair-strip">
+          <span class="pair-name" />
+          <div ref={element}>
+            <Ticks scale={scale} width={width} />
+          </div>
+        </div>
+      </div>
+      {steps.map(({ key, title, before: one, after: two }) => (
+        <div class="pair" key={key}>
+          <strong class="pair-title">{title}</strong>
+          <div class="pair-strips">
+            {strip('A', one, before, title)}
+            {strip('B', two, after, title)}
+          </div>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Differences({ steps }: { steps: readonly ComparedRunStep[] }) {
+  const figures = [
+    ['queue_us', 'p50'],
+    ['queue_us', 'p95'],
+    ['run_us', 'p50'],
+    ['run_us', 'p95'],
+    ['run_us', 'max'],
+  ] as const;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls must be reachable by keyboard
+    <section class="scrolls" tabIndex={0} aria-label="Differences by step">
+      <table class="differences">
+        <thead>
+          <tr>
+            {['Step', 'Jobs', 'Failed', 'Queue p50', 'Queue p95', 'Run p50', 'Run p95', 'Run max', 'Critical path'].map(
+              name => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {steps.map(step => {
+            const { key, title, before, after, pathBefore, pathAfter } = step;
+            const [one, two] = [samplesOf(before), samplesOf(after)];
+            return (
+              <tr key={key}>
+                <th scope="row">{title}</th>
+                <td class="number">{arrow(before?.count ?? 0, after?.count ?? 0)}</td>
+                <td class="number">{arrow(before ? failuresIn(before) : 0, after ? failuresIn(after) : 0)}</td>
+                {figures.map(([of, figure]) => (
+                  <td key={of + figure}>
+                    <Change
+                      before={{ us: before?.[of][figure] ?? 0, samples: one }}
+                      after={{ us: after?.[of][figure] ?? 0, samples: two }}
+                      figure={figure}
+                    />
+                  </td>
+                ))}
+                <td>
+                  <Change
+                    before={{ us: pathBefore, samples: before ? 1 : 0 }}
+                    after={{ us: pathAfter, samples: after ? 1 : 0 }}
+                    figure="max"
+                  />
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function arrow(before: number, after: number): string {
+  return before === after ? count(after) : `${count(before)} → ${count(after)}`;
+}

@@ -1,0 +1,101 @@
+// Percentiles over time: p50, p95 and p99 as lines with bands between them. The only file that uses uPlot.
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { duration } from '../../core/format.ts';
+import { colour, isDark } from '../../core/theme.ts';
+import { useWidth } from '../run/width.ts';
+import type { SeriesColumns } from './measured.ts';
+import type { TimeWindow } from './window.ts';
+
+const heightPx = 260;
+/** Durations are on a logarithmic scale, which has no 0. */
+const leastMs = 0.001;
+
+export type PercentilesChartProps = {
+  readonly columns: SeriesColumns;
+  /** The p95 of the window that is compared with, bucket by bucket. */
+  readonly before: readonly (number | null)[] | null;
+  readonly window: TimeWindow;
+  readonly label: string;
+  /** Called with the part of the window over which the user has dragged. */
+  readonly onZoom: (window: TimeWindow) => void;
+};
+
+export function PercentilesChart({ columns, before, window, label, onZoom }: PercentilesChartProps): JSX.Element {
+  const { element, width } = useWidth<HTMLDivElement>();
+  const zoom = useRef(onZoom);
+  zoom.current = onZoom;
+  const dark = isDark.value;
+  useEffect(() => {
+    if (width === 0) return;
+    const chart = new uPlot(optionsOf(window, width, before !== null, zoom), dataOf(columns, before), element.current!);
+    return () => chart.destroy();
+  }, [columns, before, window.fromMs, window.toMs, width, dark]);
+  return <div class="percentiles" ref={element} role="img" aria-label={label} />;
+}
+
+function dataOf(columns: SeriesColumns, before: PercentilesChartProps['before']): uPlot.AlignedData {
+  const shown = (values: readonly (number | null)[]) => values.map(ms => (ms === null ? null : Math.max(leastMs, ms)));
+  const lines = [columns.p99, columns.p95, columns.p50, ...(before ? [before.slice(0, columns.at.length)] : [])];
+  return [[...columns.at], ...lines.map(shown)];
+}
+
+type Zoom = { readonly current: (window: TimeWindow) => void };
+
+function optionsOf({ fromMs, toMs }: TimeWindow, width: number, compares: boolean, zoom: Zoom): uPlot.Options {
+  const [text, line, accent, muted] = ['--text-muted', '--line', '--accent', '--line-strong'].map(colour) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  const value = (_: uPlot, ms: number | null) => (ms === null ? '–' : duration(ms * 1000));
+  const percentile = (name: string, dash: number[], alpha: number): uPlot.Series => ({
+    label: name,
+    stroke: accent,
+    alpha,
+    width: 2,
+    dash,
+    value,
+    points: { size: 5, fill: accent },
+  });
+  const font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  const axis = { stroke: text, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  return {
+    width,
+    height: heightPx,
+    scales: { x: { time: true, range: [fromMs / 1000, toMs / 1000] }, y: { distr: 3 } },
+    axes: [
+      axis,
+      { ...axis, size: 64, values: (_, ticks) => ticks.map(ms => (ms === null ? '' : duration(ms * 1000))) },
+    ],
+    series: [
+      {},
+      percentile('p99', [2, 3], 0.9),
+      percentile('p95', [7, 3], 1),
+      percentile('p50', [], 1),
+      ...(compares ? [{ label: 'p95 before', stroke: muted, width: 1.5, dash: [7, 3], value }] : []),
+    ],
+    bands: [
+      { series: [1, 2], fill: faded(accent, 0.08) },
+      { series: [2, 3], fill: faded(accent, 0.16) },
+    ],
+    cursor: { drag: { x: true, y: false, setScale: false } },
+    hooks: {
+      setSelect: [
+        chart => {
+          const { left, width: selected } = chart.select;
+          if (selected < 6) return;
+          const at = (x: number) => Math.round(chart.posToVal(x, 'x') * 1000);
+          zoom.current({ fromMs: at(left), toMs: at(left + selected) });
+        },
+      ],
+    },
+  };
+}
+
+/** The colour, which is `rgb(r, g, b)`, with an opacity. */
+function faded(rgb: string, opacity: number): string {
+  return rgb.replace('rgb(', 'rgba(').replace(')', `, ${opacity})`);
+}

@@ -1,0 +1,45 @@
+// The windows of time that the stopwatch shows: one that ends now, or one that the user chose, and the one that it is compared with.
+
+export type TimeWindow = { readonly fromMs: number; readonly toMs: number };
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** The windows that end now, by their names in the URL. */
+export const ranges = [
+  { name: '15m', text: 'the last 15 minutes', ms: 15 * minuteMs },
+  { name: '1h', text: 'the last hour', ms: hourMs },
+  { name: '6h', text: 'the last 6 hours', ms: 6 * hourMs },
+  { name: '24h', text: 'the last 24 hours', ms: dayMs },
+  { name: '7d', text: 'the last 7 days', ms: 7 * dayMs },
+] as const;
+const rangeDefault = ranges[1];
+
+/** With what a window can be compared. */
+export const comparisons = [
+  { name: 'before', text: 'the time before' },
+  { name: 'day', text: 'a day earlier' },
+  { name: 'week', text: 'a week earlier' },
+] as const;
+
+/** The window that the parameters `from` and `to` or `range` of the URL name. It has whole minutes, as the service counts. */
+export function windowOf(query: URLSearchParams, nowMs: number): TimeWindow {
+  const [from, to] = [Date.parse(query.get('from') ?? ''), Date.parse(query.get('to') ?? '')];
+  if (to > from) return { fromMs: Math.floor(from / minuteMs) * minuteMs, toMs: Math.ceil(to / minuteMs) * minuteMs };
+  const { ms } = ranges.find(({ name }) => name === query.get('range')) ?? rangeDefault;
+  const toMs = Math.ceil(nowMs / minuteMs) * minuteMs;
+  return { fromMs: toMs - ms, toMs };
+}
+
+/** The name of the range that ends now; `own`: the URL names times. */
+export function rangeName(query: URLSearchParams): string {
+  if (query.has('from') && query.has('to')) return 'own';
+  return (ranges.find(({ name }) => name === query.get('range')) ?? rangeDefault).name;
+}
+
+/** The window that is compared with; null: none is chosen. */
+export function comparedWindow({ fromMs, toMs }: TimeWindow, against: string | null): TimeWindow | null {
+  const shiftMs = against === 'before' ? toMs - fromMs : against === 'day' ? dayMs : against === 'week' ? 7 * dayMs : 0;
+  return shiftMs === 0 ? null : { fromMs: fromMs - shiftMs, toMs: toMs - shiftMs };
+}
