@@ -1,7 +1,7 @@
 // The heat map of a step on a canvas. The cell that is chosen, by pointer or by arrow keys, is told below, with its jobs.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { clock, count, counted, day, duration } from '../../core/format.ts';
+import { clock, count, counted, duration } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
 import { colour, isDark } from '../../core/theme.ts';
 import { JobId } from '../../parts/index.ts';
@@ -9,6 +9,7 @@ import { contextOf } from '../run/draw.ts';
 import { useWidth } from '../run/width.ts';
 import { cellAt, cellBeside, type HeatDirection, type HeatGrid, heatGrid, type PlacedCell } from './heat.ts';
 import { type MeasuredStopwatchStep, type MeasuredWindow, measuredName } from './measured.ts';
+import { minuteText } from './window.ts';
 
 const rowPx = 22;
 const directions: { readonly [key: string]: HeatDirection } = {
@@ -122,12 +123,6 @@ function HeatTimes({ window }: { window: MeasuredWindow }) {
       ))}
     </div>
   );
-}
-
-function minuteText(ms: number, windowMs: number): string {
-  const date = new Date(ms);
-  const time = clock(date).slice(0, 5);
-  return windowMs > 86_400_000 ? `${day(date).slice(5)} ${time}` : time;
 }
 
 type ChosenCellProps = { chosen: PlacedCell; window: MeasuredWindow; step: MeasuredStopwatchStep };

@@ -6,7 +6,7 @@ import { duration } from '../../core/format.ts';
 import { colour, isDark } from '../../core/theme.ts';
 import { useWidth } from '../run/width.ts';
 import type { SeriesColumns } from './measured.ts';
-import type { TimeWindow } from './window.ts';
+import { minuteText, type TimeWindow } from './window.ts';
 
 const heightPx = 260;
 /** Durations are on a logarithmic scale, which has no 0. */
@@ -58,7 +58,7 @@ function optionsOf({ fromMs, toMs }: TimeWindow, width: number, compares: boolea
     width: 2,
     dash,
     value,
-    points: { size: 5, fill: accent },
+    points: { show: true, size: 5, fill: accent, filter: lonePoints },
   });
   const font = `12px ${getComputedStyle(document.body).fontFamily}`;
   const axis = { stroke: text, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
@@ -67,9 +67,10 @@ function optionsOf({ fromMs, toMs }: TimeWindow, width: number, compares: boolea
     height: heightPx,
     scales: { x: { time: true, range: [fromMs / 1000, toMs / 1000] }, y: { distr: 3 } },
     axes: [
-      axis,
-      { ...axis, size: 64, values: (_, ticks) => ticks.map(ms => (ms === null ? '' : duration(ms * 1000))) },
+      { ...axis, values: (_, ticks) => ticks.map(second => minuteText(second * 1000, toMs - fromMs)) },
+      { ...axis, size: 76, values: (_, ticks) => ticks.map(ms => (ms === null ? '' : duration(ms * 1000))) },
     ],
+    legend: { markers: { dash: (_, series) => markers[series] ?? 'solid' } },
     series: [
       {},
       percentile('p99', [2, 3], 0.9),
@@ -93,6 +94,16 @@ function optionsOf({ fromMs, toMs }: TimeWindow, width: number, compares: boolea
       ],
     },
   };
+}
+
+/** The style of the marks in the legend, as that of the lines. */
+const markers = ['', 'dotted', 'dashed', 'solid', 'dashed'];
+
+/** The points that no line shows, because the buckets on both sides have no samples. */
+function lonePoints(chart: uPlot, series: number): number[] {
+  const values = chart.data[series]!;
+  const isThere = (at: number) => values[at] !== null && values[at] !== undefined;
+  return Array.from(values.keys()).filter(at => isThere(at) && !isThere(at - 1) && !isThere(at + 1));
 }
 
 /** The colour, which is `rgb(r, g, b)`, with an opacity. */

@@ -43,3 +43,11 @@ export function comparedWindow({ fromMs, toMs }: TimeWindow, against: string | n
   const shiftMs = against === 'before' ? toMs - fromMs : against === 'day' ? dayMs : against === 'week' ? 7 * dayMs : 0;
   return shiftMs === 0 ? null : { fromMs: fromMs - shiftMs, toMs: toMs - shiftMs };
 }
+
+/** A time to the minute, in the time zone of the browser; with its day in windows of more than one. */
+export function minuteText(ms: number, windowMs: number): string {
+  const date = new Date(ms);
+  const two = (n: number) => String(n).padStart(2, '0');
+  const time = `${two(date.getHours())}:${two(date.getMinutes())}`;
+  return windowMs > dayMs ? `${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}` : time;
+}
