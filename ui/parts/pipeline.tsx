@@ -72,9 +72,9 @@ function Phase({
 }: Drawing & { name: string; meaning: string; steps: readonly DrawnStep[] }) {
   return (
     <section class="pipeline-phase" aria-label={name}>
-      <h4 class="pipeline-phase-name">
+      <h3 class="pipeline-phase-name">
         {name} <span>{meaning}</span>
-      </h4>
+      </h3>
       <Sequence steps={steps} {...drawing} />
     </section>
   );

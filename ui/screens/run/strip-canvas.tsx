@@ -56,7 +56,7 @@ function StripTip({
   const at = countsBetween(step, bucketUs, span);
   const failed = at.failed + at.timedOut + at.dead;
   const parts = [
-    `${count(at.running)} running`,
+    `${count(at.running)} under way`,
     at.started > 0 && `${count(at.started)} started`,
     at.ended > 0 && `${count(at.ended)} ended`,
     failed > 0 && `${count(failed)} failed`,

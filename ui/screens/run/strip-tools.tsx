@@ -44,7 +44,7 @@ export function StripLegend(): JSX.Element {
   return (
     <ul class="strip-legend" aria-label="What the strips show">
       <li>
-        <span class="legend-running" aria-hidden="true" /> running
+        <span class="legend-running" aria-hidden="true" /> under way
       </li>
       <li>
         <span class="legend-ended" aria-hidden="true" /> ended

@@ -63,7 +63,8 @@ export function HeatMap({ window, step }: { window: MeasuredWindow; step: Measur
           <ChosenCell chosen={chosen} window={window} step={step} />
         ) : (
           <span class="muted">
-            Choose a cell to see its jobs. The fullest has {counted(grid.most, 'sample')}; the darker, the more.
+            Choose a cell to see its jobs. The fullest has {counted(grid.most, 'sample')}; the stronger the colour, the
+            more.
           </span>
         )}
       </div>

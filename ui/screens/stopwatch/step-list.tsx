@@ -1,5 +1,6 @@
 // The commands and steps that a stopwatch measures, with their percentiles, or with the difference between two windows.
 import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { count, duration } from '../../core/format.ts';
 import { Change } from '../compare/change.tsx';
 import type { MeasuredFigures, MeasuredWindow } from './measured.ts';
@@ -15,12 +16,18 @@ export type StepListProps = {
 const percentiles = ['p50', 'p95', 'p99'] as const;
 
 export function StepList({ window, before, picked, onPick }: StepListProps): JSX.Element {
+  const list = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const row = list.current?.querySelector<HTMLElement>('.strip-picked');
+    // The first row in view is below the heading, which stays in place.
+    if (row) list.current!.scrollTop = row.offsetTop - 3 * row.offsetHeight;
+  }, [window.plugin]);
   const old = new Map(before?.steps.map(step => [step.step, step]));
   // A step of the configuration that was not measured is listed too, below the others.
   const steps = [...window.steps].sort((a, b) => Number(b.sample_count > 0) - Number(a.sample_count > 0));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls must be reachable by keyboard
-    <section class="scrolls step-scroll" tabIndex={0} aria-label="Measured steps">
+    <section class="scrolls step-scroll" ref={list} tabIndex={0} aria-label="Measured steps">
       <table class="differences step-list">
         <thead>
           <tr>
