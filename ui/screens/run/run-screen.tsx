@@ -12,9 +12,10 @@ import { ChildLists } from './lists.tsx';
 import { CriticalPathSection, WhereTimeWent } from './path.tsx';
 import { RunPipeline } from './run-pipeline.tsx';
 import { type StepShare, sharesByStep } from './shares.ts';
-import { Strips, stripView } from './strips.tsx';
+import { Strips } from './strips.tsx';
 import { failuresIn, type RunTimeline, stepTitle, unsettledIn } from './timeline.ts';
 import { RunTree } from './tree.tsx';
+import { stripView } from './view.ts';
 
 const bucketsWhole = 500;
 const bucketsZoomed = 2_000;

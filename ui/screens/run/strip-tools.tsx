@@ -4,7 +4,7 @@ import { useRef, useState } from 'preact/hooks';
 import { duration } from '../../core/format.ts';
 import { Button } from '../../parts/index.ts';
 import type { TimeScale, TimeSpan } from './scale.ts';
-import type { StripView } from './strips.tsx';
+import type { StripView } from './view.ts';
 
 export function ZoomTools(props: {
   view: StripView;

@@ -5,31 +5,15 @@ import { count, duration, percent } from '../../core/format.ts';
 import { isDark } from '../../core/theme.ts';
 import { Button } from '../../parts/index.ts';
 import { drawPath, type StripColours, stripColours } from './draw.ts';
-import { formatSpan, moved, parseSpan, TimeScale, type TimeSpan, zoomed } from './scale.ts';
+import { formatSpan, moved, TimeScale, type TimeSpan, zoomed } from './scale.ts';
 import { kindNames, type StepShare, sharesByKind } from './shares.ts';
 import { StepTable } from './step-table.tsx';
 import { idleSpans } from './strip.ts';
 import { StripCanvas } from './strip-canvas.tsx';
 import { Lane, StripLegend, Ticks, ZoomTools } from './strip-tools.tsx';
 import { failuresIn, microsOf, type RunStep, type RunTimeline, stepKey, stepTitle, unsettledIn } from './timeline.ts';
+import type { StripView } from './view.ts';
 import { useWidth } from './width.ts';
-
-/** What of the axis is in view. */
-export type StripView = {
-  readonly span: TimeSpan;
-  readonly isZoomed: boolean;
-  readonly collapses: boolean;
-};
-
-/** Reads the view from the parameters of the URL: `zoom` and `idle`. */
-export function stripView(query: URLSearchParams, durationUs: number): StripView {
-  const span = parseSpan(query.get('zoom'), durationUs);
-  return {
-    span: span ?? { fromUs: 0, toUs: Math.max(1, durationUs) },
-    isZoomed: span !== null,
-    collapses: query.get('idle') === 'collapsed',
-  };
-}
 
 const pathPx = 18;
 
