@@ -1,20 +1,20 @@
-// Authentication and authorization of callers by API tokens and their scopes (docs/contract.md#access).
+// Authentication and authorization of callers by API tokens, sessions of the dashboard, and scopes (docs/contract.md#access).
 import crypto from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
 import type { UiSession } from '../service/ui-sessions.ts';
 
 export type Caller = {
-  /** The name of the caller's token; null if the token has no name. */
+  /** The name of the caller's token (in a session of the dashboard: of its API token); null if the token has no name. */
   readonly name: string | null;
   /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** The SHA-256 of the caller's token; empty on listeners that have no tokens. */
+  /** The SHA-256 of the caller's token (in a session: of its API token); empty on listeners that have no tokens. */
   readonly tokenDigest: string;
-  /** The time at which the API token expires; null: never. */
+  /** The time at which the API token expires, or the session if it ends earlier; null: never. */
   readonly expiresAtMs: number | null;
-  /** The digest of the session of the dashboard; absent if the caller has sent an API token. */
+  /** The SHA-256 in hex of the session token; absent if the caller uses no session of the dashboard. */
   readonly sessionDigest?: string;
 };
 
@@ -39,7 +39,7 @@ const implied: { readonly [scope: string]: ApiScope } = {
 };
 
 /**
- * The caller with this Authorization header, which has an API token or the token of a session of the dashboard. Undefined if the token is
+ * The caller with this Authorization header, which contains an API token or a session token of the dashboard. Undefined if the token is
  * missing, unknown or expired, or is the admin token of the vault.
  */
 export type Authenticate = (config: Config, authorization: string | undefined) => Caller | undefined;
@@ -70,7 +70,7 @@ export function makeAuthenticate(
     if (config !== known) {
       entries = index(config);
       known = config;
-      // A session ends with the API token that it came from, and does not return with it.
+      // If a reload removes an API token, its sessions end. They do not return if a later reload adds the token again.
       sessions.end(({ originDigest }) => !entries.has(binary(originDigest)));
     }
     const session = config.ui.enabled ? sessions.find(token) : undefined;
@@ -85,14 +85,14 @@ export function makeAuthenticate(
     return entry.caller;
   };
 
-  /** The caller in a session, with the rights that the API token has now. */
+  /** The caller in a session, with at most the scopes that the API token has now. Undefined if the API token is no longer valid. */
   function callerIn({ digest, originDigest, scopes, expiresAtMs }: UiSession): Caller | undefined {
     const origin = entries.get(binary(originDigest));
     if (!origin || binary(originDigest) === adminDigest()) return undefined;
     if (origin.expiresAtMs !== null && origin.expiresAtMs <= nowMs()) return undefined;
     const { caller } = origin;
     const granted = new Set(scopes.filter(scope => caller.scopes.has('*') || caller.scopes.has(scope)));
-    // A session with the scope `*` has all scopes that are left to its API token.
+    // A session with the scope `*` has all scopes that its API token has now.
     const own = scopes.includes('*') ? caller.scopes : withImplied(granted);
     const endsMs = Math.min(expiresAtMs, origin.expiresAtMs ?? Infinity);
     return { ...caller, scopes: own, expiresAtMs: endsMs, sessionDigest: digest };

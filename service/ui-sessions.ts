@@ -1,16 +1,17 @@
-// Sessions of the dashboard, on the main thread. `headgate ui` gets a code with an API token; the page exchanges the code for the token of a
-// session. A session gives at most the scopes of the API token, and ends with it. The file in the state directory has digests only.
+// Sessions of the dashboard, on the main thread. `headgate ui` requests a code with an API token; the dashboard exchanges the code for a session
+// token. A session has at most the scopes of the API token, and ends with the API token. The file in the state directory contains digests of
+// tokens, but no tokens.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../runtime/durable-file.ts';
 
-/** The maximum number of sessions, and of codes that have not been used; a further code replaces the oldest. */
+/** The maximum number of sessions, and also of unused codes. A further session is refused; a further code replaces the oldest code. */
 export const sessionsMax = 100;
 /** How long a session lasts. */
 export const sessionHours = 12;
 const sessionMs = sessionHours * 3_600_000;
-/** How long a code can be used. */
+/** How long a code is valid. */
 export const codeSeconds = 60;
 const codeMs = codeSeconds * 1_000;
 
@@ -19,25 +20,25 @@ const fileName = 'ui-sessions.json';
 
 /** What a session may do. */
 export type SessionGrant = {
-  /** The SHA-256 of the API token that it came from, in hex. */
+  /** The SHA-256 in hex of the API token with which the code was requested. */
   readonly originDigest: string;
   readonly scopes: readonly string[];
 };
 export type UiSession = SessionGrant & {
-  /** The SHA-256 of the token of the session, in hex. */
+  /** The SHA-256 in hex of the session token. */
   readonly digest: string;
   readonly expiresAtMs: number;
 };
 export type NewSession = { readonly token: string; readonly session: UiSession };
 
-/** Stores the sessions. Throws the errors of the file system. */
+/** The file that stores the sessions. `replace` throws errors of the file system; `read` also throws if the file is not JSON. */
 export type SessionFile = { read(): readonly UiSession[]; replace(sessions: readonly UiSession[]): void };
 
 export class UiSessions {
   readonly #file: SessionFile;
   readonly #nowMs: () => number;
   #sessions: Map<string, UiSession>;
-  /** Codes by digest. They are in memory only: a restart ends them. */
+  /** The unused codes, by digest. They are only in memory, so a restart discards them. */
   readonly #codes = new Map<string, SessionGrant & { readonly expiresAtMs: number }>();
 
   constructor(file: SessionFile, nowMs: () => number) {
@@ -46,7 +47,7 @@ export class UiSessions {
     this.#sessions = byDigest(file.read().filter(session => isAlive(session, nowMs())));
   }
 
-  /** A code that can be exchanged once for a session. Null: there are too many sessions. */
+  /** Makes a code that can be exchanged once for a session. Null: there are too many sessions. */
   makeCode(grant: SessionGrant): { readonly code: string; readonly expiresAtMs: number } | null {
     this.#forgetExpired();
     if (this.#sessions.size >= sessionsMax) return null;
@@ -57,7 +58,7 @@ export class UiSessions {
     return { code, expiresAtMs };
   }
 
-  /** Exchanges a code for a session, once the session is on disk. */
+  /** Exchanges a code for a new session, which is then on disk. `unknown`: the code is not valid. `full`: there are too many sessions. */
   exchange(code: string): NewSession | 'unknown' | 'full' {
     this.#forgetExpired();
     const known = find(this.#codes, digestOf(code));
@@ -98,7 +99,7 @@ export class UiSessions {
   }
 }
 
-/** The sessions in the state directory. */
+/** The file of sessions in the state directory. */
 export function sessionFile(statePath: string): SessionFile {
   const path = join(statePath, fileName);
   return {
@@ -122,7 +123,7 @@ function isAlive({ expiresAtMs }: { readonly expiresAtMs: number }, nowMs: numbe
   return expiresAtMs > nowMs;
 }
 
-/** Looks up by digest, and compares in constant time, as `http/auth.ts` does. */
+/** Finds the value with this digest. Each comparison takes constant time. */
 function find<T>(among: ReadonlyMap<string, T>, digest: string): T | undefined {
   for (const [known, value] of among)
     if (timingSafeEqual(Buffer.from(known, 'latin1'), Buffer.from(digest, 'latin1'))) return value;

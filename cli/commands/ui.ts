@@ -27,7 +27,7 @@ export const uiCommand = clientCommand<UiOptions>({
   },
 });
 
-/** Starts the browser where there is a desktop. The address has been printed: if no browser starts, it can be opened by hand. */
+/** Opens the URL in a browser if there is a desktop. If no browser starts, the user can open the printed URL. */
 function openBrowser(url: string, env: { readonly [name: string]: string | undefined }): void {
   const isMac = process.platform === 'darwin';
   if (!isMac && !env['DISPLAY'] && !env['WAYLAND_DISPLAY']) return;

@@ -6,7 +6,7 @@ import { flagOf, nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 export const uiPathDefault = '/ui';
 export const uiPathPattern = '^(/[a-z0-9][a-z0-9._-]*)+$';
 
-/** The first parts of the paths of the API, which the dashboard cannot take over. A test compares them with the routes. */
+/** The first parts of the API's paths. The path of the dashboard cannot begin with one of them, except the default path. A test checks this list. */
 export const apiPathStarts: readonly string[] = [
   ...[
     '.well-known',
