@@ -27,8 +27,12 @@ import {
 } from './records/failures.ts';
 import { fingerprintOf, patternOf, sampleOf } from './records/fingerprint.ts';
 
-/** A job that was added to a group, and the first line of its error. */
-type AddedJob = { readonly entry: JournalEntry; readonly line: string };
+/** The last job that was added to a group, and the first line of its error. */
+type AddedJob = { readonly group: FailureGroup; entry: JournalEntry; line: string };
+/** The fingerprint of a pattern, and the key of its group. */
+type KnownPattern = { readonly fingerprint: string; readonly key: Buffer };
+/** The patterns of a command whose fingerprints were computed before, and the line that was looked up last. */
+type KnownPatterns = { readonly byPattern: Map<string, KnownPattern>; line: string | null; last: KnownPattern | null };
 
 export class FailureIndex implements JournalConsumer {
   readonly name = failuresName;
@@ -39,8 +43,8 @@ export class FailureIndex implements JournalConsumer {
   readonly #groupsMax: number;
   /** By fingerprint; the group that was seen least recently comes first. */
   #groups: Map<string, FailureGroup>;
-  /** Fingerprints that were computed before, by the number of the command and the pattern. */
-  readonly #fingerprints = new Map<string, string>();
+  /** By the number of the command. */
+  readonly #patterns: KnownPatterns[] = [];
   /**
    * By fingerprint: the groups that must be written, or removed if they are not in `#groups`. The value is the last job that `take`
    * has added to the group; null: none.
@@ -79,24 +83,29 @@ export class FailureIndex implements JournalConsumer {
     // The attempt is no longer stored.
     if (!attempt) return;
     const line = errorLineOf(attempt);
-    const pattern = patternOf(line);
-    const fingerprint = this.#fingerprintOf(owner, pattern);
-    const { atUs, place } = entry;
-    let group = this.#groups.get(fingerprint);
-    if (!group) {
-      if (this.#groups.size >= this.#groupsMax) this.#drop(this.#leastRecent());
-      const { plugin, command } = owner;
-      const [first, sample] = [
-        { atUs, place },
-        { jobId: entry.id, message: '' },
-      ];
-      group = { fingerprint, plugin, command, pattern, count: 0, first, last: first, sample, hours: new Map() };
-      this.#groups.set(fingerprint, group);
+    const { fingerprint, key } = this.#patternOf(owner, line);
+    let added = this.#changed.get(fingerprint);
+    if (added) {
+      added.entry = entry;
+      added.line = line;
+    } else {
+      added = { group: this.#groups.get(fingerprint) ?? this.#begin(fingerprint, owner, entry, line), entry, line };
+      this.#changed.set(fingerprint, added);
     }
-    group.count++;
-    addHour(group.hours, atUs);
-    this.#changed.set(fingerprint, { entry, line });
-    this.#pages.append({ atUs, place, fingerprint }, batch);
+    added.group.count++;
+    addHour(added.group.hours, entry.atUs);
+    this.#pages.append(entry, key, batch);
+  }
+
+  /** Begins a group with this job, which is not counted yet. If there are too many groups, another is dropped. */
+  #begin(fingerprint: string, { plugin, command }: CommandName, entry: JournalEntry, line: string): FailureGroup {
+    if (this.#groups.size >= this.#groupsMax) this.#drop(this.#leastRecent());
+    const first = { atUs: entry.atUs, place: entry.place };
+    const sample = { jobId: entry.id, message: '' };
+    const pattern = patternOf(line);
+    const group = { fingerprint, plugin, command, pattern, count: 0, first, last: first, sample, hours: new Map() };
+    this.#groups.set(fingerprint, group);
+    return group;
   }
 
   /** The group that was seen least recently. The order of `#groups` disregards jobs that this call of `take` has added. */
@@ -108,15 +117,22 @@ export class FailureIndex implements JournalConsumer {
     return added.reduce((a, b) => (isBefore(b[1], a[1]) ? b : a))[0];
   }
 
-  #fingerprintOf({ number, plugin, command }: CommandName, pattern: string): string {
-    const key = `${number}\0${pattern}`;
-    let fingerprint = this.#fingerprints.get(key);
-    if (fingerprint === undefined) {
-      fingerprint = fingerprintOf(plugin, command, pattern);
-      if (this.#fingerprints.size >= this.#groupsMax) this.#fingerprints.clear();
-      this.#fingerprints.set(key, fingerprint);
+  #patternOf({ number, plugin, command }: CommandName, line: string): KnownPattern {
+    this.#patterns[number] ??= { byPattern: new Map(), line: null, last: null };
+    const known = this.#patterns[number];
+    // Jobs that fail one after the other often have the same error.
+    if (known.last !== null && known.line === line) return known.last;
+    const pattern = patternOf(line);
+    let found = known.byPattern.get(pattern);
+    if (found === undefined) {
+      const fingerprint = fingerprintOf(plugin, command, pattern);
+      found = { fingerprint, key: groupKey(fingerprint) };
+      if (known.byPattern.size >= this.#groupsMax) known.byPattern.clear();
+      known.byPattern.set(pattern, found);
     }
-    return fingerprint;
+    known.line = line;
+    known.last = found;
+    return found;
   }
 
   #drop(fingerprint: string): void {
@@ -128,7 +144,7 @@ export class FailureIndex implements JournalConsumer {
     const seen: FailureGroup[] = [];
     for (const [fingerprint, added] of this.#changed) {
       const group = this.#groups.get(fingerprint);
-      if (group && added) seen.push(withLast(group, added));
+      if (added) seen.push(withLast(added));
       if (group) batch.put('failures', groupKey(fingerprint), encodeGroup(group));
       else batch.remove('failures', groupKey(fingerprint));
     }
@@ -205,13 +221,13 @@ export class FailureIndex implements JournalConsumer {
     const entry = commit && entryAt(atUs, place, commit);
     const attempt = entry && this.#attempts.find(entry);
     if (!entry || !attempt) return;
-    withLast(group, { entry, line: errorLineOf(attempt) });
+    withLast({ group, entry, line: errorLineOf(attempt) });
     this.#changed.set(group.fingerprint, null);
   }
 }
 
-/** Makes the job the last one of the group. */
-function withLast(group: FailureGroup, { entry, line }: AddedJob): FailureGroup {
+/** Makes the job the last one of its group. */
+function withLast({ group, entry, line }: AddedJob): FailureGroup {
   group.last = { atUs: entry.atUs, place: entry.place };
   group.sample = { jobId: Buffer.from(entry.id), message: sampleOf(line) };
   return group;

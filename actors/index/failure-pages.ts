@@ -29,13 +29,14 @@ export class FailurePages {
     this.#index = index;
   }
 
-  append(record: FailureRecord, batch: Batch<IndexTable>): void {
+  /** Appends a record. `key`: the key of its group. */
+  append(at: JournalPosition, key: Uint8Array, batch: Batch<IndexTable>): void {
     this.#last ??= this.#stored();
     if (this.#last === null || this.#last.length === pageBytes) {
       this.write(batch);
-      this.#last = { key: failurePageKey(record), bytes: Buffer.alloc(pageBytes), length: 0, isChanged: true };
+      this.#last = { key: failurePageKey(at), bytes: Buffer.alloc(pageBytes), length: 0, isChanged: true };
     }
-    writeFailureRecord(this.#last.bytes, this.#last.length, record);
+    writeFailureRecord(this.#last.bytes, this.#last.length, at, key);
     this.#last.length += failureRecordBytes;
     this.#last.isChanged = true;
   }

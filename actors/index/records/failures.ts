@@ -1,5 +1,6 @@
 // Groups of failed jobs. A job has failed if it ended as failed, timed_out or dead. One table has the groups. The other has a record for each
 // failed job, in the order of the journal, so that pruned jobs can be subtracted from their groups, and the jobs of a group be found.
+import { copyBytes } from '../../../runtime/bytes.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -122,10 +123,11 @@ export const failureRecordBytes = 12 + fingerprintBytes;
 
 export type FailureRecord = JournalPosition & { readonly fingerprint: string };
 
-export function writeFailureRecord(page: Buffer, at: number, { atUs, place, fingerprint }: FailureRecord): void {
+/** `key`: the key of the group (`groupKey`). */
+export function writeFailureRecord(page: Buffer, at: number, { atUs, place }: JournalPosition, key: Uint8Array): void {
   page.writeDoubleLE(atUs, at);
   page.writeUInt32LE(place, at + 8);
-  page.write(fingerprint, at + 12, 'hex');
+  copyBytes(page, at + 12, key);
 }
 
 export function readFailurePlace(page: Buffer, at: number): JournalPosition {

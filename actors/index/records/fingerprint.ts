@@ -1,6 +1,7 @@
 // The fingerprint of a failure. Failures of one command have the same fingerprint if the first lines of their errors differ only in
 // numbers, ids and quoted texts. Each character is examined a limited number of times, whatever the line contains.
 import { createHash } from 'node:crypto';
+import { asBuffer } from '../../job/records/journal.ts';
 
 /** Only this many bytes of the first line are read. */
 export const lineBytesMax = 2_048;
@@ -33,9 +34,10 @@ export function errorLine(error: Uint8Array | undefined): string {
   if (!error) return '';
   let from = 0;
   while (from < error.length && error[from]! <= 0x20) from++;
-  const bytes = Buffer.from(error.buffer, error.byteOffset + from, Math.min(error.length - from, lineBytesMax));
-  const end = bytes.indexOf(0x0a);
-  return bytes.toString('utf8', 0, end < 0 ? bytes.length : end);
+  const limit = Math.min(error.length, from + lineBytesMax);
+  let end = from;
+  while (end < limit && error[end] !== 0x0a) end++;
+  return asBuffer(error).toString('utf8', from, end);
 }
 
 /** The line as a sample of its group. */

@@ -59,8 +59,9 @@ function writeHead(bytes: Buffer, at: number, attempt: Attempt, flags: number): 
   bytes.writeDoubleLE(attempt.completedUs, at + 10);
 }
 
-export function isApart(record: Buffer): boolean {
-  return (record[1]! & apartFlag) !== 0;
+/** Whether the body of the attempt, whose record begins at this offset, is stored apart. */
+export function isApart(bytes: Uint8Array, at: number): boolean {
+  return (bytes[at + 1]! & apartFlag) !== 0;
 }
 
 /**
@@ -73,16 +74,21 @@ export class StoredAttempt implements Attempt {
   readonly startedUs: number;
   readonly completedUs: number;
   readonly #reader: Reader;
-  readonly #record: Buffer;
+  readonly #page: Buffer;
+  readonly #start: number;
+  readonly #end: number;
   readonly #readApart: () => Body | undefined;
 
-  constructor(reader: Reader, record: Buffer, readApart: () => Body | undefined) {
+  /** The record of the attempt lies in the page from `start` up to, not including, `end`. */
+  constructor(reader: Reader, page: Buffer, start: number, end: number, readApart: () => Body | undefined) {
     this.#reader = reader;
-    this.status = statuses[record[0]!] as TerminalStatus;
-    this.final = (record[1]! & finalFlag) !== 0;
-    this.startedUs = record.readDoubleLE(2);
-    this.completedUs = record.readDoubleLE(10);
-    this.#record = record;
+    this.status = statuses[page[start]!] as TerminalStatus;
+    this.final = (page[start + 1]! & finalFlag) !== 0;
+    this.startedUs = page.readDoubleLE(start + 2);
+    this.completedUs = page.readDoubleLE(start + 10);
+    this.#page = page;
+    this.#start = start;
+    this.#end = end;
     this.#readApart = readApart;
   }
 
@@ -101,12 +107,12 @@ export class StoredAttempt implements Attempt {
 
   /** The body as it is stored. Its result may be a value in parts. */
   get stored(): Body {
-    return isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#kept;
+    return isApart(this.#page, this.#start) ? (this.#readApart() ?? emptyBody) : this.#kept;
   }
 
   /** Whether the body is stored apart, partly deflated, or has a result in parts: reading it takes longer than reading the record. */
   get isLarge(): boolean {
-    return isApart(this.#record) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
+    return isApart(this.#page, this.#start) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
   }
 
   /** A part as text. Null: the body has no such part. */
@@ -116,7 +122,7 @@ export class StoredAttempt implements Attempt {
 
   /** The part of the body that is in the record itself: all of it, or only its first byte. */
   get #kept(): Body {
-    return this.#record.subarray(bodyAt);
+    return this.#page.subarray(this.#start + bodyAt, this.#end);
   }
 }
 

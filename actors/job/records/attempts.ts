@@ -123,12 +123,13 @@ export class AttemptPage {
 
   /** The attempt of the job at this index of the block. Undefined: the page does not have it. */
   attempt(index: number): StoredAttempt | undefined {
-    return this.has(index) ? new StoredAttempt(this.#reader, this.#record(index), this.#readApart) : undefined;
+    if (!this.has(index)) return undefined;
+    return new StoredAttempt(this.#reader, this.#value, this.#at(index), this.#at(index + 1), this.#readApart);
   }
 
   /** Whether the page has a single attempt, whose body is stored apart. */
   get isApart(): boolean {
-    return isApart(this.#record(this.first));
+    return isApart(this.#value, this.#at(this.first));
   }
 
   remove(batch: Batch): void {
@@ -141,12 +142,10 @@ export class AttemptPage {
     return index >= this.first && index < this.first + this.count;
   }
 
-  #record(index: number): Buffer {
+  /** Where the record of the job at this index begins, and that of the job before it ends. */
+  #at(index: number): number {
     const place = index - this.first;
-    const base = 2 + 4 * this.count;
-    const start = place === 0 ? 0 : this.#value.readUInt32LE(2 + 4 * (place - 1));
-    const end = this.#value.readUInt32LE(2 + 4 * place);
-    return this.#value.subarray(base + start, base + end);
+    return 2 + 4 * this.count + (place === 0 ? 0 : this.#value.readUInt32LE(2 + 4 * (place - 1)));
   }
 }
 
