@@ -34,11 +34,12 @@ export type ActSaid =
   | { readonly text: string; readonly link?: { readonly text: string; readonly href: string } };
 
 /**
- * Runs a call. The toast shows `description`, with the text that `run` returns; or the refusal. Returns whether it succeeded.
+ * Runs a call. The toast shows `description`, with the text that `run` returns (null: there is none), or the refusal. Returns whether it succeeded.
  */
-export async function act(description: string, run: () => Promise<ActSaid | undefined>): Promise<boolean> {
+export async function act(description: string, run: () => Promise<ActSaid | null | undefined>): Promise<boolean> {
   try {
     const said = await run();
+    if (said === null) return true;
     const { text, link } = typeof said === 'object' ? said : { text: said ?? '', link: undefined };
     toast({ kind: 'done', text: description, detail: text, ...(link && { link }) });
     return true;

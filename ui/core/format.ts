@@ -68,6 +68,12 @@ function coarse(seconds: number): string {
   return `${Math.floor(seconds / 86_400)}${thin}d`;
 }
 
+/** The µs since 1970 of a time as the API writes it, with six digits of the second. */
+export function microseconds(time: string): number {
+  const digits = /\.(\d+)/.exec(time)?.[1] ?? '';
+  return Math.floor(Date.parse(time) / 1_000) * 1e6 + Number(digits.slice(0, 6).padEnd(6, '0'));
+}
+
 const pad = (n: number, width = 2) => String(n).padStart(width, '0');
 
 /** The exact time with the offset of the browser's time zone: `2026-11-24 02:05:09.123 +01:00`. */
@@ -94,14 +100,28 @@ export function bytes(n: number): string {
   return `${digits(value)}${thin}${unit}`;
 }
 
-/** A share of 1 as a percentage: `0.4 %`. */
-export function percent(x: number): string {
-  return `${digits(x * 100)}${thin}%`;
+/** How often a second, or a minute: `12.3 /s`. */
+export function rate(perSecond: number): string {
+  return perSecond > 0 && perSecond < 1 ? `${short(perSecond * 60)}${thin}/min` : `${short(perSecond)}${thin}/s`;
 }
 
-/** The first eight characters of an id: the part that two jobs of the same day rarely share is at the end, so that is shown too. */
+/** A share of 1 as a percentage: `0.4 %`. */
+export function percent(x: number): string {
+  const value = x * 100;
+  return `${value >= 99.5 ? value.toFixed(0) : Number(value.toPrecision(2))}${thin}%`;
+}
+
+const jobIdShape = /^[0-9a-f]{4}([0-9a-f]{4})-([0-9a-f]{4})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}([0-9a-f]{8})$/;
+
+/**
+ * The part of a job's id in which the jobs of a month differ: the lower digits of the time, then the place in the block if it is not the first.
+ * Of another id, its beginning and end.
+ */
 export function shortId(id: string): string {
-  return id.length <= 12 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`;
+  const [, high, low, place = ''] = jobIdShape.exec(id) ?? [];
+  if (high === undefined) return id.length <= 12 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`;
+  const index = Number.parseInt(place, 16);
+  return `${high}${low}${index === 0 ? '' : `·${index.toString(16)}`}`;
 }
 
 /** `1 job`, `2 jobs`. */

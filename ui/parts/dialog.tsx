@@ -94,6 +94,8 @@ export type ManyRequest = {
   readonly where: Readonly<Record<string, unknown>>;
   /** For `rerun`: `failed` reuses the jobs of a run that succeeded. */
   readonly from?: 'start' | 'failed';
+  /** Asks whether jobs inside runs match, too. */
+  readonly asksChildren?: boolean;
 };
 
 const asked = signal<(ManyRequest & { readonly answer: (actionId: string | null) => void }) | null>(null);
@@ -115,9 +117,11 @@ export function ManyDialog(): JSX.Element | null {
 }
 
 function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) => void }): JSX.Element {
-  const { title, verb, where, from, answer } = props;
+  const { title, verb, from, answer } = props;
   const [dry, setDry] = useState<DryRun | Refusal | null>(null);
   const [reason, setReason] = useState('');
+  const [children, setChildren] = useState(false);
+  const where = children ? { ...props.where, children: true } : props.where;
   const body = { do: verb, where, ...(from && { from }) };
   const ask = () => {
     setDry(null);
@@ -126,7 +130,7 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
       setDry(error);
     });
   };
-  useEffect(ask, []);
+  useEffect(ask, [children]);
   const close = (actionId: string | null) => {
     asked.value = null;
     answer(actionId);
@@ -169,6 +173,12 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
                 <JobId key={id} id={id} />
               ))}
             </p>
+          )}
+          {props.asksChildren && (
+            <label class="check">
+              <input type="checkbox" checked={children} onChange={event => setChildren(event.currentTarget.checked)} />
+              Also jobs inside runs
+            </label>
           )}
           <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with each of these jobs." />
         </>

@@ -11,6 +11,8 @@ export type Column<Row> = {
   render(row: Row): ComponentChildren;
   readonly align?: 'left' | 'right';
   readonly width?: string;
+  /** On wide pages the column takes the room that the others leave, and cuts longer texts. */
+  readonly grow?: boolean;
   /** The column is left out on pages narrower than this. */
   readonly hideBelow?: 768 | 1024;
 };
@@ -87,8 +89,8 @@ export function Table<Row>(props: {
   if (rows.length === 0) return <>{empty}</>;
   const from = rows.length <= shownMax ? 0 : Math.min(first, rows.length - shownMax);
   const shown = rows.slice(from, from + shownMax);
-  const classOf = ({ align, hideBelow }: Column<Row>) =>
-    `${align === 'right' ? 'right' : ''} ${hideBelow ? `hide-${hideBelow}` : ''}`;
+  const classOf = ({ align, hideBelow, grow }: Column<Row>) =>
+    `${align === 'right' ? 'right' : ''} ${grow ? 'grow' : ''} ${hideBelow ? `hide-${hideBelow}` : ''}`;
   const spacer = (count: number) =>
     count > 0 && (
       <tr class="spacer">

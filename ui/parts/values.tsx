@@ -80,8 +80,16 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
         setTimeout(() => say(null), 1_500);
       }}
     >
-      <span aria-hidden="true">{said === null ? '⧉' : said === 'Copied' ? '✓' : '✕'}</span>
+      {said === null ? <CopyIcon /> : <span aria-hidden="true">{said === 'Copied' ? '✓' : '✕'}</span>}
     </button>
+  );
+}
+
+function CopyIcon(): JSX.Element {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d="M5.5 5.5h8v8h-8zM3.5 10.5h-1v-8h8v1" />
+    </svg>
   );
 }
 

@@ -1,0 +1,41 @@
+// The filters of the list of jobs, as they are in the URL, in requests, and in the `where` of actions.
+import type { PlaceQuery } from '../../core/router.ts';
+
+/** The filters by name, as `GET /jobs` calls them. */
+export const filterNames = [
+  'plugin',
+  'command',
+  'status',
+  'pipeline',
+  'tag',
+  'error',
+  'fingerprint',
+  'from',
+  'to',
+  'run',
+  'root',
+  'parent',
+] as const;
+export type FilterName = (typeof filterNames)[number];
+export type JobFilters = { readonly [N in FilterName]?: string };
+
+export function filtersOf(query: URLSearchParams): JobFilters {
+  return Object.fromEntries(filterNames.flatMap(name => (query.get(name) ? [[name, query.get(name)!]] : [])));
+}
+
+export function withoutFilters(): PlaceQuery {
+  return Object.fromEntries(filterNames.map(name => [name, undefined]));
+}
+
+/** The `where` of `POST /actions` that matches the same jobs; `children`: also those inside runs. */
+export function whereOf(filters: JobFilters, children: boolean): Record<string, unknown> {
+  const { from, to, ...same } = filters;
+  const where: Record<string, unknown> = {
+    ...same,
+    ...(from !== undefined && { created_from: from }),
+    ...(to !== undefined && { created_to: to }),
+  };
+  if (Object.keys(where).length === 0) where['all'] = true;
+  if (children || filters.run !== undefined) where['children'] = true;
+  return where;
+}

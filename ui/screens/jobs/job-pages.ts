@@ -1,0 +1,56 @@
+// The pages of the list: the first is live; further ones are fetched when the user asks for them.
+import { useEffect, useState } from 'preact/hooks';
+import { act } from '../../core/actions.ts';
+import { request } from '../../core/api.ts';
+import { type Resource, useResource } from '../../core/resource.ts';
+import { queryText } from '../../core/router.ts';
+import type { JobFilters } from './filters.ts';
+import type { JobPage, JobRow } from './job-row.ts';
+
+export const pageRows = 100;
+
+export type JobPages = {
+  readonly first: Resource<JobPage>;
+  readonly rows: readonly JobRow[];
+  /** Null: the list is complete. */
+  readonly more: (() => void) | null;
+  readonly isLoading: boolean;
+  /** Shows the first page again, which is live. Null: nothing else is shown. */
+  readonly newest: (() => void) | null;
+};
+
+/** Pages after the first, for one choice of filters. While there are any, the list stays as it is. */
+type LaterPages = { readonly of: string; readonly rows: readonly JobRow[]; readonly cursor: string | undefined };
+
+export function useJobPages(filters: JobFilters): JobPages {
+  const path = `/jobs${queryText({ ...filters, limit: String(pageRows) })}`;
+  const [later, setLater] = useState<LaterPages | null>(null);
+  const [isLoading, setLoading] = useState(false);
+  const hasLater = later !== null && later.of === path;
+  const first = useResource<JobPage>(path, hasLater ? {} : { live: ['job.*'] });
+  useEffect(() => setLater(null), [path]);
+
+  const rows = hasLater ? later.rows : (first.data?.jobs ?? []);
+  const cursor = hasLater ? later.cursor : first.data?.next_cursor;
+  const more = async () => {
+    setLoading(true);
+    await act('Load more jobs', async () => {
+      const page = await request<JobPage>('GET', `${path}&${new URLSearchParams({ cursor: cursor! })}`);
+      setLater({ of: path, rows: [...rows, ...page.jobs], cursor: page.next_cursor });
+      return null;
+    });
+    setLoading(false);
+  };
+  return {
+    first,
+    rows,
+    more: cursor === undefined ? null : () => void more(),
+    isLoading,
+    newest: hasLater
+      ? () => {
+          setLater(null);
+          first.reload();
+        }
+      : null,
+  };
+}

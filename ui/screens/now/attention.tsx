@@ -1,0 +1,173 @@
+// What needs attention: pauses, lanes that cannot work, jobs that have waited long, failing groups, and checks of the doctor that failed.
+import type { ComponentChildren, JSX } from 'preact';
+import { ago, count, counted, now } from '../../core/format.ts';
+import { useResource } from '../../core/resource.ts';
+import { href } from '../../core/router.ts';
+import { may } from '../../core/session.ts';
+import { Section, Time } from '../../parts/index.ts';
+import type { Overview } from './overview.ts';
+import { ResumeButton, targetText } from './pausing.tsx';
+
+/** Jobs that have waited longer than this need attention. */
+const longWaitMs = 60_000;
+/** Groups that failed within this time need attention. */
+const recentFailureMs = 3_600_000;
+
+type Notice = {
+  readonly key: string;
+  readonly kind: 'bad' | 'warn';
+  readonly text: ComponentChildren;
+  readonly action?: ComponentChildren;
+};
+type Doctor = {
+  readonly checks: readonly { readonly name: string; readonly passed: boolean; readonly detail: string }[];
+};
+type FailureGroups = {
+  readonly failures: readonly {
+    readonly fingerprint: string;
+    readonly plugin: string;
+    readonly command: string;
+    readonly pattern: string;
+    readonly count: number;
+    readonly last_at: string;
+  }[];
+};
+
+export function Attention({ overview, reload }: { overview: Overview; reload: () => void }): JSX.Element {
+  const doctor = useResource<Doctor>(may('system:ro', 'system:rw') ? '/system/doctor' : null, { everyMs: 60_000 });
+  const groups = useResource<FailureGroups>('/failures?limit=5', { live: ['job.failed', 'job.dead', 'job.timed_out'] });
+  const notices = [
+    ...pausedNotices(overview, reload),
+    ...laneNotices(overview),
+    ...waitNotices(overview, now.value),
+    ...doctorNotices(doctor.data),
+    ...groupNotices(groups.data, now.value),
+  ];
+  return (
+    <Section title="Attention" note={notices.length === 0 ? '' : counted(notices.length, 'notice')}>
+      {notices.length === 0 ? (
+        <p class="calm">
+          <span aria-hidden="true">✓</span> Nothing needs attention.
+        </p>
+      ) : (
+        <ul class="notices">
+          {notices.map(({ key, kind, text, action }) => (
+            <li key={key} class={`notice notice-${kind}`}>
+              <span class="notice-text">{text}</span>
+              {action}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function pausedNotices({ pauses }: Overview, reload: () => void): Notice[] {
+  return pauses.map(({ target, reason, by, since, until, reject }) => ({
+    key: `pause ${targetText(target)}`,
+    kind: target.kind === 'system' || by === 'breaker' ? 'bad' : 'warn',
+    text: (
+      <>
+        <strong>{sentence(targetText(target))} is paused</strong>
+        {reason !== undefined && `: ${reason}`}
+        <span class="muted">
+          {' '}
+          by {by}, <Time at={since} />
+          {until !== undefined && (
+            <>
+              , ends <Time at={until} />
+            </>
+          )}
+          {reject && ', new calls are refused'}
+        </span>
+      </>
+    ),
+    action: <ResumeButton target={target} onDone={reload} />,
+  }));
+}
+
+function laneNotices({ lanes }: Overview): Notice[] {
+  return lanes.flatMap(({ plugin, hold, isolated, held_count }) => {
+    const found: Notice[] = [];
+    const link = <a href={href('plugin', plugin)}>{plugin}</a>;
+    if (hold !== undefined && hold.reason !== 'paused') {
+      const text = (
+        <>
+          <strong>
+            {count(held_count)} {held_count === 1 ? 'job' : 'jobs'} of {link} cannot run
+          </strong>
+          : {hold.detail}
+        </>
+      );
+      found.push({ key: `hold ${plugin}`, kind: 'bad', text });
+    }
+    if (isolated) {
+      const text = (
+        <>
+          <strong>{link} is isolated</strong>: its jobs run one at a time, because they have ended several hosts.
+        </>
+      );
+      found.push({ key: `isolated ${plugin}`, kind: 'warn', text });
+    }
+    return found;
+  });
+}
+
+function waitNotices({ lanes }: Overview, nowMs: number): Notice[] {
+  return lanes.flatMap(({ plugin, oldest_queued_at: oldest, queued_count, hold }) => {
+    if (oldest === null || hold !== undefined || nowMs - Date.parse(oldest) < longWaitMs) return [];
+    const text = (
+      <>
+        <strong>
+          The oldest job of <a href={href('jobs', null, { plugin, status: 'queued' })}>{plugin}</a> has waited{' '}
+          {ago(new Date(oldest), nowMs).replace(' ago', '')}
+        </strong>
+        ; {counted(queued_count, 'job')} queued.
+      </>
+    );
+    return [{ key: `wait ${plugin}`, kind: 'warn' as const, text }];
+  });
+}
+
+function doctorNotices(doctor: Doctor | undefined): Notice[] {
+  const failed = doctor?.checks.filter(({ passed }) => !passed) ?? [];
+  return failed.map(({ name, detail }) => ({
+    key: `doctor ${name}`,
+    kind: 'bad',
+    text: (
+      <>
+        <strong>
+          <a href={href('doctor')}>{name}</a>
+        </strong>
+        : {detail}
+      </>
+    ),
+  }));
+}
+
+function groupNotices(groups: FailureGroups | undefined, nowMs: number): Notice[] {
+  const recent = groups?.failures.filter(({ last_at }) => nowMs - Date.parse(last_at) < recentFailureMs) ?? [];
+  return recent.map(({ fingerprint, plugin, command, pattern, count: jobs, last_at }) => ({
+    key: `group ${fingerprint}`,
+    kind: 'bad',
+    text: (
+      <>
+        <a href={href('jobs', null, { fingerprint })}>
+          <strong>
+            {counted(jobs, 'job')} of {plugin} {command} failed
+          </strong>
+        </a>
+        : <span class="notice-pattern">{pattern}</span>
+        <span class="muted">
+          {' '}
+          last <Time at={last_at} />
+        </span>
+      </>
+    ),
+  }));
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

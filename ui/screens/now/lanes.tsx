@@ -1,0 +1,89 @@
+// The lanes: what waits and runs of each plugin.
+import type { JSX } from 'preact';
+import { count, now } from '../../core/format.ts';
+import { href } from '../../core/router.ts';
+import { Duration, Section, Table } from '../../parts/index.ts';
+import type { Lane, OverviewPause } from './overview.ts';
+import { PauseButton, ResumeButton } from './pausing.tsx';
+
+export function Lanes(props: {
+  lanes: readonly Lane[];
+  pauses: readonly OverviewPause[];
+  reload: () => void;
+}): JSX.Element {
+  const isPaused = (plugin: string) =>
+    props.pauses.some(
+      ({ target: { kind, name, command } }) => kind === 'plugin' && name === plugin && command === undefined,
+    );
+  return (
+    <Section title="Lanes" note="one for each plugin">
+      <Table
+        label="Lanes"
+        rows={props.lanes}
+        rowKey={row => row.plugin}
+        keys={false}
+        empty={null}
+        columns={[
+          { name: 'Plugin', render: row => <a href={href('jobs', null, { plugin: row.plugin })}>{row.plugin}</a> },
+          { name: 'Queued', render: row => count(row.queued_count), align: 'right', width: '90px' },
+          {
+            name: 'Running',
+            render: row =>
+              row.limit === null ? count(row.active_count) : `${count(row.active_count)} of ${count(row.limit)}`,
+            align: 'right',
+            width: '100px',
+          },
+          {
+            name: 'Oldest',
+            render: row => <Duration us={waitedUs(row, now.value)} />,
+            align: 'right',
+            width: '100px',
+            hideBelow: 768,
+          },
+          {
+            name: 'Wait, p95',
+            render: row => <Duration us={row.queue_p95_us} />,
+            align: 'right',
+            width: '100px',
+            hideBelow: 768,
+          },
+          {
+            name: 'Run, p95',
+            render: row => <Duration us={row.run_p95_us} />,
+            align: 'right',
+            width: '100px',
+            hideBelow: 768,
+          },
+          { name: 'State', render: row => <LaneState lane={row} isPaused={isPaused(row.plugin)} />, hideBelow: 1024 },
+          {
+            name: 'Control',
+            title: <span class="offscreen">Control</span>,
+            render: ({ plugin }) => {
+              const target = { kind: 'plugin', name: plugin } as const;
+              return isPaused(plugin) ? (
+                <ResumeButton target={target} onDone={props.reload} />
+              ) : (
+                <PauseButton target={target} onDone={props.reload} />
+              );
+            },
+            align: 'right',
+            width: '100px',
+          },
+        ]}
+      />
+    </Section>
+  );
+}
+
+/** How long the oldest job of the lane has waited; null: none waits. */
+function waitedUs({ oldest_queued_at: oldest }: Lane, nowMs: number): number | null {
+  return oldest === null ? null : Math.max(0, nowMs - Date.parse(oldest)) * 1_000;
+}
+
+function LaneState({ lane, isPaused }: { lane: Lane; isPaused: boolean }): JSX.Element {
+  if (lane.hold) return <span title={lane.hold.detail}>{isPaused ? 'paused' : lane.hold.detail}</span>;
+  if (isPaused) return <>paused</>;
+  if (lane.isolated) return <>isolated</>;
+  if (lane.breaker !== undefined && lane.breaker !== 'closed') return <>breaker {lane.breaker.replace('_', ' ')}</>;
+  return <span class="muted">{lane.active_count > 0 ? 'working' : 'idle'}</span>;
+}

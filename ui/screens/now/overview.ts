@@ -1,0 +1,69 @@
+// The answer of GET /overview, as far as the dashboard shows it.
+
+export type PauseTarget = {
+  readonly kind: 'system' | 'pipeline' | 'plugin';
+  readonly name?: string;
+  readonly command?: string;
+};
+export type OverviewPause = {
+  readonly target: PauseTarget;
+  readonly reason?: string;
+  readonly by: string;
+  readonly since: string;
+  readonly until?: string;
+  readonly reject?: true;
+};
+export type Lane = {
+  readonly plugin: string;
+  readonly queued_count: number;
+  readonly active_count: number;
+  readonly held_count: number;
+  readonly limit: number | null;
+  readonly oldest_queued_at: string | null;
+  readonly run_p95_us: number | null;
+  readonly queue_p95_us: number | null;
+  readonly hold?: { readonly reason: string; readonly detail: string };
+  readonly breaker?: string;
+  readonly isolated?: true;
+};
+export type RecentFailure = {
+  readonly job_id: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: string;
+  readonly completed_at: string;
+  readonly last_error?: string;
+};
+export type Overview = {
+  readonly captured_at: string;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly queue: {
+    readonly queue_depth: number;
+    readonly running_count: number;
+    readonly delayed_count: number;
+    readonly scheduled_count: number;
+    readonly held_count: number;
+    readonly paused_count: number;
+    readonly oldest_queued_at: string | null;
+    readonly max_workers: number;
+    readonly utilization: number;
+  };
+  readonly recent: {
+    readonly seconds: number;
+    readonly settled_count: number;
+    readonly per_second: number;
+    readonly error_rate: number | null;
+    readonly run_p95_us: number | null;
+    readonly queue_p95_us: number | null;
+  };
+  readonly trend: { readonly since: string; readonly settled: readonly number[]; readonly failed: readonly number[] };
+  readonly lanes: readonly Lane[];
+  readonly pauses: readonly OverviewPause[];
+  readonly failures: readonly RecentFailure[];
+};
+
+/** The statuses in the order in which they are shown. */
+export const allStatuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
+
+/** After these the overview is fetched again. */
+export const overviewEvents = ['job.*', 'pipeline.*', 'plugin.*', 'system.*', 'action.*', 'config.reloaded'];
