@@ -94,6 +94,7 @@ export type JobActorOptions = JobStateOptions &
 export type JobActor = Actor &
   AllJobCalls & {
     readonly dispatcher: Dispatcher;
+    readonly state: Pick<JobState, 'lanes' | 'suspects'>;
     /** Must be called before the first message of each turn. The first call adopts the frames that hosts still have. */
     begin(turn: Turn): void;
     reconfigure(config: Config): void;
@@ -335,6 +336,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   return {
     ...scheduledJobs(state, acceptor, cancelling, actions, holdsChanged),
     dispatcher,
+    state,
     idempotency,
     cancels: state.cancels,
     awaited: state.awaited,

@@ -166,7 +166,7 @@ export class Dispatcher {
     const send = (slot: HostSlot, frame: JobFrame) => this.#send(turn, slot, frame);
     this.quarantine.dispatch(turn, send, () => this.#movesLeft > 0);
     let open = this.#kinds;
-    while (open.length > 0 && this.#movesLeft > 0) open = open.filter(kind => this.#handOut(turn, kind));
+    while (open.length > 0) open = open.filter(kind => this.#movesLeft > 0 && this.#handOut(turn, kind));
   }
 
   #stepHolds(turn: Turn): void {

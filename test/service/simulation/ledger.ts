@@ -14,6 +14,7 @@ import type { Store } from '../../../runtime/store/store.ts';
 import type { ReplyTo, TurnHandler } from '../../../runtime/turn.ts';
 import { type ActorGeneration, ActorLifecycle, type LifecycleState } from '../../../service/ledger/actor-lifecycle.ts';
 import { ledgerTurns, startLedgerActors } from '../../../service/ledger/ledger-actors.ts';
+import { holds } from './broken.ts';
 import type { Dice } from './dice.ts';
 
 /** `loadedBytesMax` 0: each run is read again in each turn that needs it. `partedBytesMin` 0: nothing that was gathered is put together. */
@@ -178,7 +179,17 @@ export class Ledger {
     });
     send('edge', actors.vault.state);
     if (number > 1) send('edge', { kind: 'actors_restarted' });
-    return ledgerTurns(actors);
+    const turns = ledgerTurns(actors);
+    return {
+      ...turns,
+      end: turn => {
+        turns.end!(turn);
+        const { lanes, suspects } = actors.job.state;
+        const waiting = [...lanes.values()].reduce((jobs, lane) => jobs + lane.queued, suspects.length);
+        const counted = this.gauges.get('queued');
+        holds(counted === waiting, () => `the ledger counts ${counted} queued jobs, and ${waiting} wait`);
+      },
+    };
   }
 
   /** A promise that is kept at a `tick`, not by the machine's own order of things. */

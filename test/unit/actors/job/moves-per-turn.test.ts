@@ -2,8 +2,11 @@
 import { expect, it } from 'vitest';
 import { heldMovesPerTurnMax } from '../../../../actors/job/dispatch.ts';
 import { readCounts } from '../../../../actors/job/records/counts.ts';
+import { pack } from '../../../../runtime/packing.ts';
 import { calm, command, config, dice, plugin, Simulation } from './simulator.ts';
 
+const plain = plugin('slow');
+const program = { ...plain, manifest: { ...plain.manifest, runtime: 'process' as const } };
 const fast = config([plugin('fast')]);
 
 /** A world whose next frame has `size` jobs, and in which so many jobs wait. */
@@ -66,4 +69,23 @@ it('a turn charges a limited number of attempts that were lost while their plugi
   world.reconfigure(config([plugin('fast', {}, once)]));
   const failures = failuresPerTurn(world);
   expect([Math.max(...failures), sum(failures)]).toEqual([heldMovesPerTurnMax, jobs]);
+});
+
+it('jobs of one lane that have expired use up the moves of a turn; those of the other lanes end in the next turns', () => {
+  const world = new Simulation(config([plugin('fast'), program]), calm, dice(1));
+  const ended = () => readCounts(world.store).reduce((jobs, { counts }) => jobs + counts.cancelled, 0);
+  for (const [name, jobs] of [
+    ['fast', 3000],
+    ['slow', 3],
+  ] as const) {
+    const payloads = Array.from({ length: jobs }, () => pack({}));
+    const call = { plugin: name, command: 'handle', submittedBy: 'test', event: null, options: { expiresMs: 1000 } };
+    world.deliver({ kind: 'submit', replyTo: { ask: jobs }, payloads, ...call });
+  }
+  world.tell({ kind: 'admit', refusal: 'disk_full' });
+  world.turn();
+  world.nowUs += 2_000_000;
+  world.tell({ kind: 'admit', refusal: null });
+  while (world.isDue) world.turn();
+  expect([ended(), world.held]).toEqual([3003, []]);
 });
