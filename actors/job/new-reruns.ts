@@ -42,7 +42,7 @@ export class NewReruns {
 
 export class NeededBlocks {
   readonly #blocks: ReadonlySet<KeyText>;
-  /** The roots of the needed trees. */
+  /** The roots of trees whose blocks are all needed: a rerun of this turn may reuse jobs of these trees. */
   readonly #roots: ReadonlySet<KeyText>;
 
   constructor(blocks: ReadonlySet<KeyText>, roots: ReadonlySet<KeyText>) {

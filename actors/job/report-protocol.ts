@@ -5,7 +5,7 @@ export type LedgerFigures = {
   readonly kind: 'ledger_figures';
   /** Whether dispatching has stopped because the disk is full. */
   readonly isFull: boolean;
-  /** The share of the last minute in which the workers of the busiest kind were busy, 0 to 1. */
+  /** The average share of the workers that were busy in the last minute, from 0 to 1. At each moment, the busiest kind of worker counts. */
   readonly utilization: number;
   readonly lanes: readonly {
     readonly plugin: string;

@@ -1,4 +1,4 @@
-// The settled jobs that concern the pipeline actor, grouped: jobs of runs, jobs that emitted events, and jobs whose end a hook
+// The settled jobs that concern the pipeline actor, grouped: jobs of runs, jobs that succeeded and emitted events, and jobs whose end a hook
 // may report.
 import { isJobHook, type PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { hasPart } from '../../runtime/host/wire/outcome.ts';

@@ -19,7 +19,7 @@ import {
 } from './records/trail-file.ts';
 import type { Vault } from './vault.ts';
 
-/** The maximum number of records that one turn verifies and then exports or removes. A turn needs a few milliseconds for so many. */
+/** The maximum number of records that one turn verifies and then exports or removes. This takes a few milliseconds. */
 export const recordsPerTurnMax = 500;
 /** The maximum number of records that one pruning exports to a file and removes. The next pruning continues after them. */
 export const recordsPerJobMax = 50_000;

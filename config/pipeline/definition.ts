@@ -102,7 +102,7 @@ export function isJobHook(hook: Hook): hook is JobHook {
 export type PipelineDefinition = {
   readonly name: string;
   readonly description?: string;
-  /** The full JSON Schema for the payload of a call or delivery (the short form is expanded). */
+  /** The full JSON Schema for the payload of a call, delivery or schedule (the short form is expanded). */
   readonly inputSchema?: JsonObject;
   /** The type of the events that start the pipeline; null: no event starts it. */
   readonly on: string | null;

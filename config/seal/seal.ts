@@ -28,7 +28,7 @@ export type Seal = AcceptedLock & {
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /** The reason why the accepted lock is noted in the state directory but not beside the seal key; otherwise null. */
+  /** Why the note beside the seal key lacks the accepted lock, although the state directory has it. Null: the note does not lack it. */
   readonly gap: string | null;
 };
 

@@ -92,7 +92,7 @@ export class SeriesRoom {
     const key = `${name}\0${Object.values(labels).join('\0')}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const count = typeof value === 'number' ? 1 : seriesOf(value as BucketValues);
+    const count = typeof value === 'number' ? 1 : seriesCountOf(value as BucketValues);
     const fits = this.#used + count <= seriesMax;
     // Only samples that fit are recorded: the others could have any number of names, and would take memory. The next scrape decides again.
     if (fits) {
@@ -103,8 +103,8 @@ export class SeriesRoom {
   }
 }
 
-/** The series of a histogram: its buckets, sum and count. */
-function seriesOf({ counts }: BucketValues): number {
+/** The number of series of a histogram: one for each bucket, one for the sum, and one for the count. */
+function seriesCountOf({ counts }: BucketValues): number {
   return counts.length + 2;
 }
 

@@ -13,7 +13,7 @@ export type FailureFilter = {
   readonly toUs: number | null;
 };
 
-/** `indexedUs`: all jobs that ended up to this time are counted; null: none is. */
+/** `indexedUs`: the groups count the failed jobs that ended up to this time; null: no job is counted yet. */
 export type FailurePage = {
   readonly groups: readonly FailureGroup[];
   readonly total: number;

@@ -8,7 +8,7 @@ import type { Rerun, RerunFrom } from './job.ts';
 /** The maximum numbers of reruns of a job that are listed and counted. */
 export const rerunsListedMax = 100;
 export const rerunsCountedMax = 10_000;
-/** The maximum number of entries that one scan reads. */
+/** The maximum number of entries that `rerunsOf` reads at a time. */
 const rerunsPerScan = 256;
 
 export type Reruns = {

@@ -25,7 +25,7 @@ export class ConcurrentProcesses {
   readonly #sender: HostSender;
   readonly #checks = new PayloadChecks();
   readonly #pools = new Map<HostedPlugin, RunnerPool>();
-  /** The plugins of the current configuration. Processes of other plugins are ended. */
+  /** The plugins of the current configuration; empty while the host stops. Processes of other plugins end when they have no open request. */
   #current: readonly HostedPlugin[] = [];
   /** The frames that wait until their schema is compiled and their process has started, by frame id. */
   readonly #preparing = new Map<number, RunnerFrame>();
