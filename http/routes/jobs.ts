@@ -7,7 +7,7 @@ import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { ApiScope } from '../../config/section/scope.ts';
 import { formatId, type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../../service/json/job.ts';
+import { isLongToShow, type JobDetail, jobParts, shownValueBytesMax } from '../../service/json/job.ts';
 import { type Answer, answerRead, smallAnswer } from '../answer.ts';
 import { type Caller, may } from '../auth.ts';
 import {
@@ -127,8 +127,8 @@ export const jobSchema = Type.Object({
   payload: Type.Optional(Type.Unknown()),
   context: Type.Optional(Type.Object({})),
   omitted: Type.Optional(
-    Type.Array(oneOfTexts(['payload', 'context']), {
-      description: `Values of more than ${shownInputBytesMax / 1024} KiB; ?include=payload includes them.`,
+    Type.Array(oneOfTexts(['payload', 'context', 'result']), {
+      description: `Values of more than ${shownValueBytesMax / 1024} KiB; ?include=payload includes them.`,
     }),
   ),
   result: output,
@@ -155,8 +155,8 @@ const getJob = route({
   section: 'Jobs',
   summary: 'Returns one job.',
   access: anyOf('jobs:status:ro', 'jobs:ro', 'jobs:rw'),
-  query: { include: oneOf(['payload']), wait: waitParameter },
-  notes: waitNotes,
+  query: { include: oneOf(['payload']), result: oneOf(['short']), wait: waitParameter },
+  notes: `With \`?result=short\`, a result of more than ${shownValueBytesMax / 1024} KiB is left out, and named in \`omitted\`. ${waitNotes}`,
   problems: ['unknown_job', 'too_many_reads'],
   answers: {
     200: { description: 'The job.', schema: jobSchema },
@@ -168,19 +168,28 @@ const getJob = route({
   },
   async handle(call) {
     const { found } = call;
-    const isWhole = call.query.include === 'payload';
+    const { include, result } = call.query;
+    const shown = include === 'payload' ? 'whole' : result === 'short' ? 'short' : 'plain';
     const wait = waitOf(call);
-    if (wait === null) return answerJob(call, found, isWhole);
+    if (wait === null) return answerJob(call, found, shown);
     const id = parseId(found.jobId)!;
     const how = isSettled(found) ? 'settled' : await waitFor(call, wait.ms, id);
-    return waitedAnswer(await answerAsItStands(call, id, isWhole), wait, how);
+    return waitedAnswer(await answerAsItStands(call, id, shown), wait, how);
   },
 });
 
-function answerJob(call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>, job: JobView, isWhole: boolean, status = 200) {
+/** How much of a job a caller gets that may see results. */
+type ShownDetail = Exclude<JobDetail, 'bare'>;
+
+function answerJob(
+  call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>,
+  job: JobView,
+  shown: ShownDetail,
+  status = 200,
+) {
   const { engine, caller } = call;
   const id = parseId(job.jobId)!;
-  const detail = detailFor(caller!, isWhole);
+  const detail = maySeeResults(caller!) ? shown : 'bare';
   const answer = (waits: Waits | null) =>
     isLongToShow(job, detail)
       ? answerRead(call, { kind: 'job', id, detail, waits }, status)
@@ -194,20 +203,15 @@ function answerJob(call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>, job: Jo
 export async function answerAsItStands(
   call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>,
   id: JobId,
-  isWhole = false,
+  shown: ShownDetail = 'plain',
 ): Promise<Answer> {
   const job = call.engine.job(id);
   if (!job) return unknownJob(formatId(id));
-  return answerJob(call, job, isWhole, isSettled(job) ? 200 : 202);
+  return answerJob(call, job, shown, isSettled(job) ? 200 : 202);
 }
 
 export function isSettled({ status }: Pick<JobView, 'status'>): boolean {
   return status !== 'queued' && status !== 'running';
-}
-
-function detailFor(caller: Caller, whole: boolean): JobDetail {
-  if (!maySeeResults(caller)) return 'bare';
-  return whole ? 'whole' : 'plain';
 }
 
 const getTree = route({

@@ -13,14 +13,15 @@ import { type JsonObject, unpack } from '../../runtime/packing.ts';
 import { chunkBytes, type JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
-/** A payload or context with more packed bytes than this is included only on request. */
-export const shownInputBytesMax = 64 * 1024;
+/** A payload or context with more packed bytes than this is included only on request. Callers can ask that outputs are, too. */
+export const shownValueBytesMax = 64 * 1024;
 
 /**
- * How much of a job is shown. `bare`: neither input nor result. `plain`: both, with input values up to `shownInputBytesMax`. `whole`:
+ * How much of a job is shown. `bare`: neither input nor result. `plain`: both, with input values up to `shownValueBytesMax`. `short`:
+ * the same, with an output up to `shownValueBytesMax`. `whole`:
  * everything.
  */
-export type JobDetail = 'bare' | 'plain' | 'whole';
+export type JobDetail = 'bare' | 'plain' | 'short' | 'whole';
 
 /** Whether the job is too large to be written in one piece on the main thread. */
 export function isLongToShow(job: JobView, detail: JobDetail): boolean {
@@ -34,7 +35,7 @@ function isLong(bytes: number, detail: JobDetail): boolean {
 }
 
 function isShown(bytes: number, detail: JobDetail): boolean {
-  return detail === 'whole' || bytes <= shownInputBytesMax;
+  return detail === 'whole' || bytes <= shownValueBytesMax;
 }
 
 /** The answer of GET /job/{job_id}. */
@@ -55,11 +56,21 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
   // `lastError` is read only once, because each access to a large error reads it from the store.
   const { lastError: error } = job;
   const lastError = error === null ? '' : `,"last_error":${JSON.stringify(error)}`;
-  return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}${phaseErrorPart(job)}}`];
+  const { body, status } = job;
+  const isOmitted = detail === 'short' && body !== null && outputBytes(body) > shownValueBytesMax;
+  const output = isOmitted ? [] : [',"result":', ...outputParts({ status, body })];
+  return [head, ...inputParts(job, detail, isOmitted), ...output, `${lastError}${phaseErrorPart(job)}}`];
+}
+
+/** The packed size of the parts of the output that callers see. */
+function outputBytes(body: Body): number {
+  if (!hasDeflated(body) && body.length <= shownValueBytesMax) return body.length;
+  const shown = ['result', 'events', 'state_updates', 'logs'] as const;
+  return shown.reduce((sum, name) => sum + (bodyPart(body, name)?.length ?? 0), 0);
 }
 
 /** The input of a job. In the JSON, `omitted` names the values that are left out because they are large. */
-function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
+function inputParts(job: JobView, detail: JobDetail, isOutputOmitted: boolean): JsonPart[] {
   const { input } = job;
   const { payloadBytes, context, event, pipeline, runId, stepId, index } = input;
   const place =
@@ -71,6 +82,7 @@ function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
   else omitted.push('payload');
   if (isShown(context.length, detail)) values.push(',"context":', () => context);
   else omitted.push('context');
+  if (isOutputOmitted) omitted.push('result');
   return [place, ...values, omitted.length === 0 ? '' : `,"omitted":${JSON.stringify(omitted)}`];
 }
 

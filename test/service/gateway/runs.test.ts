@@ -78,6 +78,17 @@ test.each([
   expect([status, refusal['detail']]).toEqual([400, 'the query parameter "include" must be payload']);
 });
 
+test('a result over 64 KiB is left out for those who ask for short ones', async () => {
+  const text = 'r'.repeat(70_000);
+  const { job_id: id } = await gateway.finished('echo/say', { text });
+  const { body: short } = await gateway.call('GET', `/job/${id}?result=short`);
+  expect(short).toMatchObject({ status: 'succeeded', omitted: ['payload', 'result'] });
+  expect(short).not.toHaveProperty('result');
+  expect((await gateway.call('GET', `/job/${id}`)).body).toHaveProperty('result');
+  const { job_id: small } = await gateway.finished('echo/say', { text: 'r' });
+  expect((await gateway.call('GET', `/job/${small}?result=short`)).body).toHaveProperty('result');
+});
+
 test('a job that waits shows its payload too, and those who may not see results see no input', async () => {
   const payload = { gate: 'input', text: 'z'.repeat(30_000) };
   const held = await Promise.all([1, 2, 3].map(() => gateway.submit('worker/handle', payload)));

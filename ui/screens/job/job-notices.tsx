@@ -31,13 +31,14 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
   if (waits && waits.reason !== 'children')
     notices.push(
       <Notice key="waits" kind="waits">
-        <strong>{reasons[waits.reason] ?? 'Waits'}</strong> since <Time at={waits.since} />
+        <strong>{reasons[waits.reason] ?? 'Waits'}</strong>: {waits.detail}. It began to wait <Time at={waits.since} />
         {waits.until && (
           <>
-            , until <Time at={waits.until} />
+            {' '}
+            and goes on <Time at={waits.until} />
           </>
         )}
-        . {waits.detail}
+        .
       </Notice>,
     );
   if (cancel)

@@ -11,11 +11,12 @@ import { JobActions } from './job-actions.tsx';
 import { JobNotices } from './job-notices.tsx';
 import { isRun, isSettled, jobTitle, type ShownJob } from './shown-job.ts';
 import { StateDiagram } from './state-diagram.tsx';
+import { useJob } from './use-job.ts';
 import { JobValues } from './values.tsx';
 
 export function JobScreen(): JSX.Element {
   const { id, query } = place.value;
-  const job = useResource<ShownJob>(id && `/job/${id}`, { live: ['job.*', 'pipeline.*'] });
+  const job = useJob(id);
   const { data } = job;
   // A run has a page of its own, which links to this one.
   const isElsewhere = data !== undefined && data.job_id === id && isRun(data) && query.get('view') !== 'job';

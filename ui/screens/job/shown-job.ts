@@ -51,7 +51,7 @@ export type ShownJob = {
   /** Absent if the token may not read results, or if `omitted` names it. */
   readonly payload?: unknown;
   readonly context?: unknown;
-  readonly omitted?: readonly ('payload' | 'context')[];
+  readonly omitted?: readonly ('payload' | 'context' | 'result')[];
   readonly result?: JobOutput | null;
   readonly last_error?: string;
 };

@@ -17,7 +17,7 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
   const [error, setError] = useState<Refusal | null>(null);
   useEffect(() => {
     const aborter = new AbortController();
-    requestText(`/job/${job.job_id}${isWhole ? '?include=payload' : ''}`, aborter.signal).then(
+    requestText(`/job/${job.job_id}${isWhole ? '?include=payload' : '?result=short'}`, aborter.signal).then(
       answer => {
         setText(answer);
         setError(null);
@@ -35,7 +35,8 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
   const payload = rawMember(text, 'payload');
   const output = rawMember(text, 'result');
   const context = rawMember(text, 'context');
-  const isReadable = output !== undefined;
+  const isOmitted = rawMember(text, 'omitted')?.includes('"result"') === true;
+  const isReadable = output !== undefined || isOmitted;
   if (!isReadable)
     return (
       <Section title="Payload and result">
@@ -52,7 +53,9 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
         )}
       </Section>
       <Section title="Result">
-        {output === 'null' ? (
+        {output === undefined ? (
+          <Button onClick={() => setWhole(true)}>The result is large: load all</Button>
+        ) : output === 'null' ? (
           <p class="muted">{isSettled(job) ? 'The job ended without one.' : 'There is none yet.'}</p>
         ) : (
           <ResultText output={output} />

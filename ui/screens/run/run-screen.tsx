@@ -8,6 +8,7 @@ import { Bar, Empty, JobId, Loading, Page, Problem, Status, Tabs, Time } from '.
 import { JobActions } from '../job/job-actions.tsx';
 import { JobNotices } from '../job/job-notices.tsx';
 import { isSettled, jobTitle, type ShownJob } from '../job/shown-job.ts';
+import { useJob } from '../job/use-job.ts';
 import { ChildLists } from './lists.tsx';
 import { CriticalPathSection, WhereTimeWent } from './path.tsx';
 import { RunPipeline } from './run-pipeline.tsx';
@@ -26,7 +27,7 @@ const everyMsMany = 6_000;
 
 export function RunScreen(): JSX.Element {
   const { id, query } = place.value;
-  const job = useResource<ShownJob>(id && `/job/${id}`, { live: ['job.*', 'pipeline.*'] });
+  const job = useJob(id);
   const buckets = query.has('zoom') ? bucketsZoomed : bucketsWhole;
   const isOpen = job.data !== undefined && !isSettled(job.data);
   const jobs = sumOf(job.data?.counts);
