@@ -1,6 +1,9 @@
-// The JSON document of the overview in the API, and the rate at which jobs end.
+// The JSON documents of the overview in the API, which `headgate top` shows with the groups of failed jobs, and the rate at which jobs end.
+import { exitStatus } from '../exit-status.ts';
+import { CommandFailure } from '../failure.ts';
 import { msOf } from '../terminal/time.ts';
 import type { Client } from './client.ts';
+import { type FailureGroupDocument, fetchFailureGroups } from './failures.ts';
 import type { Counts } from './jobs.ts';
 import type { PauseDocument } from './pauses.ts';
 
@@ -63,6 +66,12 @@ export type OverviewDocument = {
   readonly failures: readonly FailureDocument[];
 };
 
+/** An overview with the groups of failed jobs that were seen last. Absent: the service could not read them now. */
+export type TopDocument = OverviewDocument & { readonly failure_groups?: readonly FailureGroupDocument[] };
+
+/** The maximum number of groups that `headgate top` shows. */
+const groupsMax = 10;
+
 const form = {
   captured_at: true,
   counts: true,
@@ -74,8 +83,18 @@ const form = {
   failures: ['job_id', 'status', 'completed_at'],
 } as const;
 
-export function fetchOverview(client: Client, signal?: AbortSignal): Promise<OverviewDocument> {
-  return client.get<OverviewDocument>('/overview', form, {}, { ...(signal && { signal }) });
+export async function fetchTop(client: Client, signal?: AbortSignal): Promise<TopDocument> {
+  const [overview, groups] = await Promise.all([
+    client.get<OverviewDocument>('/overview', form, {}, { ...(signal && { signal }) }),
+    fetchFailureGroups(client, { limit: groupsMax }, signal).catch(orNull),
+  ]);
+  return groups === null ? overview : { ...overview, failure_groups: groups.failures };
+}
+
+/** While the index is away, or too many reads are under way, the overview is shown without groups. */
+function orNull(error: unknown): null {
+  if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) return null;
+  throw error;
 }
 
 const minuteMs = 60_000;

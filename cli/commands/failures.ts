@@ -1,22 +1,10 @@
 // The command `headgate failures`, which prints groups of failed jobs with equal errors.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
-import { moreLines, type Page, pageOptions } from '../client/lists.ts';
+import { fetchFailureGroups } from '../client/failures.ts';
+import { moreLines, pageOptions } from '../client/lists.ts';
 import { parseInstant } from '../quantity.ts';
-import { sparkline } from '../terminal/plot.ts';
-import { table } from '../terminal/table.ts';
-import { formatAt } from '../terminal/time.ts';
-
-type FailureDocument = {
-  readonly fingerprint: string;
-  readonly plugin: string;
-  readonly command: string;
-  readonly pattern: string;
-  readonly count: number;
-  readonly trend: readonly number[];
-  readonly last_at: string;
-};
-type FailureListPage = Page & { readonly failures: readonly FailureDocument[] };
+import { failureGroupLines } from '../terminal/failures.ts';
 
 type Options = {
   readonly plugin?: string;
@@ -43,18 +31,8 @@ export const failuresCommand = clientCommand<Options>({
     ...pageOptions(),
   ],
   async run({ options, client, out }) {
-    const form = {
-      failures: ['fingerprint', 'plugin', 'command', 'pattern', 'count', 'last_at'],
-      total: true,
-    } as const;
-    const page = await client.get<FailureListPage>('/failures', form, options);
-    const heading = ['FINGERPRINT', 'COUNT', 'LAST 24 HOURS', 'LAST (UTC)', 'WHAT', 'ERROR'];
-    await out.answer(page, () => table(heading, page.failures.map(row)));
+    const page = await fetchFailureGroups(client, options);
+    await out.answer(page, () => failureGroupLines(page.failures));
     out.note(...moreLines(page.failures.length, page));
   },
 });
-
-function row({ fingerprint, plugin, command, pattern, count, trend, last_at: at }: FailureDocument) {
-  const course = { text: sparkline(trend), style: 'cyan' as const };
-  return [fingerprint, String(count), course, formatAt(at), `${plugin}.${command}`, pattern];
-}

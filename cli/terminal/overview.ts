@@ -1,6 +1,7 @@
 // Formats an overview: as one line, and as the parts of a screen.
-import type { FailureDocument, LaneDocument, OverviewDocument } from '../client/overview.ts';
+import type { FailureDocument, LaneDocument, OverviewDocument, TopDocument } from '../client/overview.ts';
 import { pauseLines } from '../client/pauses.ts';
+import { failureGroupLines } from './failures.ts';
 import { sparkline } from './plot.ts';
 import { table } from './table.ts';
 import { type Piece, statusPiece, type TerminalLine } from './text.ts';
@@ -30,8 +31,9 @@ export function sortedLanes(lanes: readonly LaneDocument[], order: LaneOrder, is
 }
 
 /** `perSecond`: how many jobs ended per second since the previous overview; null if this is unknown. */
-export function overviewLine(overview: OverviewDocument, perSecond: number | null): TerminalLine {
-  const { captured_at: at, counts, queue, recent, pauses } = overview;
+export function overviewLine(overview: TopDocument, perSecond: number | null): TerminalLine {
+  const { captured_at: at, counts, queue, recent, pauses, failure_groups: groups = [] } = overview;
+  const [last] = groups;
   const { oldest_queued_at: oldest } = queue;
   const parts = [
     `${counts['queued'] ?? 0} queued`,
@@ -41,6 +43,7 @@ export function overviewLine(overview: OverviewDocument, perSecond: number | nul
     failedText(recent.error_rate),
     p95Text(recent),
     ...(pauses.length > 0 ? [`${pauses.length} paused`] : []),
+    ...(last ? [`last failure ${last.plugin}.${last.command}: ${last.count} × ${last.pattern}`] : []),
   ];
   return [{ text: secondOf(at), style: 'dim' }, `  ${parts.join('  ')}`];
 }
@@ -54,7 +57,7 @@ export type OverviewParts = {
 };
 
 export function overviewParts(
-  overview: OverviewDocument,
+  overview: TopDocument,
   lanes: readonly LaneDocument[],
   perSecond: number | null,
 ): OverviewParts {
@@ -119,7 +122,9 @@ function stateOf({ hold, breaker, isolated, held_count: held }: LaneDocument): P
   return reasons.length === 0 ? '' : { text: reasons.join('; '), style: 'yellow' };
 }
 
-function failureLines({ failures }: OverviewDocument): TerminalLine[] {
+/** Groups of failed jobs; if the service could not read them, the jobs that failed last. */
+function failureLines({ failures, failure_groups: groups }: TopDocument): TerminalLine[] {
+  if (groups !== undefined) return groups.length === 0 ? [] : failureGroupLines(groups);
   if (failures.length === 0) return [];
   return table(['FAILED AT (UTC)', 'WHAT', 'STATUS', 'ERROR', 'JOB'], failures.map(failureRow));
 }

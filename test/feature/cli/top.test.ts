@@ -36,12 +36,14 @@ test('--once prints one overview: the document, or all of it for people', async 
     1,
     ['failing', 'worker'],
   ]);
+  await expect.poll(async () => (await gateway.call('GET', '/failures')).body['total']).toBe(1);
   const { stdout } = await top(['--once', '--sort', 'name']);
   expect(stdout).toMatch(/^jobs {5}0 queued {2}0 running {2}0 succeeded {2}1 failed/);
   expect(stdout).toMatch(/^queue {4}0 ready; no job waits$/m);
   expect(stdout).toMatch(/^LANE +QUEUED +RUNNING +LIMIT +OLDEST +QUEUE P95 +RUN P95 +STATE$/m);
   expect(stdout).toMatch(/^worker +0 +0 +1 +-/m);
-  expect(stdout).toMatch(/failing\.handle +failed +no \\u001b\[31mpaper +[0-9a-f-]{36}$/m);
+  expect(stdout).toMatch(/^FINGERPRINT +COUNT +LAST 24 HOURS +LAST \(UTC\) +WHAT +ERROR$/m);
+  expect(stdout).toMatch(/^[0-9a-f]{16} +1 {2}[·▁-█]{24} {2}.* {2}failing\.handle {2}no \[#m?paper$/m);
 });
 
 test('without a terminal it prints lines, and with --json documents, as many as asked for', async () => {
@@ -64,9 +66,41 @@ test('a service that is away at first is a failure; one that goes away later is 
   const away = await top(['--lines'], { env: { HEADGATE_URL: 'http://127.0.0.1:1' } });
   expect([away.status, away.stderr]).toEqual([69, expect.stringContaining('cannot reach')]);
   let asked = 0;
-  const proxy = createServer(async (request, answer) => {
+  const env = await throughProxy(path => {
+    if (path !== '/overview') return true;
     asked++;
-    if (asked === 2 || asked === 3) return void answer.writeHead(503).end();
+    return asked !== 2 && asked !== 3;
+  });
+  const { status, stdout, stderr } = await top(['--lines', '--count', '2', '--interval', '100ms'], { env });
+  expect([status, stdout.trim().split('\n').length, asked]).toEqual([0, 2, 4]);
+  expect(stderr.match(/no answer .*trying again/g)).toHaveLength(1);
+});
+
+test('it shows the groups of failed jobs, or the newest failures while the groups cannot be read', async () => {
+  const ids = [];
+  for (const message of ["no 'a' in row 1", "no 'b' in row 2"])
+    ids.push((await gateway.finished('failing/handle', { message, retry: false })).job_id);
+  const counted = async () => (await gateway.call('GET', '/failures?limit=1')).body['failures'];
+  await expect.poll(counted).toMatchObject([{ pattern: "no '…' in row #", count: 2 }]);
+  const { stdout } = await top(['--once']);
+  expect(stdout).toMatch(/^[0-9a-f]{16} +2 {2}[·▁-█]{24} {2}[-\d]+ [:.\d]+ {2}failing\.handle {2}no '…' in row #$/m);
+  expect(stdout).not.toContain('FAILED AT');
+  const { json } = await top(['--once', '--json']);
+  expect(json.failure_groups[0]).toMatchObject({ count: 2, plugin: 'failing' });
+  const lines = await top(['--count', '1']);
+  expect(lines.stdout).toMatch(/ {2}last failure failing\.handle: 2 × no '…' in row #\n$/);
+
+  const env = await throughProxy(path => !path.startsWith('/failures'));
+  const without = await top(['--once'], { env });
+  expect(without.status).toBe(0);
+  expect(without.stdout).toMatch(/^FAILED AT \(UTC\) +WHAT +STATUS +ERROR +JOB$/m);
+  expect(without.stdout).toMatch(new RegExp(`failing\\.handle +failed +no 'b' in row 2 +${ids[1]}$`, 'm'));
+});
+
+/** The environment for a service that answers 503 to the paths that `passes` refuses. */
+async function throughProxy(passes: (path: string) => boolean) {
+  const proxy = createServer(async (request, answer) => {
+    if (!passes(request.url!)) return void answer.writeHead(503).end();
     const given = await fetch(gateway.url + request.url, {
       headers: { Authorization: request.headers.authorization ?? '' },
     });
@@ -78,11 +112,8 @@ test('a service that is away at first is a failure; one that goes away later is 
   });
   await new Promise<void>(resolve => void proxy.listen(0, '127.0.0.1', resolve));
   const { port } = proxy.address() as AddressInfo;
-  const env = { ...environment(), HEADGATE_URL: `http://127.0.0.1:${port}` };
-  const { status, stdout, stderr } = await top(['--lines', '--count', '2', '--interval', '100ms'], { env });
-  expect([status, stdout.trim().split('\n').length, asked]).toEqual([0, 2, 4]);
-  expect(stderr.match(/no answer .*trying again/g)).toHaveLength(1);
-});
+  return { ...environment(), HEADGATE_URL: `http://127.0.0.1:${port}` };
+}
 
 test.each([
   [['--interval', '10ms'], 'the shortest interval is 100ms'],

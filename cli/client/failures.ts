@@ -1,0 +1,28 @@
+// The groups of failed jobs in the API.
+import type { Client, ClientQuery } from './client.ts';
+import type { Page } from './lists.ts';
+
+export type FailureGroupDocument = {
+  readonly fingerprint: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly pattern: string;
+  readonly count: number;
+  readonly trend: readonly number[];
+  readonly last_at: string;
+};
+export type FailureGroupPage = Page & { readonly failures: readonly FailureGroupDocument[] };
+
+const form = {
+  failures: ['fingerprint', 'plugin', 'command', 'pattern', 'count', 'trend', 'last_at'],
+  total: true,
+} as const;
+
+/** A page of groups, those that were seen last first. `query`: the parameters of `GET /failures`. */
+export function fetchFailureGroups(
+  client: Client,
+  query: ClientQuery,
+  signal?: AbortSignal,
+): Promise<FailureGroupPage> {
+  return client.get<FailureGroupPage>('/failures', form, query, { ...(signal && { signal }) });
+}

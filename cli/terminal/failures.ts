@@ -1,0 +1,17 @@
+// Formats groups of failed jobs as a table.
+import type { FailureGroupDocument } from '../client/failures.ts';
+import { sparkline } from './plot.ts';
+import { table } from './table.ts';
+import type { TerminalLine } from './text.ts';
+import { formatAt } from './time.ts';
+
+const heading = ['FINGERPRINT', 'COUNT', 'LAST 24 HOURS', 'LAST (UTC)', 'WHAT', 'ERROR'];
+
+export function failureGroupLines(groups: readonly FailureGroupDocument[]): TerminalLine[] {
+  return table(heading, groups.map(row));
+}
+
+function row({ fingerprint, plugin, command, pattern, count, trend, last_at: at }: FailureGroupDocument) {
+  const course = { text: sparkline(trend), style: 'cyan' as const };
+  return [fingerprint, String(count), course, formatAt(at), `${plugin}.${command}`, pattern];
+}
