@@ -1,5 +1,7 @@
 // Requests to the API of the service that serves this page.
 
+import { signal } from '@preact/signals';
+
 /** The answer of the service to a request that it refused, or the reason why there is no answer (`status` 0). */
 export class Refusal extends Error {
   readonly status: number;
@@ -20,6 +22,9 @@ export class Refusal extends Error {
 export type RequestMethod = 'GET' | 'POST' | 'DELETE';
 
 type Credentials = { readonly token: () => string | null; readonly refused: () => void };
+/** Whether the last request was answered. */
+export const isReachable = signal(true);
+
 let credentials: Credentials = { token: () => null, refused: () => {} };
 
 /** Says where requests take their token from, and which function is called once the service no longer accepts it. */
@@ -56,8 +61,10 @@ export async function send(
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;
+    isReachable.value = false;
     throw new Refusal(0, 'unreachable', 'The service does not answer', 'The page tries again.');
   }
+  isReachable.value = true;
   if (response.ok) return response;
   const refusal = await refusalOf(response);
   if (response.status === 401 && token !== null && token === credentials.token()) credentials.refused();

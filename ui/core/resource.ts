@@ -133,5 +133,8 @@ export function useResource<T>(path: string | null, { live, everyMs }: ResourceO
     }, 250);
     return () => clearInterval(timer);
   }, [types, everyMs]);
-  return { ...fetching.state.value, reload: () => fetching.reload() };
+  const { data, error, loading } = fetching.state.value;
+  // While the service does not answer, the page keeps what it shows; the navigation says so.
+  const isHidden = data !== undefined && error?.status === 0;
+  return { data, error: isHidden ? undefined : error, loading, reload: () => fetching.reload() };
 }

@@ -1,6 +1,6 @@
 // Buttons, fields, tabs and chips.
 import type { ComponentChildren, JSX } from 'preact';
-import { useId } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 
 export function Button(props: {
   kind?: 'primary' | 'danger' | 'plain';
@@ -155,10 +155,20 @@ export function Tabs({
   );
 }
 
-/** Gets further rows. */
-export function More({ onMore, loading }: { onMore: () => void; loading: boolean }): JSX.Element {
+/** Gets further rows. `auto`: also when it comes into view. */
+export function More(props: { onMore: () => void; loading: boolean; auto?: boolean }): JSX.Element {
+  const { onMore, loading, auto = false } = props;
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!auto || loading) return;
+    const observer = new IntersectionObserver(seen => seen.some(({ isIntersecting }) => isIntersecting) && onMore(), {
+      rootMargin: '400px',
+    });
+    observer.observe(place.current!);
+    return () => observer.disconnect();
+  });
   return (
-    <div class="more">
+    <div class="more" ref={place}>
       <Button onClick={onMore} disabled={loading}>
         {loading ? 'Loading…' : 'Show more'}
       </Button>

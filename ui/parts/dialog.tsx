@@ -135,6 +135,11 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
     asked.value = null;
     answer(actionId);
   };
+  useEffect(() => {
+    const leave = () => close(null);
+    addEventListener('hashchange', leave);
+    return () => removeEventListener('hashchange', leave);
+  }, []);
   const run = async () => {
     let id: string | null = null;
     const done = await act(title, async () => {

@@ -4,12 +4,22 @@ import { useEffect } from 'preact/hooks';
 import type { Refusal } from '../core/api.ts';
 import { Button } from './controls.tsx';
 
+/** Whether a screen has been shown since the page was loaded. */
+let hasShown = false;
+
 export function Page(props: {
   title: string;
   subtitle?: ComponentChildren;
   actions?: ComponentChildren;
   children: ComponentChildren;
 }): JSX.Element {
+  useEffect(() => {
+    // The keyboard follows to a new screen, unless it is in a field already.
+    const from = document.activeElement;
+    if (hasShown && (from === document.body || from?.closest('.nav'))) document.getElementById('main')?.focus();
+    hasShown = true;
+    scrollTo(0, 0);
+  }, []);
   useEffect(() => {
     document.title = `${props.title} · headgate`;
   }, [props.title]);

@@ -1,6 +1,6 @@
 // Values: statuses, ids, times, durations, texts.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { copyText } from '../core/clipboard.ts';
 import { ago, bytes, duration, exact, now, shortId } from '../core/format.ts';
 import { href } from '../core/router.ts';
@@ -15,6 +15,30 @@ const symbols: Readonly<Record<string, string>> = {
   dead: '☒',
   cancelled: '⊘',
 };
+
+const announceEveryMs = 5_000;
+
+/** A text for screen readers, which announce its changes at most every 5 seconds. */
+export function Announce({ text }: { text: string }): JSX.Element {
+  const [said, say] = useState('');
+  const last = useRef(0);
+  useEffect(() => {
+    if (text === said) return;
+    const timer = setTimeout(
+      () => {
+        last.current = Date.now();
+        say(text);
+      },
+      Math.max(0, last.current + announceEveryMs - Date.now()),
+    );
+    return () => clearTimeout(timer);
+  }, [text, said]);
+  return (
+    <span class="offscreen" role="status">
+      {said}
+    </span>
+  );
+}
 
 /** The name of a status in words. */
 export function statusText(status: string): string {

@@ -1,6 +1,7 @@
 // The navigation, and at its end the connection, the theme, the keys and the session.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { isReachable } from '../core/api.ts';
 import { connection } from '../core/live.ts';
 import { held } from '../core/resource.ts';
 import { href } from '../core/router.ts';
@@ -70,8 +71,9 @@ export function Navigation({ current, onHelp }: { current: string; onHelp: () =>
 
 /** The state of the stream of events; a click stops and resumes updates. */
 function Connection(): JSX.Element {
-  const state = held.value ? 'held' : connection.value;
-  const text = held.value ? 'Updates stopped' : connectionTexts[connection.value];
+  const now = isReachable.value ? connection.value : 'lost';
+  const state = held.value ? 'held' : now;
+  const text = held.value ? 'Updates stopped' : connectionTexts[now];
   return (
     <button
       type="button"

@@ -66,7 +66,14 @@ function FilterField({ filter, value }: { filter: TextFilter; value: string }): 
           {...(name === 'plugin' && { list: 'plugin-names' })}
           onInput={event => setTyped(event.currentTarget.value)}
           onChange={event => setQuery({ [name]: event.currentTarget.value.trim() || undefined })}
-          onKeyDown={event => event.key === 'Escape' && event.currentTarget.blur()}
+          onKeyDown={event => {
+            if (event.key !== 'Escape') return;
+            // Browsers clear the field with Escape, which would remove the filter.
+            event.preventDefault();
+            event.currentTarget.value = value;
+            setTyped(value);
+            event.currentTarget.blur();
+          }}
         />
       )}
     </Field>

@@ -8,6 +8,8 @@ import type { JobFilters } from './filters.ts';
 import type { JobPage, JobRow } from './job-row.ts';
 
 export const pageRows = 100;
+/** The rows of a later page: the maximum of the API. */
+const laterPageRows = 200;
 
 export type JobPages = {
   readonly first: Resource<JobPage>;
@@ -35,7 +37,10 @@ export function useJobPages(filters: JobFilters): JobPages {
   const more = async () => {
     setLoading(true);
     await act('Load more jobs', async () => {
-      const page = await request<JobPage>('GET', `${path}&${new URLSearchParams({ cursor: cursor! })}`);
+      const page = await request<JobPage>(
+        'GET',
+        `/jobs${queryText({ ...filters, limit: String(laterPageRows), cursor })}`,
+      );
       setLater({ of: path, rows: [...rows, ...page.jobs], cursor: page.next_cursor });
       return null;
     });

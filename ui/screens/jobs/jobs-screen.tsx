@@ -4,6 +4,7 @@ import { count, now } from '../../core/format.ts';
 import { href, place, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import {
+  Announce,
   Button,
   type Column,
   confirmMany,
@@ -39,7 +40,8 @@ export function JobsScreen(): JSX.Element {
         error === undefined && <Loading rows={12} />
       ) : (
         <div class="job-list" aria-busy={loading}>
-          <p class="list-note" role="status">
+          <Announce text={`The list has ${count(data.total)} jobs.`} />
+          <p class="list-note">
             {count(data.total)}
             {data.total_at_least ? ' or more' : ''} {data.total === 1 ? 'job matches' : 'jobs match'}
             {newest && (
@@ -59,7 +61,7 @@ export function JobsScreen(): JSX.Element {
             columns={columns}
             empty={<NoJobs isFiltered={Object.keys(filters).length > 0} />}
           />
-          {more && <More onMore={more} loading={isLoading} />}
+          {more && <More onMore={more} loading={isLoading} auto />}
         </div>
       )}
     </Page>

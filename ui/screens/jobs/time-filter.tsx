@@ -32,7 +32,7 @@ export function TimeFilter({ filters }: { filters: JobFilters }): JSX.Element {
   };
   const timeAt = (step: number) => startMs! + ((endMs - startMs!) * step) / steps;
   return (
-    <div class="time-filter">
+    <div class={`time-filter ${startMs === null ? '' : 'time-filter-open'}`}>
       <Select
         label="Accepted"
         value={span}
