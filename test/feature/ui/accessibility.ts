@@ -1,0 +1,43 @@
+// axe on every screen, in light and in dark.
+import { AxeBuilder } from '@axe-core/playwright';
+import { expect, test } from 'vitest';
+import type { Gateway } from '../../service/gateway/gateway.ts';
+import { type Page, visit } from './browser.ts';
+import { type Seeded, screensOf, shown } from './screens.ts';
+
+/** axe is a script that is put into the page, which the policy of the page forbids: these pages have none. */
+const withoutPolicy = { bypassCSP: true } as const;
+
+async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+  const builder = new AxeBuilder({ page }).setLegacyMode(true);
+  const { violations } = await (rules ? builder.withRules([...rules]) : builder).analyze();
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(node => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary?.slice(0, 200)}`),
+  );
+}
+
+export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded): void {
+  const names = screensOf({ runs: [], job: '' }).map(({ name }) => name);
+  test.each(names)('axe has no complaint about the screen %s, light and dark', async name => {
+    const { at } = screensOf(seeded()).find(screen => screen.name === name)!;
+    const page = await visit(gateway, { at, ...withoutPolicy });
+    await shown(page);
+    const found = await violationsOf(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    // The colours are all that differs.
+    found.push(...(await violationsOf(page, ['color-contrast'])).map(text => `dark: ${text}`));
+    expect(found).toEqual([]);
+  });
+
+  test('axe has no complaint about the sign-in, the keys and a dialog', async () => {
+    const page = await visit(gateway, { token: null, ...withoutPolicy });
+    await page.getByLabel('API token').waitFor();
+    const found = await violationsOf(page);
+    const other = await visit(gateway, { at: '#/jobs', ...withoutPolicy });
+    await shown(other);
+    await other.keyboard.press('?');
+    await other.getByRole('dialog').waitFor();
+    found.push(...(await violationsOf(other)));
+    expect(found).toEqual([]);
+  });
+}

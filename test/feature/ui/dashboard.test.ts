@@ -1,0 +1,34 @@
+// The dashboard in a real browser: what people do with it, by role and name; hostile texts; accessibility. All tests share one browser and
+// one service, because both take long to start.
+import { beforeAll, describe } from 'vitest';
+import { Gateway } from '../../service/gateway/gateway.ts';
+import { accessibilityChecks } from './accessibility.ts';
+import { hasBrowser, shareBrowser } from './browser.ts';
+import { hostileFlows } from './flows/hostile.ts';
+import { jobFlows } from './flows/jobs.ts';
+import { keyboardFlows } from './flows/keyboard.ts';
+import { liveFlows } from './flows/live.ts';
+import { runFlows } from './flows/runs.ts';
+import { signInFlows } from './flows/sign-in.ts';
+import type { Seeded } from './screens.ts';
+import { seed, settings } from './service.ts';
+
+const whyNot = hasBrowser ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+
+describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
+  shareBrowser();
+  const gateway = new Gateway(settings);
+  let seeded: Seeded;
+  beforeAll(async () => {
+    await gateway.start();
+    seeded = await seed(gateway);
+    return () => gateway.discard();
+  });
+  describe('sign-in', () => signInFlows(gateway));
+  describe('jobs', () => jobFlows(gateway));
+  describe('runs', () => runFlows(gateway, () => seeded));
+  describe('what is live', () => liveFlows(gateway, () => seeded));
+  describe('keys', () => keyboardFlows(gateway));
+  describe('hostile texts', () => hostileFlows());
+  describe('accessibility', () => accessibilityChecks(gateway, () => seeded));
+});

@@ -1,0 +1,108 @@
+// Hostile texts in whatever the page shows of others: names, errors, stderr, logs, results, tags, reasons, descriptions.
+import { expect, test } from 'vitest';
+import type { Settings } from '../../../service/gateway/configuration.ts';
+import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
+import { visit } from '../browser.ts';
+import { hostileTexts } from '../hostile-texts.ts';
+import { type Seeded, screensOf, shown } from '../screens.ts';
+
+const all = hostileTexts.join('\n');
+/** As they are written in a configuration. */
+const inConfig = (text: string) => text.replaceAll('${', () => '$${');
+
+const speaker = `
+export function handle({ event }, { log }) {
+  const { text, all } = event.payload;
+  log('error', text);
+  console.error(all);
+  return { status: 'error', error: text, retry: false, result: all };
+}
+export const say = ({ payload }) => ({ result: payload });
+`;
+
+const properties = Object.fromEntries(
+  hostileTexts.map(text => [text, { type: 'string', description: text, title: text }]),
+);
+
+const settings: Settings = {
+  plugins: {
+    greeter: {
+      code: speaker,
+      description: all,
+      commands: {
+        handle: { description: all, input_schema: { type: 'object', properties } },
+        say: { description: all },
+      },
+    },
+  },
+  instances: { greeter: { retry: { max_attempts: 1 } } },
+  pipelines: [
+    {
+      name: 'send-parcels',
+      description: inConfig(all),
+      steps: [
+        {
+          id: 'each',
+          uses: 'greeter',
+          foreach: 'payload.texts',
+          fail_fast: false,
+          with: { text: '{payload.item}' },
+          if: { path: 'payload.kind', op: 'neq', value: inConfig(all) },
+        },
+        { id: 'all', uses: 'greeter.say', join: 'all' },
+      ],
+    },
+  ],
+  schedules: [{ id: 'hourly', every: '1h', plugin: 'greeter', payload: { text: inConfig(all) } }],
+};
+
+/** Jobs, runs, tags and pauses with all texts. */
+async function fill(gateway: Gateway): Promise<Seeded> {
+  const payloads = hostileTexts.map(text => ({ text, all }));
+  const { body } = await gateway.call('POST', '/plugin/greeter/handle/batch', { payloads });
+  const jobs = body['job_ids'] as readonly string[];
+  const tagged = await gateway.call('POST', '/plugin/greeter/say', {
+    payload: { all: hostileTexts },
+    tags: Object.fromEntries(hostileTexts.slice(0, 4).map((text, n) => [`tag${n}`, text.replace(/\s/g, ' ')])),
+  });
+  const runs: string[] = [];
+  for (let n = 0; n < 2; n++) runs.push((await gateway.ran('send-parcels', { texts: hostileTexts })).job_id);
+  await gateway.allSettled(jobs);
+  await gateway.settled(String(tagged.body['job_id']));
+  await gateway.call('POST', '/control/plugin/greeter/pause', { reason: all.slice(0, 400) });
+  const queued = await gateway.submit('greeter/say', { all });
+  await gateway.call('POST', `/job/${queued}/cancel`, { reason: all.slice(0, 400) });
+  return { runs, job: jobs[0]! };
+}
+
+/** Elements and attributes that only the texts could have brought into the page. */
+const intruders = `[...document.querySelectorAll(
+  'main script, main iframe, main object, main embed, main base, main meta, main link, main style, main img, main video, main audio, main marquee, a[href^="javascript" i]')]
+  .concat([...document.querySelectorAll('*')].filter(node => node.getAttributeNames().some(name => name.startsWith('on'))))
+  .map(node => node.outerHTML.slice(0, 200))`;
+
+export function hostileFlows(): void {
+  test(`${hostileTexts.length} hostile texts are shown as texts on every screen`, async () => {
+    const gateway = await startGateway(settings);
+    const seeded = await fill(gateway);
+    const page = await visit(gateway, { expected: [/status of 40[34]/] });
+    const dialogs: string[] = [];
+    page.on('dialog', dialog => {
+      dialogs.push(dialog.message());
+      void dialog.dismiss();
+    });
+    const found: [string, unknown][] = [];
+    for (const { name, at } of screensOf(seeded)) {
+      await page.goto(`${gateway.url}/ui${at}`);
+      await shown(page);
+      const strangers = (await page.evaluate(intruders)) as string[];
+      if (strangers.length > 0) found.push([name, strangers]);
+      // A filter that is in the URL is shown, too.
+      await page.goto(`${gateway.url}/ui${at.split('?')[0]}?plugin=${encodeURIComponent(hostileTexts[16]!)}`);
+      await shown(page);
+    }
+    expect({ found, dialogs }).toEqual({ found: [], dialogs: [] });
+    await page.goto(`${gateway.url}/ui#/job/${seeded.job}`);
+    await page.getByText(hostileTexts[0]!, { exact: false }).first().waitFor();
+  });
+}

@@ -1,0 +1,117 @@
+// Flows of the list of jobs and of a job's page.
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { visit } from '../browser.ts';
+
+export function jobFlows(gateway: Gateway): void {
+  test('filter jobs: the URL has the filters, and the list only what matches', async () => {
+    const failed = await gateway.finished('failing/handle', { message: 'for the filter', retry: false });
+    await gateway.finished('greeter/handle', { name: 'Ada' });
+    const page = await visit(gateway, { at: '#/jobs' });
+    await page.getByLabel('Plugin').fill('failing');
+    await page.keyboard.press('Enter');
+    await page.getByRole('navigation', { name: 'Statuses' }).getByRole('link', { name: 'failed' }).click();
+    const rows = page.getByRole('table', { name: 'Jobs' }).getByRole('row');
+    await expect.poll(() => new URL(page.url()).hash).toBe('#/jobs?plugin=failing&status=failed');
+    await rows.getByTitle(failed.job_id, { exact: true }).waitFor();
+    await expect.poll(() => rows.filter({ hasText: 'greeter' }).count()).toBe(0);
+
+    await page.getByRole('button', { name: 'Remove the filter status' }).click();
+    await page.getByRole('button', { name: 'Remove the filter plugin' }).click();
+    await rows.filter({ hasText: 'greeter' }).first().waitFor();
+    expect(new URL(page.url()).hash).toBe('#/jobs');
+  });
+
+  test('open a job by keyboard: its attempts, payload and result are there, and integers keep their digits', async () => {
+    const payload = '{"payload":{"id":9007199254740991}}';
+    const { body } = await gateway.call('POST', '/plugin/step/handle', payload);
+    await gateway.settled(String(body['job_id']));
+    const page = await visit(gateway, { at: '#/jobs?plugin=step&command=handle' });
+    await page.getByRole('row').filter({ hasText: 'step' }).first().waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'step.handle', level: 1 }).waitFor();
+    await page.getByRole('region', { name: 'Payload' }).getByText('9007199254740991').waitFor();
+  });
+
+  test('cancel a running job', async () => {
+    const id = await gateway.submit('worker/handle', { gate: 'never opened' });
+    await gateway.noted('start', id);
+    const page = await visit(gateway, { at: `#/job/${id}` });
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Cancel worker.handle' });
+    await dialog.getByLabel('Reason').fill('a test of the dashboard');
+    await dialog.getByRole('button', { name: 'Cancel it' }).click();
+    await page
+      .getByText(/^\W*cancelled$/)
+      .first()
+      .waitFor();
+    expect((await gateway.settled(id)).status).toBe('cancelled');
+  });
+
+  test('rerun a job with an edited payload', async () => {
+    const { job_id: id } = await gateway.finished('greeter/handle', { name: 'Ada' });
+    const page = await visit(gateway, { at: `#/job/${id}` });
+    await page.getByRole('button', { name: 'Rerun' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Rerun greeter.handle' });
+    await dialog.getByLabel('Payload').fill('{"name": ');
+    expect(await dialog.getByRole('button', { name: 'Rerun' }).isDisabled()).toBe(true);
+    await dialog.getByLabel('Payload').fill('{"name": "Grace"}');
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    await page.getByText('The new job is accepted.').waitFor();
+    await page.getByText('hello Grace').waitFor();
+  });
+
+  test('rerun all failed jobs that match a filter, after a dry run that counts them', async () => {
+    for (let n = 0; n < 3; n++) await gateway.finished('failing/handle', { message: `rerun ${n}`, retry: false });
+    const page = await visit(gateway, { at: '#/jobs?status=failed&plugin=failing&error=rerun' });
+    await page.getByText('3 jobs match').waitFor();
+    await page.getByRole('button', { name: 'Rerun all' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('3 jobs match.').waitFor();
+    await dialog.getByLabel('Reason').fill('the provider is back');
+    await dialog.getByRole('button', { name: 'Rerun 3' }).click();
+    await page.getByText('3 matched.').waitFor();
+    await page.getByRole('link', { name: 'Show the action' }).click();
+    await page.getByRole('heading', { level: 1 }).filter({ hasText: 'rerun' }).waitFor();
+  });
+
+  test('pause a plugin with a reason, and resume it', async () => {
+    const page = await visit(gateway, { at: '#/now' });
+    await page.getByRole('button', { name: 'Pause the plugin worker' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Pause the plugin worker?' });
+    await dialog.getByLabel('Reason').fill('a test of the dashboard');
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('a test of the dashboard').first().waitFor();
+    const { body } = await gateway.call('GET', '/pauses');
+    expect(JSON.stringify(body)).toContain('a test of the dashboard');
+    await page.getByRole('button', { name: 'Resume the plugin worker' }).first().click();
+    await page.getByRole('button', { name: 'Pause the plugin worker' }).waitFor();
+    expect(JSON.stringify((await gateway.call('GET', '/pauses')).body)).not.toContain('a test of the dashboard');
+  });
+
+  test('export the jobs that match, one a line', async () => {
+    const page = await visit(gateway, { at: '#/jobs?plugin=mailer' });
+    const rows = page.getByRole('table', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'mailer' });
+    await rows.first().waitFor();
+    const downloads = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export' }).click();
+    const file = await (await downloads).path();
+    const lines = readFileSync(file, 'utf8').trim().split('\n');
+    expect(lines.map(line => JSON.parse(line).plugin)).toEqual(Array(await rows.count()).fill('mailer'));
+  });
+
+  test('copy the id of a job, and the call as curl', async () => {
+    const { job_id: id } = await gateway.finished('greeter/handle', { name: 'Ada' });
+    const page = await visit(gateway, { at: `#/job/${id}` });
+    await page
+      .getByRole('button', { name: `Copy the id ${id}` })
+      .first()
+      .click();
+    await page.getByRole('button', { name: 'Copied' }).first().waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(id);
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toContain('/plugin/greeter/handle');
+  });
+}

@@ -1,0 +1,58 @@
+// Flows of the pages of runs: a run as it goes on, its time axis, its repair, and two runs side by side.
+import { expect, test } from 'vitest';
+import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { visit } from '../browser.ts';
+import type { Seeded } from '../screens.ts';
+
+export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
+  test('follow a run: its page shows each step as it happens', async () => {
+    const run = await gateway.run('held', { result: { gate: 'followed' } });
+    const page = await visit(gateway, { at: `#/run/${run}` });
+    await page.getByRole('heading', { name: 'held', level: 1 }).waitFor();
+    await page
+      .getByText(/^\W*running$/)
+      .first()
+      .waitFor();
+    // The step that waits at the gate appears, with one open job.
+    await page.getByText('worker.handle').first().waitFor();
+    gateway.open('followed');
+    await page
+      .getByText(/^\W*succeeded$/)
+      .first()
+      .waitFor();
+    expect((await gateway.settled(run)).status).toBe('succeeded');
+  });
+
+  test('zoom the time axis of a run, and show the whole run again', async () => {
+    const page = await visit(gateway, { at: `#/run/${seeded().runs[0]}` });
+    await page.getByRole('button', { name: 'Zoom in' }).click();
+    await expect.poll(() => page.url()).toMatch(/[?&]zoom=/);
+    await page.getByRole('button', { name: 'Whole run' }).click();
+    await expect.poll(() => page.url()).not.toMatch(/[?&]zoom=/);
+  });
+
+  test('rerun only what failed in a run', async () => {
+    const list = [{}, { fail: 'broken' }, {}];
+    const { job_id: run } = await gateway.ran('fan', { list });
+    const page = await visit(gateway, { at: `#/run/${run}` });
+    await page.getByRole('button', { name: 'Rerun failed' }).click();
+    const dialog = page.getByRole('dialog', { name: /^Rerun/ });
+    await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
+    await page.getByText('The new job is accepted.').waitFor();
+    await expect.poll(() => page.url()).not.toContain(run);
+    const next = new URL(page.url()).hash.split('/').at(-1)!;
+    expect(await gateway.settled(next)).toMatchObject({ rerun_of: run });
+  });
+
+  test('compare two runs', async () => {
+    const [first, second] = seeded().runs;
+    const page = await visit(gateway, { at: `#/run/${second}` });
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await page.getByRole('heading', { name: 'Compare runs', level: 1 }).waitFor();
+    // The run before it is proposed.
+    await expect.poll(() => page.url()).toContain(`a=${first}`);
+    await page.getByText(/^B took/).waitFor();
+    await page.getByRole('button', { name: 'Swap' }).click();
+    await expect.poll(() => page.url()).toContain(`a=${second}`);
+  });
+}

@@ -1,0 +1,55 @@
+// Flows of signing in: by token, by a code of `headgate ui`, and what the page says once a token is no longer valid.
+import { expect, test } from 'vitest';
+import { everythingToken } from '../../../service/gateway/configuration.ts';
+import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { headgate } from '../../cli/headgate.ts';
+import { visit } from '../browser.ts';
+
+/** Chromium notes each refused request on the console. */
+export const refused401 = [/status of 401/];
+
+export function signInFlows(gateway: Gateway): void {
+  test('sign in with a token, and out again', async () => {
+    const page = await visit(gateway, { token: null, at: '#/jobs?status=failed', expected: refused401 });
+    const field = page.getByLabel('API token');
+    await field.fill('not-a-token');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The service does not accept this token.').waitFor();
+    await field.fill(everythingToken);
+    await field.press('Enter');
+    // The place that was asked for.
+    await page.getByRole('heading', { name: 'Jobs', level: 1 }).waitFor();
+    expect(page.url()).toBe(`${gateway.url}/ui#/jobs?status=failed`);
+    expect(await page.context().cookies()).toEqual([]);
+
+    await page.reload();
+    await page.getByRole('heading', { name: 'Jobs', level: 1 }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await field.waitFor();
+    expect(await page.evaluate('JSON.stringify([{...localStorage}, {...sessionStorage}])')).not.toContain(
+      everythingToken,
+    );
+  });
+
+  test('sign in by the code that `headgate ui` prints, once', async () => {
+    const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken };
+    const { stdout } = await headgate(['ui', '--no-open'], { env });
+    const fragment = new URL(stdout.trim()).hash;
+    const page = await visit(gateway, { token: null, at: fragment });
+    await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+    expect(page.url()).not.toContain('code=');
+    const other = await visit(gateway, { token: null, at: fragment, expected: [/status of 40[0-9]/] });
+    await other.getByText('The code of headgate ui was refused.').waitFor();
+  });
+
+  test('a session that has ended leads back to the sign-in, which says so', async () => {
+    const { body: made } = await gateway.call('POST', '/ui/code');
+    const { body } = await gateway.call('POST', '/ui/session', { code: made['code'] }, { token: null });
+    const page = await visit(gateway, { token: String(body['token']), at: '#/jobs', expected: refused401 });
+    await page.getByRole('heading', { name: 'Jobs', level: 1 }).waitFor();
+    expect((await gateway.call('POST', '/ui/session/end')).status).toBeLessThan(300);
+    await gateway.finished('greeter/handle', { name: 'an event for the page' });
+    await page.getByText('The token is no longer valid').waitFor();
+    await page.getByLabel('API token').waitFor();
+  });
+}

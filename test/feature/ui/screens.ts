@@ -1,0 +1,28 @@
+// Every screen of the dashboard, as the tests and pictures visit it.
+import type { Page } from './browser.ts';
+
+export type Seeded = { readonly runs: readonly string[]; readonly job: string };
+
+export type ScreenVisit = { readonly name: string; readonly at: string };
+
+/** The places, with a run and a job where a screen shows one. */
+export function screensOf({ runs, job }: Seeded): readonly ScreenVisit[] {
+  const [one = '', other = ''] = runs;
+  return [
+    { name: 'now', at: '#/now' },
+    { name: 'jobs', at: '#/jobs' },
+    { name: 'job', at: `#/job/${job}` },
+    { name: 'run', at: `#/run/${one}` },
+    { name: 'compare', at: `#/compare?a=${one}&b=${other}` },
+    { name: 'stopwatch', at: '#/stopwatch/parcels' },
+  ];
+}
+
+/** Waits until the screen shows its content: no part of it is loading, and what depends on its size is drawn. */
+export async function shown(page: Page): Promise<void> {
+  await page.getByRole('main').waitFor();
+  await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
+  await page.evaluate(
+    'new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))',
+  );
+}
