@@ -1,7 +1,7 @@
 // The texts of a job: payloads that are edited, calls that are copied, and the states of the job.
 import { expect, it } from 'vitest';
 import { indented, readPayload, roundedInteger } from '../../../ui/screens/job/payload-text.ts';
-import { commandOf, curlOf, type ShownJob } from '../../../ui/screens/job/shown-job.ts';
+import { commandOf, curlOf, type ShownJob, scriptOf } from '../../../ui/screens/job/shown-job.ts';
 import { statesOf } from '../../../ui/screens/job/states.ts';
 
 const job: ShownJob = {
@@ -52,6 +52,7 @@ it('writes calls that a shell takes as they are', () => {
   const payload = '{"name":"O\'Hara $HOME `x`"}';
   expect(curlOf(job, 'http://127.0.0.1:8080', payload)).toContain(`-d '{"payload":{"name":"O'\\''Hara $HOME \`x\`"}}'`);
   expect(commandOf(job, payload)).toBe(`headgate plugin run shop load --payload '{"name":"O'\\''Hara $HOME \`x\`"}'`);
+  expect(scriptOf(job, 'http://127.0.0.1:8080', payload)).toContain(`body: JSON.stringify({ payload: ${payload} })`);
   expect(commandOf({ plugin: 'pipeline', command: 'import' }, undefined)).toBe('headgate pipeline run import');
 });
 

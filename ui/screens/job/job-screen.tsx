@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { counted, duration } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { href, place } from '../../core/router.ts';
+import { may } from '../../core/session.ts';
 import { Empty, JobId, Loading, Page, Problem, Section, Status, Tabs, Time } from '../../parts/index.ts';
 import { microsOf, type RunTimeline } from '../run/timeline.ts';
 import { Attempts } from './attempts.tsx';
@@ -54,7 +55,7 @@ export function JobScreen(): JSX.Element {
       {job.error && <Problem error={job.error} retry={job.reload} />}
       <JobNotices job={data} />
       <StateDiagram job={data} />
-      {!isRun(data) && <JobTimes job={data} />}
+      {!isRun(data) && may('jobs:tree:ro', 'jobs:ro', 'jobs:rw') && <JobTimes job={data} />}
       <Facts job={data} />
       {!isRun(data) && <Attempts job={data} />}
       <JobValues job={data} />
@@ -145,7 +146,8 @@ function Facts({ job }: { job: ShownJob }) {
         {value}
       </a>,
     ]);
-  if (!isRun(job))
+  // The service itself carries out actions; it has no stopwatch.
+  if (!isRun(job) && job.plugin !== 'headgate')
     facts.push([
       'Times of its command',
       <a key="w" href={href('stopwatch', job.plugin)}>

@@ -93,16 +93,33 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
+function callPath(job: Pick<ShownJob, 'plugin' | 'command'>): string {
+  return isRun(job) ? `/pipeline/${job.command}` : `/plugin/${job.plugin}/${job.command}`;
+}
+
 /** A call that does the same again, for a shell. `payload` is JSON text. */
 export function curlOf(job: Pick<ShownJob, 'plugin' | 'command'>, origin: string, payload: string | undefined): string {
-  const path = isRun(job) ? `/pipeline/${job.command}` : `/plugin/${job.plugin}/${job.command}`;
   const body = payload === undefined ? '{}' : `{"payload":${payload}}`;
   return [
-    `curl -X POST ${quoted(origin + path)}`,
+    `curl -X POST ${quoted(origin + callPath(job))}`,
     `-H "Authorization: Bearer $HEADGATE_TOKEN"`,
     `-H 'Content-Type: application/json'`,
     `-d ${quoted(body)}`,
   ].join(' \\\n  ');
+}
+
+/** The same for JavaScript in Node. */
+export function scriptOf(
+  job: Pick<ShownJob, 'plugin' | 'command'>,
+  origin: string,
+  payload: string | undefined,
+): string {
+  return `const response = await fetch(${JSON.stringify(origin + callPath(job))}, {
+  method: 'POST',
+  headers: { Authorization: \`Bearer \${process.env.HEADGATE_TOKEN}\`, 'Content-Type': 'application/json' },
+  body: JSON.stringify({ payload: ${payload ?? '{}'} }),
+});
+const { job_id: id } = await response.json();`;
 }
 
 /** The same as a command of headgate. */

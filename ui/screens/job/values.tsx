@@ -6,7 +6,7 @@ import { Refusal, rawMember, requestText } from '../../core/api.ts';
 import { copyText } from '../../core/clipboard.ts';
 import { Button, Code, Loading, Problem, Section } from '../../parts/index.ts';
 import { indented } from './payload-text.ts';
-import { commandOf, curlOf, isSettled, type ShownJob } from './shown-job.ts';
+import { commandOf, curlOf, isSettled, type ShownJob, scriptOf } from './shown-job.ts';
 
 /** Texts up to this length are indented. Longer ones are shown as they came. */
 const indentedMax = 200_000;
@@ -107,6 +107,7 @@ function CopyAs({ job, payload }: { job: ShownJob; payload: string | undefined }
     <>
       <CopyButton text={curlOf(job, location.origin, payload)} name="curl" />
       <CopyButton text={commandOf(job, payload)} name="command" />
+      <CopyButton text={scriptOf(job, location.origin, payload)} name="JavaScript" />
     </>
   );
 }

@@ -11,7 +11,13 @@ export function RunPipeline({ timeline }: { timeline: RunTimeline }): JSX.Elemen
   if (!isRun) return null;
   return (
     <Section title="Pipeline" note="as it is configured now; a run keeps the definition with which it began">
-      {pipeline.error && !pipeline.data && <Problem error={pipeline.error} />}
+      {pipeline.error &&
+        !pipeline.data &&
+        (pipeline.error.status === 404 ? (
+          <p class="muted">The pipeline is no longer configured.</p>
+        ) : (
+          <Problem error={pipeline.error} />
+        ))}
       {pipeline.data && <PipelineDrawing definition={pipeline.data} counts={drawnCounts(timeline)} />}
     </Section>
   );

@@ -4,6 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { count, counted, duration, percent } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { href, place, setQuery } from '../../core/router.ts';
+import { may } from '../../core/session.ts';
 import { Bar, Empty, JobId, Loading, Page, Problem, Status, Tabs, Time } from '../../parts/index.ts';
 import { JobActions } from '../job/job-actions.tsx';
 import { JobNotices } from '../job/job-notices.tsx';
@@ -57,7 +58,8 @@ export function RunScreen(): JSX.Element {
           { name: 'job', title: 'Job', href: href('job', id, { view: 'job' }) },
         ]}
       />
-      {job.error && <Problem error={job.error} retry={job.reload} />}
+      {/* A token for trees may not read the job itself. */}
+      {job.error && job.error.status !== 403 && <Problem error={job.error} retry={job.reload} />}
       {job.data && <JobNotices job={job.data} />}
       {timeline.error && !timeline.data && <Problem error={timeline.error} retry={timeline.reload} />}
       {timeline.data ? (
@@ -124,8 +126,8 @@ function RunBody({ timeline, id, isOpen }: { timeline: RunTimeline; id: string; 
       />
       <ChildLists timeline={timeline} picked={picked} onAll={() => pick(null)} />
       <CriticalPathSection timeline={timeline} />
-      <RunPipeline timeline={timeline} />
-      <RunTree run={id} version={isOpen ? timeline.count + settledIn(timeline) : 0} />
+      {may('plugin:ro', 'plugin:rw') && <RunPipeline timeline={timeline} />}
+      {may('jobs:ro', 'jobs:rw') && <RunTree run={id} version={isOpen ? timeline.count + settledIn(timeline) : 0} />}
     </div>
   );
 }
