@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
 import { Refusal, rawMember, request, requestText } from '../../core/api.ts';
+import { counted } from '../../core/format.ts';
 import { go, href } from '../../core/router.ts';
 import { Confirm, Field, Problem, Select } from '../../parts/index.ts';
 import { indented, readPayload } from './payload-text.ts';
@@ -13,6 +14,15 @@ export type RerunDialogProps = {
   readonly from: 'start' | 'failed';
   readonly onClose: () => void;
 };
+
+function unsuccessful({
+  failed = 0,
+  timed_out: timedOut = 0,
+  dead = 0,
+  cancelled = 0,
+}: NonNullable<ShownJob['counts']>) {
+  return failed + timedOut + dead + cancelled;
+}
 
 export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps): JSX.Element {
   const [from, setFrom] = useState(proposed);
@@ -67,6 +77,13 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
           ]}
           onChange={value => setFrom(value === 'failed' ? 'failed' : 'start')}
         />
+      )}
+      {isRun(job) && from === 'failed' && job.counts && (
+        <p>
+          {counted(job.counts['succeeded'] ?? 0, 'job')} succeeded and {job.counts['succeeded'] === 1 ? 'is' : 'are'}{' '}
+          reused. {counted(unsuccessful(job.counts), 'job')} {unsuccessful(job.counts) === 1 ? 'runs' : 'run'} again,
+          and the steps after {unsuccessful(job.counts) === 1 ? 'it' : 'them'}.
+        </p>
       )}
       {from === 'start' && old !== null && (
         <Field label="Payload" error={edited?.ok === false ? edited.problem : undefined}>

@@ -1,7 +1,7 @@
 // A run: which step is slow, which jobs failed and why, where the time went, and what lay on the critical path.
 import type { JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
-import { count, counted, duration, percent } from '../../core/format.ts';
+import { useEffect, useMemo } from 'preact/hooks';
+import { count, counted, duration, ms, percent } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { href, place, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
@@ -21,22 +21,27 @@ import { stripView } from './view.ts';
 
 const bucketsWhole = 500;
 const bucketsZoomed = 2_000;
-/** How often the timeline of an open run is read: reading one of many jobs takes the service longer. */
-const manyJobs = 50_000;
-const everyMs = 1_500;
-const everyMsMany = 6_000;
+/** How often the timeline of an open run is read: the more jobs it has, the longer the service reads it, and the less often it is asked. */
+const everyMsMin = 1_500;
+const everyMsMax = 60_000;
+const everyMsPerJob = 0.1;
 
 export function RunScreen(): JSX.Element {
   const { id, query } = place.value;
   const job = useJob(id);
   const buckets = query.has('zoom') ? bucketsZoomed : bucketsWhole;
   const isOpen = job.data !== undefined && !isSettled(job.data);
-  const jobs = sumOf(job.data?.counts);
+  const everyMs = Math.min(everyMsMax, Math.max(everyMsMin, sumOf(job.data?.counts) * everyMsPerJob));
   const timeline = useResource<RunTimeline>(id && `/job/${id}/timeline?buckets=${buckets}`, {
-    ...(isOpen && { everyMs: jobs > manyJobs ? everyMsMany : everyMs }),
+    ...(isOpen && { everyMs }),
     // The end of the run comes with an event: then the timeline is read once more.
     live: isOpen ? ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] : [],
   });
+  // The last timeline of an open run may have been read before the run ended.
+  const isBehind = job.data !== undefined && !isOpen && timeline.data !== undefined && !isSettled(timeline.data);
+  useEffect(() => {
+    if (isBehind) timeline.reload();
+  }, [isBehind, timeline.data]);
   if (!id)
     return (
       <Page title="Run">
@@ -47,7 +52,7 @@ export function RunScreen(): JSX.Element {
   return (
     <Page
       title={shown ? jobTitle(shown) : 'Run'}
-      subtitle={<RunSubtitle id={id} job={job.data} timeline={timeline.data} />}
+      subtitle={<RunSubtitle id={id} job={job.data} timeline={timeline.data} everyMs={isOpen ? everyMs : null} />}
       actions={job.data && <JobActions job={job.data} reload={job.reload} />}
     >
       <Tabs
@@ -75,10 +80,12 @@ function RunSubtitle({
   id,
   job,
   timeline,
+  everyMs,
 }: {
   id: string;
   job: ShownJob | undefined;
   timeline: RunTimeline | undefined;
+  everyMs: number | null;
 }) {
   const shown = job ?? timeline;
   if (!shown) return <JobId id={id} />;
@@ -96,6 +103,7 @@ function RunSubtitle({
           began <Time at={job.started_at ?? job.created_at} />
         </span>
       )}
+      {everyMs !== null && everyMs > everyMsMin && <span>read again every {ms(everyMs)}</span>}
     </span>
   );
 }

@@ -2,13 +2,15 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { duration } from '../../core/format.ts';
+import { href } from '../../core/router.ts';
 import { Button } from '../../parts/index.ts';
 import type { TimeScale, TimeSpan } from './scale.ts';
+import { microsOf, type RunTimeline } from './timeline.ts';
 import type { StripView } from './view.ts';
 
 export function ZoomTools(props: {
+  timeline: RunTimeline;
   view: StripView;
-  durationUs: number;
   zoomBy: (factor: number) => void;
   moveBy: (share: number) => void;
   onAll: () => void;
@@ -33,11 +35,18 @@ export function ZoomTools(props: {
       </Button>
       <span class="strips-span" aria-live="polite">
         {isZoomed
-          ? `${duration(span.fromUs)} to ${duration(span.toUs)} of ${duration(props.durationUs)}`
+          ? `${duration(span.fromUs)} to ${duration(span.toUs)} of ${duration(props.timeline.duration_us)}`
           : 'Drag across the strips to zoom.'}
       </span>
+      {isZoomed && <a href={jobsHref(props.timeline, span)}>Jobs accepted in this time</a>}
     </>
   );
+}
+
+/** The jobs of the run that were accepted in a part of its time. */
+function jobsHref({ job_id: run, from }: RunTimeline, { fromUs, toUs }: TimeSpan): string {
+  const at = (us: number) => new Date((microsOf(from) + us) / 1000).toISOString();
+  return href('jobs', null, { run, from: at(fromUs), to: at(toUs) });
 }
 
 export function StripLegend(): JSX.Element {

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { count, duration, percent } from '../../core/format.ts';
+import { useKeys } from '../../core/keys.ts';
 import { isDark } from '../../core/theme.ts';
 import { Button } from '../../parts/index.ts';
 import { drawPath, type StripColours, stripColours } from './draw.ts';
@@ -41,11 +42,12 @@ export function Strips(props: StripsProps): JSX.Element {
   const zoomBy = (factor: number) => zoomTo(zoomed(view.span, factor, 0.5, durationUs));
   const moveBy = (share: number) => zoomTo(moved(view.span, share, durationUs));
   const toggleIdle = () => onView({ idle: view.collapses ? undefined : 'collapsed' });
+  useKeys({
+    '+': { text: 'zoom into the run', run: () => zoomBy(0.5) },
+    '-': { text: 'zoom out', run: () => zoomBy(2) },
+    0: { text: 'the whole run', run: () => onView({ zoom: undefined }) },
+  });
   const keys: { readonly [key: string]: () => void } = {
-    '+': () => zoomBy(0.5),
-    '=': () => zoomBy(0.5),
-    '-': () => zoomBy(2),
-    0: () => onView({ zoom: undefined }),
     ArrowLeft: () => moveBy(-0.25),
     ArrowRight: () => moveBy(0.25),
   };
@@ -54,8 +56,8 @@ export function Strips(props: StripsProps): JSX.Element {
     <div class="strips">
       <div class="strips-tools">
         <ZoomTools
+          timeline={timeline}
           view={view}
-          durationUs={durationUs}
           zoomBy={zoomBy}
           moveBy={moveBy}
           onAll={() => onView({ zoom: undefined })}
