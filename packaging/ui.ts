@@ -1,4 +1,5 @@
-// Builds the dashboard: the modules of `ui/` become a few files with hashed names in `dist/ui/`, each also compressed.
+// Builds the dashboard: the modules of `ui/` become a few files with hashed names in `dist/ui/`, each also compressed. The package has the files that
+// are compressed with Brotli; `http/ui/files.ts` makes the other forms from them.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,15 +1,8 @@
-// The files of the dashboard, which the build has made. They are read once and kept in memory, also compressed.
+// The files of the dashboard, which the build has made (`packaging/ui.ts`). They are read once, as compressed with Brotli, and kept in memory.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
-
-export type UiFile = {
-  readonly type: string;
-  readonly bytes: Uint8Array;
-  readonly gzip: Uint8Array;
-  readonly brotli: Uint8Array;
-};
+import { brotliCompressSync, brotliDecompressSync, gzipSync } from 'node:zlib';
 
 export const pageName = 'index.html';
 
@@ -20,6 +13,29 @@ const types: { readonly [extension: string]: string } = {
   '.svg': 'image/svg+xml',
 };
 
+/** A file and its forms, which are made when they are first asked for. */
+export class UiFile {
+  readonly type: string;
+  readonly brotli: Uint8Array;
+  #plain: Uint8Array | undefined;
+  #gzip: Uint8Array | undefined;
+
+  constructor(type: string, brotli: Uint8Array) {
+    this.type = type;
+    this.brotli = brotli;
+  }
+
+  get plain(): Uint8Array {
+    this.#plain ??= brotliDecompressSync(this.brotli);
+    return this.#plain;
+  }
+
+  get gzip(): Uint8Array {
+    this.#gzip ??= gzipSync(this.plain);
+    return this.#gzip;
+  }
+}
+
 let loaded: ReadonlyMap<string, UiFile> | undefined;
 
 /** The files by name. */
@@ -28,18 +44,14 @@ export function uiFiles(): ReadonlyMap<string, UiFile> {
   return loaded;
 }
 
+const compressed = '.br';
+
 function load(directory: string): Map<string, UiFile> {
-  const read = (name: string) => readFileSync(join(directory, name));
-  const names = readdirSync(directory).filter(name => types[extname(name)] !== undefined);
+  const names = readdirSync(directory).filter(name => name.endsWith(compressed));
   return new Map(
     names.map(name => {
-      const file = {
-        type: types[extname(name)]!,
-        bytes: read(name),
-        gzip: read(`${name}.gz`),
-        brotli: read(`${name}.br`),
-      };
-      return [name, file];
+      const plainName = name.slice(0, -compressed.length);
+      return [plainName, new UiFile(types[extname(plainName)]!, readFileSync(join(directory, name)))];
     }),
   );
 }
@@ -47,6 +59,6 @@ function load(directory: string): Map<string, UiFile> {
 /** The page, with its files below `path`. */
 export function pageAt(path: string): UiFile {
   const page = uiFiles().get(pageName)!;
-  const bytes = Buffer.from(Buffer.from(page.bytes).toString('utf8').replaceAll('"/ui/', `"${path}/`));
-  return { type: page.type, bytes, gzip: gzipSync(bytes), brotli: brotliCompressSync(bytes) };
+  const text = Buffer.from(page.plain).toString('utf8').replaceAll('"/ui/', `"${path}/`);
+  return new UiFile(page.type, brotliCompressSync(text));
 }

@@ -49,7 +49,7 @@ function fileRoutes(path: string): Route[] {
 function answerFile(call: Pick<HttpCall, 'headerList'>, file: UiFile, headers: Headers): Answer {
   const accepted = call.headerList('accept-encoding');
   const coding = accepts(accepted, 'br') ? 'br' : accepts(accepted, 'gzip') ? 'gzip' : null;
-  const body = coding === 'br' ? file.brotli : coding === 'gzip' ? file.gzip : file.bytes;
+  const body = coding === 'br' ? file.brotli : coding === 'gzip' ? file.gzip : file.plain;
   const own: Headers = [...headers, ['Vary', 'Accept-Encoding']];
   const coded: Headers = coding === null ? own : [...own, ['Content-Encoding', coding]];
   return { kind: 'json', status: 200, body, contentType: file.type, headers: coded };

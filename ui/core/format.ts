@@ -111,17 +111,17 @@ export function percent(x: number): string {
   return `${value >= 99.5 ? value.toFixed(0) : Number(value.toPrecision(2))}${thin}%`;
 }
 
-const jobIdShape = /^[0-9a-f]{4}([0-9a-f]{4})-([0-9a-f]{4})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}([0-9a-f]{8})$/;
+const jobIdShape = /^[0-9a-f]{8}-([0-9a-f]{4})-[0-9a-f]{4}-([0-9a-f]{4})-[0-9a-f]{4}([0-9a-f]{8})$/;
 
 /**
- * The part of a job's id in which the jobs of a month differ: the lower digits of the time, then the place in the block if it is not the first.
- * Of another id, its beginning and end.
+ * The parts of a job's id in which jobs differ: the lower digits of the time, some of the random ones, and the place in the block if it is not
+ * the first. Of another id, its beginning and end.
  */
 export function shortId(id: string): string {
-  const [, high, low, place = ''] = jobIdShape.exec(id) ?? [];
-  if (high === undefined) return id.length <= 12 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`;
+  const [, time, random, place = ''] = jobIdShape.exec(id) ?? [];
+  if (time === undefined) return id.length <= 12 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`;
   const index = Number.parseInt(place, 16);
-  return `${high}${low}${index === 0 ? '' : `·${index.toString(16)}`}`;
+  return `${time}${random}${index === 0 ? '' : `·${index.toString(16)}`}`;
 }
 
 /** `1 job`, `2 jobs`. */

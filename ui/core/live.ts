@@ -138,7 +138,11 @@ setInterval(() => {
     const hint = { id: '', type: 'busy', data: {} };
     for (const { types, heard } of [...listeners]) if (types.some(type => type.startsWith('job.'))) heard(hint);
   }
-  if (wasBusy !== busyUntil > 0) later();
+  if (wasBusy === busyUntil > 0) return;
+  // What was left out is not sent again: everything is fetched anew.
+  lastId = null;
+  if (wasBusy) hear({ id: '', type: 'gap', data: { reason: 'busy', lost: null } });
+  later();
 }, 1_000);
 
 effect(() => {
