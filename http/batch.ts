@@ -1,6 +1,6 @@
 // Reads the payloads of a batch: JSON (`{"payloads": [...]}`) or NDJSON (one payload a line). The payloads are found, parsed,
-// checked and packed one by one, in slices of a millisecond, so that other requests are answered in between. All batches share
-// these slices.
+// checked and packed one by one, in slices of a millisecond. Other requests are answered between two slices, however many batches
+// are read.
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { canonicalText, isObject } from '../runtime/json-value.ts';

@@ -82,11 +82,12 @@ export class Cancels {
     return this.#marks.get(keyText(id))?.cancel;
   }
 
-  /** Marks the job or run. The new mark replaces an earlier one. */
+  /** Marks the job or run. The new mark replaces an earlier one, but keeps the counts of what did not start. */
   mark(turn: Turn, id: JobId, cancel: Cancel): void {
-    putMark(turn.batch, id, cancel);
     const mark = this.#marks.get(keyText(id));
-    if (mark) mark.cancel = { ...cancel, notStarted: mark.cancel.notStarted };
+    const marked = mark ? { ...cancel, notStarted: mark.cancel.notStarted } : cancel;
+    putMark(turn.batch, id, marked);
+    if (mark) mark.cancel = marked;
     else this.#keep({ id, root: this.#rootOf(id), cancel });
     this.#known.clear();
   }

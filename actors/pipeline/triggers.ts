@@ -78,7 +78,7 @@ export class Triggers {
     return this.#isTooMuch(cost);
   }
 
-  /** Whether a pipeline waits for the end of a job or run of the plugin with this status. */
+  /** Whether a pipeline has a hook for jobs that end with this status; for runs if `plugin` is `pipelinePlugin`. */
   isHooked(plugin: string, status: TerminalStatus): boolean {
     return this.#onHook.has(hookOf(plugin, status));
   }

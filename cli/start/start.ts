@@ -168,7 +168,10 @@ function later(act: () => void, ms: number): void {
   setTimeout(act, ms).unref();
 }
 
-/** Whether the API uses TLS, and for which host name clients on this machine verify its certificate. */
+/**
+ * Whether the API uses TLS and, if so, the host name that clients on this machine expect in its certificate: the first of its names that is
+ * not a wildcard.
+ */
 function schemeOf(certificate: Certificate | undefined): Pick<ServiceAddress, 'tls'> {
   if (certificate === undefined) return {};
   const name = certificate.names.find(name => !name.startsWith('*'));

@@ -66,7 +66,8 @@ export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: Au
 }
 
 /**
- * Yields all records of the trail in pages. Each page is valid until the next one is taken. Returns null, or the first problem.
+ * Verifies the trail and yields its records in pages, up to the first record that does not verify. Each page is valid until the next one is
+ * taken. Returns what is wrong with that record, else what is wrong with the end of the trail; null: the trail is intact.
  */
 export function* entryPages(
   reader: Reader,

@@ -120,7 +120,7 @@ export type PipelineDefinition = {
   readonly phaseTimeoutMs?: number;
 };
 
-/** All lists of steps of a pipeline, in the order in which they run. */
+/** The top lists of steps of a pipeline: its main part, then its phases, in the order in which they run. */
 export function stepLists({ steps, onFailure, finally: last }: PipelineDefinition): readonly (readonly Step[])[] {
   return [steps, onFailure, last].filter(list => list !== undefined);
 }

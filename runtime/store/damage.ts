@@ -145,7 +145,7 @@ class DataFile {
     return meta;
   }
 
-  /** Checks the root of a B+ tree or, with `isWhole`, the whole tree and all pages to which its nodes refer. */
+  /** Checks the root of a B+ tree or, with `isWhole`, all pages of the tree and what its nodes refer to (`#checkNode`). */
   #checkTree({ depth, root }: Tree, isWhole: boolean): void {
     if (root === noPage && depth === 0) return;
     if (depth < 1 || depth > depthMax) throw new Damage(`one of its trees is ${depth} pages deep`);

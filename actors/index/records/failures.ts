@@ -1,5 +1,5 @@
 // Groups of failed jobs. A job has failed if it ended as failed, timed_out or dead. One table has the groups. The other has a record for each
-// failed job, in the order of the journal, so that pruned jobs can be subtracted from their groups, and the jobs of a group be found.
+// failed job, in the order of the journal. It is used to subtract pruned jobs from their groups, and to find the jobs of a group.
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../../runtime/ids.ts';

@@ -1,9 +1,9 @@
 // The table of cancels: who or what stopped a job or run (a caller or a time limit), when, and why. A mark is the record of a cancel in
 // force: the job, or the jobs of the run's current part, do not start any more. When the job or that part has ended, the mark becomes a
 // note, which is pruned with the job; the timeout of a phase leaves no note. A job inside a cancelled run needs no record, because the
-// run's record applies to it. A detached cancel of a run has a second record, which also applies to the runs that events of the run's
-// jobs have started, and to those that these have started. Such runs get marks of their own, one by one. The second record is removed
-// when no more such runs can follow.
+// run's record applies to it. A detached cancel of a run has a second record, which also covers other runs: those that events of
+// its jobs have started, and further runs that a covered run has started. Covered runs get marks of their own, one by one. The second
+// record is removed when no further run can be covered.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

@@ -32,7 +32,7 @@ export function timesOfRun(
   return { ...times, deadlineUs: Math.min(deadlineUs, times.deadlineUs ?? Number.POSITIVE_INFINITY) };
 }
 
-/** The hash of an open run's definition. Null: a delayed run has none yet. */
+/** The hash of an open run's definition. Null: the run is delayed and has none yet, or its record cannot be decoded. */
 function openHash(reader: Reader, id: JobId): Uint8Array | null {
   const run = reader.get('runs', id);
   if (run) return readable(() => readCountsOf(id, run).hash) ?? null;
