@@ -16,6 +16,9 @@ export type ScreenEntry = {
 };
 
 const jobScopes = ['jobs:ro', 'jobs:rw'];
+const logScopes = ['jobs:logs:ro', ...jobScopes];
+const pluginScopes = ['plugin:ro', 'plugin:rw'];
+const controlScopes = ['control:ro', 'control:rw'];
 
 export const screens: readonly ScreenEntry[] = [
   { name: 'now', title: 'Now', key: 'n', scopes: jobScopes, screen: NowScreen },
@@ -39,10 +42,79 @@ export const screens: readonly ScreenEntry[] = [
     screen: { load: async () => (await import('./screens/compare/compare-screen.tsx')).CompareScreen },
   },
   {
+    name: 'failures',
+    title: 'Failures',
+    key: 'f',
+    scopes: jobScopes,
+    screen: { load: async () => (await import('./screens/failures/failures-screen.tsx')).FailuresScreen },
+  },
+  {
+    name: 'logs',
+    title: 'Logs',
+    key: 'l',
+    scopes: logScopes,
+    screen: { load: async () => (await import('./screens/logs/logs-screen.tsx')).LogsScreen },
+  },
+  {
     name: 'stopwatch',
     title: 'Stopwatch',
     key: 't',
     scopes: ['jobs:status:ro', 'jobs:rw'],
     screen: { load: async () => (await import('./screens/stopwatch/stopwatch-screen.tsx')).StopwatchScreen },
+  },
+  {
+    name: 'plugins',
+    title: 'Plugins',
+    key: 'p',
+    screen: { load: async () => (await import('./screens/plugins/plugins-screen.tsx')).PluginsScreen },
+  },
+  {
+    name: 'plugin',
+    title: 'Plugin',
+    scopes: pluginScopes,
+    screen: { load: async () => (await import('./screens/plugin/plugin-screen.tsx')).PluginScreen },
+  },
+  {
+    name: 'pipelines',
+    title: 'Pipelines',
+    key: 'i',
+    screen: { load: async () => (await import('./screens/pipelines/pipelines-screen.tsx')).PipelinesScreen },
+  },
+  {
+    name: 'pipeline',
+    title: 'Pipeline',
+    screen: { load: async () => (await import('./screens/pipeline/pipeline-screen.tsx')).PipelineScreen },
+  },
+  {
+    name: 'schedules',
+    title: 'Schedules',
+    key: 's',
+    scopes: controlScopes,
+    screen: { load: async () => (await import('./screens/schedules/schedules-screen.tsx')).SchedulesScreen },
+  },
+  {
+    name: 'events',
+    title: 'Events',
+    key: 'e',
+    screen: { load: async () => (await import('./screens/events/events-screen.tsx')).EventsScreen },
+  },
+  {
+    name: 'vault',
+    title: 'Vault',
+    key: 'v',
+    screen: { load: async () => (await import('./screens/vault/vault-screen.tsx')).VaultScreen },
+  },
+  {
+    name: 'config',
+    title: 'Configuration',
+    key: 'c',
+    screen: { load: async () => (await import('./screens/config/config-screen.tsx')).ConfigScreen },
+  },
+  {
+    name: 'doctor',
+    title: 'Doctor',
+    key: 'd',
+    scopes: ['system:ro', 'system:rw'],
+    screen: { load: async () => (await import('./screens/doctor/doctor-screen.tsx')).DoctorScreen },
   },
 ];

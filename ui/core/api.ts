@@ -2,6 +2,8 @@
 
 import { signal } from '@preact/signals';
 
+export { rawElements, rawMember } from './raw-json.ts';
+
 /** The answer of the service to a request that it refused, or the reason why there is no answer (`status` 0). */
 export class Refusal extends Error {
   readonly status: number;
@@ -9,15 +11,28 @@ export class Refusal extends Error {
   readonly title: string;
   readonly detail: string;
   readonly retryAfterS: number | null;
-  constructor(status: number, code: string, title: string, detail: string, retryAfterS: number | null = null) {
+  /** What is wrong with the body, by the place in it, if the answer lists several errors. */
+  readonly errors: readonly RefusedPlace[];
+  constructor(
+    status: number,
+    code: string,
+    title: string,
+    detail: string,
+    retryAfterS: number | null = null,
+    errors: readonly RefusedPlace[] = [],
+  ) {
     super(detail === '' ? title : `${title}: ${detail}`);
     this.status = status;
     this.code = code;
     this.title = title;
     this.detail = detail;
     this.retryAfterS = retryAfterS;
+    this.errors = errors;
   }
 }
+
+/** A place in a body, as a JSON pointer, and what is wrong there. */
+export type RefusedPlace = { readonly pointer: string; readonly message: string };
 
 export type RequestMethod = 'GET' | 'POST' | 'DELETE';
 
@@ -38,6 +53,8 @@ export async function send(
   path: string,
   options: {
     readonly body?: unknown;
+    /** The body as JSON, instead of `body`: numbers in it keep their digits. */
+    readonly bodyText?: string;
     readonly signal?: AbortSignal | undefined;
     readonly headers?: Readonly<Record<string, string>>;
     /** Null: no token is sent. */
@@ -48,7 +65,8 @@ export async function send(
   const token = options.token === undefined ? own : options.token;
   const headers: Record<string, string> = { ...options.headers };
   if (token !== null) headers['Authorization'] = `Bearer ${token}`;
-  if (options.body !== undefined) headers['Content-Type'] = 'application/json';
+  const body = options.bodyText ?? (options.body === undefined ? null : JSON.stringify(options.body));
+  if (body !== null) headers['Content-Type'] = 'application/json';
   let response: Response;
   try {
     response = await fetch(path, {
@@ -57,7 +75,7 @@ export async function send(
       cache: 'no-store',
       credentials: 'omit',
       signal: options.signal ?? null,
-      ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
+      ...(body !== null && { body }),
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;
@@ -75,7 +93,7 @@ async function refusalOf(response: Response): Promise<Refusal> {
   const text = await response.text();
   const header = response.headers.get('Retry-After');
   const retryAfterS = header === null || !/^\d+$/.test(header) ? null : Number(header);
-  let problem: { type?: unknown; title?: unknown; detail?: unknown } = {};
+  let problem: { type?: unknown; title?: unknown; detail?: unknown; errors?: readonly RefusedPlace[] } = {};
   try {
     problem = JSON.parse(text) ?? {};
   } catch {
@@ -84,7 +102,8 @@ async function refusalOf(response: Response): Promise<Refusal> {
   const words = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
   const code = words(problem.type, '').replace('urn:headgate:problem:', '') || `status_${response.status}`;
   const title = words(problem.title, response.statusText || `Status ${response.status}`);
-  return new Refusal(response.status, code, title, words(problem.detail, ''), retryAfterS);
+  const errors = Array.isArray(problem.errors) ? problem.errors : [];
+  return new Refusal(response.status, code, title, words(problem.detail, ''), retryAfterS, errors);
 }
 
 /** Sends a request and returns the value of the JSON answer; undefined if the answer has no body. */
@@ -102,45 +121,4 @@ export async function request<T>(
 /** The answer as text: integers of any size keep their digits. */
 export async function requestText(path: string, signal?: AbortSignal): Promise<string> {
   return (await send('GET', path, { signal })).text();
-}
-
-/** The source text of a member of a JSON object, as it was sent; undefined if the object lacks it. `text` must be valid JSON. */
-export function rawMember(text: string, name: string): string | undefined {
-  let at = skipSpace(text, 0);
-  if (text[at] !== '{') return undefined;
-  at = skipSpace(text, at + 1);
-  while (at < text.length && text[at] !== '}') {
-    const keyEnd = valueEnd(text, at);
-    const key = JSON.parse(text.slice(at, keyEnd)) as string;
-    const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    const end = valueEnd(text, start);
-    if (key === name) return text.slice(start, end);
-    at = skipSpace(text, end);
-    if (text[at] === ',') at = skipSpace(text, at + 1);
-  }
-  return undefined;
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && text.charCodeAt(at) <= 32) at++;
-  return at;
-}
-
-/** The end of the JSON value that begins at `from`. */
-function valueEnd(text: string, from: number): number {
-  let depth = 0;
-  let at = from;
-  for (; at < text.length; at++) {
-    const sign = text[at]!;
-    if (sign === '"') {
-      for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++;
-      if (depth === 0) return at + 1;
-    } else if (sign === '{' || sign === '[') depth++;
-    else if (sign === '}' || sign === ']') {
-      if (depth === 0) return at;
-      if (--depth === 0) return at + 1;
-    } else if (depth === 0 && (sign === ',' || sign === ':' || sign.charCodeAt(0) <= 32)) return at;
-  }
-  return at;
 }

@@ -1,0 +1,103 @@
+// The fields of a payload: made of a schema, put together as text, and taken apart again.
+import { describe, expect, test } from 'vitest';
+import { rawMember } from '../../../ui/core/raw-json.ts';
+import { assemble, errorsByField, fieldsOf, fieldsOfText } from '../../../ui/parts/run/payload-fields.ts';
+
+const schema = {
+  type: 'object',
+  required: ['name'],
+  properties: {
+    name: { type: 'string', description: 'Whom to greet.' },
+    language: { enum: ['en', 'de', 7] },
+    loud: { type: 'boolean' },
+    size: { type: 'number' },
+    friends: { type: 'array' },
+    note: { type: 'string', maxLength: 5000 },
+  },
+};
+const fields = fieldsOf(schema)!;
+
+describe('fields', () => {
+  test('have the kind of their schema', () => {
+    expect(fields.map(({ name, kind }) => [name, kind])).toEqual([
+      ['name', 'text'],
+      ['language', 'choice'],
+      ['loud', 'truth'],
+      ['size', 'number'],
+      ['friends', 'json'],
+      ['note', 'text'],
+    ]);
+    expect(fields[0]).toMatchObject({ isRequired: true, description: 'Whom to greet.', isLong: false });
+    expect(fields[1]!.choices).toEqual(['"en"', '"de"', '7']);
+    expect(fields[5]!.isLong).toBe(true);
+  });
+
+  test.each([[undefined], [{}], [{ anyOf: [] }], [{ properties: null }]])('cannot be made of %j', without => {
+    expect(fieldsOf(without)).toBe(null);
+  });
+});
+
+describe('a payload', () => {
+  test('leaves out empty fields, and keeps the digits of numbers', () => {
+    const made = assemble(fields, { name: 'a "b"', size: ' 12345678901234567890.10 ', friends: '', loud: 'true' });
+    expect(made).toEqual({
+      ok: true,
+      text: '{\n  "name": "a \\"b\\"",\n  "loud": true,\n  "size": 12345678901234567890.10\n}',
+    });
+  });
+
+  test('without members is an empty object', () => {
+    expect(assemble([], {})).toEqual({ ok: true, text: '{}' });
+  });
+
+  test.each([
+    [{}, { name: 'is required' }],
+    [{ name: 'a', size: '1,5' }, { size: 'must be a number, such as 12 or 0.5' }],
+    [{ name: 'a', size: '0x10' }, { size: 'must be a number, such as 12 or 0.5' }],
+    [{ name: 'a', friends: '["b"' }, { friends: expect.stringMatching(/^is not JSON: /) }],
+  ])('is refused: %j', (values, errors) => {
+    expect(assemble(fields, values)).toEqual({ ok: false, errors });
+  });
+});
+
+describe('an edited text', () => {
+  test('becomes fields again, with the digits as they were, and members that the schema lacks as JSON', () => {
+    const found = fieldsOfText(fields, '{"size":1.50,"name":"b","language":7,"more":{"n":1e3}}', rawMember)!;
+    expect(found.values).toEqual({ size: '1.50', name: 'b', language: '7', more: '{"n":1e3}' });
+    expect(found.fields.at(-1)).toMatchObject({ name: 'more', kind: 'json', isRequired: false });
+  });
+
+  test('is edited as JSON where a value does not fit its field', () => {
+    const found = fieldsOfText(fields, '{"name":5,"loud":"yes"}', rawMember)!;
+    expect(found.fields.filter(({ kind }) => kind === 'json').map(({ name }) => name)).toEqual([
+      'name',
+      'loud',
+      'friends',
+    ]);
+    expect(found.values).toEqual({ name: '5', loud: '"yes"' });
+  });
+
+  test.each(['[1]', 'null', '{', '"a"'])('is no payload: %s', text => {
+    expect(fieldsOfText(fields, text, rawMember)).toBe(null);
+  });
+});
+
+describe('errors of the service', () => {
+  test('belong to the fields at their pointers', () => {
+    const errors = [
+      { pointer: '/payload/friends/1', message: 'must be string' },
+      { pointer: '/payload/friends/2', message: 'must be string' },
+      { pointer: '/payload/a~1b', message: 'must be integer' },
+      { pointer: '/payload', message: 'must have the property name' },
+    ];
+    expect(errorsByField(errors, '')).toEqual({
+      friends: '1 must be string; 2 must be string',
+      'a/b': 'must be integer',
+    });
+  });
+
+  test('are read from the detail if there is a single one', () => {
+    expect(errorsByField([], '/payload/size must be <= 5')).toEqual({ size: 'must be <= 5' });
+    expect(errorsByField([], 'the body is no object')).toEqual({});
+  });
+});

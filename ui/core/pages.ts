@@ -1,0 +1,63 @@
+// A list of several pages. While only the first page is shown it follows events; further pages are added below, and then nothing moves.
+import { useEffect, useState } from 'preact/hooks';
+import { Refusal, request } from './api.ts';
+import { type Resource, useResource } from './resource.ts';
+
+type PagedAnswer = { readonly next_cursor?: string };
+
+export type Pages<Answer> = Omit<Resource<Answer>, 'data'> & {
+  /** The first page; undefined: it is not there yet. */
+  readonly first: Answer | undefined;
+  readonly pages: readonly Answer[];
+  /** Gets the next page; null: there is none. */
+  readonly more: (() => void) | null;
+  readonly loadingMore: boolean;
+};
+
+/** Fetches the pages of a list. `path` has all filters; another path begins again with its first page. */
+export function usePages<Answer extends PagedAnswer>(
+  path: string,
+  live: { readonly live?: readonly string[]; readonly everyMs?: number } = {},
+): Pages<Answer> {
+  const [further, setFurther] = useState<{ readonly path: string; readonly pages: readonly Answer[] }>({
+    path,
+    pages: [],
+  });
+  const [problem, setProblem] = useState<Refusal | undefined>();
+  const [loadingMore, setLoadingMore] = useState(false);
+  const own = further.path === path ? further.pages : [];
+  const { data, error, loading, reload } = useResource<Answer>(path, own.length === 0 ? live : {});
+  useEffect(() => {
+    setFurther({ path, pages: [] });
+    setProblem(undefined);
+  }, [path]);
+  const pages = data === undefined ? [] : [data, ...own];
+  const cursor = pages.at(-1)?.next_cursor;
+  const more = async (): Promise<void> => {
+    setLoadingMore(true);
+    setProblem(undefined);
+    try {
+      const joint = path.includes('?') ? '&' : '?';
+      const page = await request<Answer>('GET', `${path}${joint}cursor=${encodeURIComponent(cursor!)}`);
+      setFurther({ path, pages: [...own, page] });
+    } catch (failure) {
+      if (!(failure instanceof Refusal)) throw failure;
+      setProblem(failure);
+    } finally {
+      setLoadingMore(false);
+    }
+  };
+  const start = (): void => {
+    setFurther({ path, pages: [] });
+    reload();
+  };
+  return {
+    first: data,
+    pages,
+    error: problem ?? error,
+    loading,
+    loadingMore,
+    more: cursor === undefined ? null : () => void more(),
+    reload: start,
+  };
+}

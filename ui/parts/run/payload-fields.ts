@@ -1,0 +1,156 @@
+// The fields of a payload, made of its JSON Schema. The payload is put together as text, so that numbers keep their digits.
+
+export type PayloadSchema = { readonly [keyword: string]: unknown };
+
+export type PayloadField = {
+  readonly name: string;
+  readonly kind: 'text' | 'number' | 'integer' | 'truth' | 'choice' | 'json';
+  readonly isRequired: boolean;
+  readonly description: string | null;
+  /** For a truth or a choice: its values as JSON. */
+  readonly choices: readonly string[];
+  /** For text that may have several lines. */
+  readonly isLong: boolean;
+};
+
+/** What is in the fields: text by the name of the field. A field that is absent is left out of the payload. */
+export type PayloadValues = Readonly<Record<string, string>>;
+
+export type Assembled =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly errors: Readonly<Record<string, string>> };
+
+/** The fields of a schema; null if a form cannot be made of it. */
+export function fieldsOf(schema: PayloadSchema | undefined): readonly PayloadField[] | null {
+  const properties = schema?.['properties'];
+  if (typeof properties !== 'object' || properties === null) return null;
+  const required = Array.isArray(schema?.['required']) ? (schema['required'] as unknown[]) : [];
+  return Object.entries(properties as Record<string, unknown>).map(([name, of]) =>
+    fieldOf(name, (typeof of === 'object' && of !== null ? of : {}) as PayloadSchema, required.includes(name)),
+  );
+}
+
+function fieldOf(name: string, of: PayloadSchema, isRequired: boolean): PayloadField {
+  const { type, description, maxLength } = of;
+  const common = { name, isRequired, description: typeof description === 'string' ? description : null };
+  const choices = choicesOf(of);
+  if (choices !== null) return { ...common, kind: type === 'boolean' ? 'truth' : 'choice', choices, isLong: false };
+  const isLong = type === 'string' && typeof maxLength === 'number' && maxLength > longCharacters;
+  const kind = type === 'string' ? 'text' : type === 'number' || type === 'integer' ? type : 'json';
+  return { ...common, kind, choices: [], isLong };
+}
+
+function choicesOf(of: PayloadSchema): readonly string[] | null {
+  if (Array.isArray(of['enum'])) return of['enum'].map(value => JSON.stringify(value));
+  if ('const' in of) return [JSON.stringify(of['const'])];
+  return of['type'] === 'boolean' ? ['true', 'false'] : null;
+}
+
+/** A text that may be longer than this gets several lines. */
+const longCharacters = 200;
+const numberForm = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+/** Puts the payload together, or says what is wrong with which field. The rest is checked by the service. */
+export function assemble(fields: readonly PayloadField[], values: PayloadValues): Assembled {
+  const errors: Record<string, string> = {};
+  const members: string[] = [];
+  for (const field of fields) {
+    const { name, isRequired } = field;
+    const text = values[name];
+    if (text === undefined || (text === '' && !(field.kind === 'text' && isRequired))) {
+      if (isRequired) errors[name] = 'is required';
+      continue;
+    }
+    const wrong = wrongIn(field, text);
+    if (wrong !== null) errors[name] = wrong;
+    else members.push(`  ${JSON.stringify(name)}: ${field.kind === 'text' ? JSON.stringify(text) : text.trim()}`);
+  }
+  if (Object.keys(errors).length > 0) return { ok: false, errors };
+  return { ok: true, text: members.length === 0 ? '{}' : `{\n${members.join(',\n')}\n}` };
+}
+
+function wrongIn({ kind }: PayloadField, text: string): string | null {
+  if (kind === 'text' || kind === 'choice' || kind === 'truth') return null;
+  if (kind !== 'json') return numberForm.test(text.trim()) ? null : 'must be a number, such as 12 or 0.5';
+  return jsonProblem(text);
+}
+
+/** What is wrong with a JSON text; null: nothing. */
+export function jsonProblem(text: string): string | null {
+  try {
+    JSON.parse(text);
+    return null;
+  } catch (error) {
+    return `is not JSON: ${(error as Error).message}`;
+  }
+}
+
+/**
+ * The fields and values of a payload that was edited as text. Members that the schema does not name become fields for JSON. `member` cuts out
+ * the source text of a member.
+ */
+export function fieldsOfText(
+  fields: readonly PayloadField[],
+  text: string,
+  member: (text: string, name: string) => string | undefined,
+): { readonly fields: readonly PayloadField[]; readonly values: PayloadValues } | null {
+  let payload: unknown;
+  try {
+    payload = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) return null;
+  const known = new Set(fields.map(({ name }) => name));
+  const others = Object.keys(payload).filter(name => !known.has(name));
+  const all = [
+    ...fields.map(field => fitting(field, (payload as Record<string, unknown>)[field.name])),
+    ...others.map(jsonField),
+  ];
+  const values: Record<string, string> = {};
+  for (const { name, kind } of all) {
+    const value = (payload as Record<string, unknown>)[name];
+    if (value !== undefined)
+      values[name] = kind === 'text' ? String(value) : (member(text, name) ?? JSON.stringify(value));
+  }
+  return { fields: all, values };
+}
+
+/** A value that does not fit its field is edited as JSON. */
+function fitting(field: PayloadField, value: unknown): PayloadField {
+  if (value === undefined) return field;
+  const fits =
+    field.kind === 'json' ||
+    (field.kind === 'text' && typeof value === 'string') ||
+    ((field.kind === 'choice' || field.kind === 'truth') && field.choices.includes(JSON.stringify(value))) ||
+    ((field.kind === 'number' || field.kind === 'integer') && typeof value === 'number');
+  return fits ? field : { ...field, kind: 'json' };
+}
+
+function jsonField(name: string): PayloadField {
+  return {
+    name,
+    kind: 'json',
+    isRequired: false,
+    description: 'The schema does not name this member.',
+    choices: [],
+    isLong: false,
+  };
+}
+
+/** The field to which an error of the service belongs, and its message: `/payload/name must be …`. */
+export function errorsByField(
+  errors: readonly { readonly pointer: string; readonly message: string }[],
+  detail: string,
+): Readonly<Record<string, string>> {
+  const single = /^(\/\S*) (.+)$/s.exec(detail);
+  const all = errors.length > 0 ? errors : single === null ? [] : [{ pointer: single[1]!, message: single[2]! }];
+  const found: Record<string, string> = {};
+  for (const { pointer, message } of all) {
+    const [, , name, ...rest] = pointer.split('/').map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+    if (name === undefined) continue;
+    const inside = rest.length === 0 ? '' : `${rest.join('.')} `;
+    found[name] = found[name] === undefined ? inside + message : `${found[name]}; ${inside}${message}`;
+  }
+  return found;
+}

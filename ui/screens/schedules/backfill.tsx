@@ -1,0 +1,89 @@
+// Fires the occurrences of a stretch of the past, after a dry run that counts them.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { act } from '../../core/actions.ts';
+import { Refusal, request } from '../../core/api.ts';
+import { clock, count, day } from '../../core/format.ts';
+import { href } from '../../core/router.ts';
+import { Button, Confirm, Field, Problem } from '../../parts/index.ts';
+import type { QuestionProps } from './schedule-view.ts';
+
+type DryBackfill = { readonly matched: number; readonly already_fired: number };
+const dayMs = 86_400_000;
+
+export function Backfill({ id, path, onDone, onClose }: QuestionProps): JSX.Element {
+  const [from, setFrom] = useState(() => localText(new Date(Date.now() - dayMs)));
+  const [to, setTo] = useState(() => localText(new Date()));
+  const [reason, setReason] = useState('');
+  const [counted, setCounted] = useState<DryBackfill | Refusal | 'counting' | null>(null);
+  const stretch = stretchOf(from, to);
+  const changed = (set: (value: string) => void) => (value: string) => {
+    set(value);
+    setCounted(null);
+  };
+  const ask = async () => {
+    setCounted('counting');
+    try {
+      setCounted(await request<DryBackfill>('POST', `${path}/backfill`, { ...stretch, dry_run: true }));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      setCounted(error);
+    }
+  };
+  const run = () =>
+    act(`Backfill of ${id}`, async () => {
+      const body = { ...stretch, ...(reason !== '' && { reason }) };
+      const { action_id, matched } = await request<{ action_id: string; matched: number }>(
+        'POST',
+        `${path}/backfill`,
+        body,
+      );
+      onDone();
+      const link = { text: 'Show the action', href: href('job', action_id) };
+      return { text: `${count(matched)} occurrences between the two times.`, link };
+    });
+  const dry = counted !== null && counted !== 'counting' && !(counted instanceof Refusal) ? counted : null;
+  const wanted = dry === null ? 0 : dry.matched - dry.already_fired;
+  return (
+    <Confirm
+      title={`Backfill ${id}`}
+      verb={dry === null ? 'Fire' : `Fire ${count(wanted)}`}
+      disabled={dry === null || wanted === 0}
+      onConfirm={run}
+      onClose={onClose}
+    >
+      <p>Fires the occurrences between two times that have not fired, beside each other, oldest first.</p>
+      <div class="backfill-times">
+        <Field label="From" type="datetime-local" value={from} onInput={changed(setFrom)} />
+        <Field label="To" type="datetime-local" value={to} onInput={changed(setTo)} />
+      </div>
+      <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with the action." />
+      <div class="backfill-count">
+        <Button onClick={() => void ask()} disabled={stretch === null || counted === 'counting'}>
+          Count them
+        </Button>
+        <span aria-live="polite">
+          {stretch === null
+            ? 'The first time must lie before the second.'
+            : counted === 'counting'
+              ? 'Counting…'
+              : dry
+                ? `${count(dry.matched)} occurrences, ${count(dry.already_fired)} of them have fired.`
+                : 'Nothing is fired before they are counted.'}
+        </span>
+      </div>
+      {counted instanceof Refusal && <Problem error={counted} />}
+    </Confirm>
+  );
+}
+
+/** A time as a field for local times has it. */
+function localText(date: Date): string {
+  return `${day(date)}T${clock(date).slice(0, 5)}`;
+}
+
+function stretchOf(from: string, to: string): { readonly from: string; readonly to: string } | null {
+  const [start, end] = [new Date(from), new Date(to)];
+  if (Number.isNaN(start.getTime()) || Number.isNaN(end.getTime()) || start >= end) return null;
+  return { from: start.toISOString(), to: end.toISOString() };
+}
