@@ -27,6 +27,7 @@ export type KnownAttempt = {
   readonly number: number;
   readonly status: TerminalStatus;
   readonly final: boolean;
+  readonly completedUs: number;
   readonly body: Body;
 };
 /** A job as it is known from the commits, kept when retention has taken it. */
@@ -301,8 +302,8 @@ export class Commits {
     const { jobs } = known;
     const found: KnownAttempt[][] = jobs.map(() => []);
     for (const { index, number, attempt } of attemptsOf(this.#reader, key, 0, jobs.length)) {
-      const { status, final, body } = attempt;
-      found[index]!.push({ number, status, final, body });
+      const { status, final, completedUs, body } = attempt;
+      found[index]!.push({ number, status, final, completedUs, body });
     }
     for (const [index, attempts] of found.entries()) this.#grow(jobs, index, attempts);
   }

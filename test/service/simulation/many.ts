@@ -11,10 +11,10 @@ import {
   type Selection,
   takenBy,
 } from '../../../actors/job/records/action.ts';
-import { headgatePlugin, pipelinePlugin, type Status } from '../../../actors/job/records/job.ts';
+import { headgatePlugin } from '../../../actors/job/records/job.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { countMatches, nextMatches } from '../../../actors/job/views/matches.ts';
-import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
+import { formatId, type JobId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -23,6 +23,7 @@ import { holds } from './broken.ts';
 import type { CancelModel } from './cancel-model.ts';
 import { type Commits, type KnownJob, partOf } from './commits.ts';
 import type { Dice } from './dice.ts';
+import { drawSelection, isSure, mayMatch, wordsOf } from './selections.ts';
 
 /** Beside those of callers and operators. */
 const firstAsk = 2_000_000_000;
@@ -110,35 +111,14 @@ export class Many {
   }
 
   #where(selection: Selection, moment: Moment) {
-    return { reader: this.#reader, names: new NameTable(this.#reader), selection, moment };
+    const words = wordsOf(selection, moment);
+    return { reader: this.#reader, names: new NameTable(this.#reader), selection, moment, words };
   }
 
   #wanted(): Wanted {
     const dice = this.#dice;
     const deed = dice.pick(deeds);
-    const status = dice.pick<Status | null>(
-      deed === 'rerun'
-        ? ['failed', 'failed', 'dead', 'succeeded', 'cancelled', null]
-        : [null, null, 'queued', 'running'],
-    );
-    const plugin = dice.pick([null, null, 'a', 'tally', 'throng', 'stubborn', pipelinePlugin]);
-    const selection = {
-      plugin,
-      command: null,
-      status,
-      submittedBy: dice.pick([null, null, 'x']),
-      pipeline: plugin === null && dice.chance(0.2) ? dice.pick(['p', 'q']) : null,
-      jobId: null,
-      run: null,
-      root: null,
-      parent: null,
-      error: null,
-      query: null,
-      fromUs: null,
-      toUs: null,
-      children: dice.chance(0.5),
-      ...(deed === 'rerun' && { withoutPhases: true as const }),
-    };
+    const selection = drawSelection(dice, deed, this.#commits);
     // What is run again is more to do.
     const limit = deed === 'rerun' || dice.chance(0.2) ? 1 + dice.below(6) : null;
     return { deed, selection, limit };
@@ -173,14 +153,14 @@ export class Many {
 
   /** What matches is worked out from the commits alone, and must be what is counted. */
   #count({ deed, selection, limit }: Wanted, moment: Moment): void {
-    const known = [...this.#commits.jobs()].filter(job => this.#mayMatch(job, selection, moment));
+    const known = [...this.#commits.jobs()].filter(job => mayMatch(this.#commits, job, selection, moment));
     const matching = new Set(known.map(({ id }) => id));
     const { matched } = done(countMatches(this.#where(selection, moment)));
     const isSo = isSure(selection) ? matched === matching.size : matched <= matching.size;
     const text = JSON.stringify(selection);
     holds(isSo, () => `${matched} jobs are said to match, not ${matching.size}: ${text}`);
     const by = `action ${this.#acts.length + this.#counted.length + 1} ${this.#asked}`;
-    const common = { searchedUs: null, perSecond: null, reason: null };
+    const common = { searchedUs: wordsOf(selection, moment).searchedUs, perSecond: null, reason: null };
     const from = deed === 'rerun' && this.#dice.chance(0.5) ? { from: 'failed' as const } : {};
     const plan = { deed, ...from, selection, moment, limit, matched, by, ...common };
     this.#counted.push({ by, plan, matching, id: null });
@@ -190,22 +170,6 @@ export class Many {
     this.#acts.push(act);
     if (act.plan.deed === 'cancel') this.#cancels.asks(act.matching);
     return { kind: 'start_action', plan: act.plan, payload: pack({}), replyTo: this.#ask({ kind: 'start', act }) };
-  }
-
-  /** Whether the job matched as of the last commit, or may have: who waits and who runs is not told apart. */
-  #mayMatch({ id, plugin, command, group, attempts }: KnownJob, selection: Selection, { block }: Moment): boolean {
-    if (plugin === headgatePlugin || this.#commits.prunedAt(id) !== null) return false;
-    if (Buffer.compare(blockOf(parseId(id)!), block) >= 0) return false;
-    if (selection.plugin !== null && plugin !== selection.plugin) return false;
-    if (selection.submittedBy !== null && group.submittedBy !== selection.submittedBy) return false;
-    if (!selection.children && group.run !== null) return false;
-    if (selection.withoutPhases && group.phase !== undefined) return false;
-    const isRun = plugin === pipelinePlugin && command === selection.pipeline;
-    const isInside = selection.children && group.pipeline === selection.pipeline;
-    if (selection.pipeline !== null && !isRun && !isInside) return false;
-    const last = attempts.at(-1);
-    const { status } = selection;
-    return status === null || (last?.final ? last.status === status : !isSure(selection));
   }
 
   /** At the end: each has taken what it should, once. How many jobs that were. */
@@ -254,11 +218,6 @@ export class Many {
     holds(isAll || done + failed + spared >= kept, () => `${by} has taken ${said} of ${kept} jobs that are kept`);
     return done;
   }
-}
-
-/** Whether the ends of jobs alone decide what matches. */
-function isSure({ status }: Selection): boolean {
-  return status !== 'queued' && status !== 'running' && status !== 'cancelled';
 }
 
 function isBy({ by }: Act, { submittedBy, rerun, run, parent }: KnownJob['group']): boolean {
