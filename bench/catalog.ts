@@ -8,6 +8,7 @@ import { cancel } from './cancel.ts';
 import { peers } from './compare/peers.ts';
 import { delayed } from './delayed.ts';
 import { drain } from './drain.ts';
+import { failures } from './failures.ts';
 import { fanout } from './fanout.ts';
 import { flood } from './flood.ts';
 import { httpRead } from './http-read.ts';
@@ -48,6 +49,7 @@ export const benches: readonly Bench[] = [
   reads,
   timeline,
   search,
+  failures,
   sse,
   vault,
   schedules,
