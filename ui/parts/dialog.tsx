@@ -180,7 +180,7 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
             </p>
           )}
           {props.asksChildren && (
-            <label class="check">
+            <label class="option">
               <input type="checkbox" checked={children} onChange={event => setChildren(event.currentTarget.checked)} />
               Also jobs inside runs
             </label>

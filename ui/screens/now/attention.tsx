@@ -13,6 +13,9 @@ const longWaitMs = 60_000;
 /** Groups that failed within this time need attention. */
 const recentFailureMs = 3_600_000;
 
+/** The groups that are shown here; the screen Failures has all. */
+const groupsShownMax = 5;
+
 type Notice = {
   readonly key: string;
   readonly kind: 'bad' | 'warn';
@@ -23,6 +26,7 @@ type Doctor = {
   readonly checks: readonly { readonly name: string; readonly passed: boolean; readonly detail: string }[];
 };
 type FailureGroups = {
+  readonly total: number;
   readonly failures: readonly {
     readonly fingerprint: string;
     readonly plugin: string;
@@ -35,7 +39,9 @@ type FailureGroups = {
 
 export function Attention({ overview, reload }: { overview: Overview; reload: () => void }): JSX.Element {
   const doctor = useResource<Doctor>(may('system:ro', 'system:rw') ? '/system/doctor' : null, { everyMs: 60_000 });
-  const groups = useResource<FailureGroups>('/failures?limit=5', { live: ['job.failed', 'job.dead', 'job.timed_out'] });
+  const groups = useResource<FailureGroups>(`/failures?limit=${groupsShownMax}`, {
+    live: ['job.failed', 'job.dead', 'job.timed_out'],
+  });
   const notices = [
     ...pausedNotices(overview, reload),
     ...laneNotices(overview),
@@ -44,16 +50,20 @@ export function Attention({ overview, reload }: { overview: Overview; reload: ()
     ...groupNotices(groups.data, now.value),
   ];
   return (
-    <Section title="Attention" note={notices.length === 0 ? '' : counted(notices.length, 'notice')}>
+    <Section
+      title="Attention"
+      note={notices.length === 0 ? '' : counted(notices.length, 'notice')}
+      actions={(groups.data?.total ?? 0) > groupsShownMax && <a href={href('failures')}>All failures</a>}
+    >
       {notices.length === 0 ? (
         <p class="calm">
           <span aria-hidden="true">✓</span> Nothing needs attention.
         </p>
       ) : (
-        <ul class="notices">
+        <ul class="attention">
           {notices.map(({ key, kind, text, action }) => (
-            <li key={key} class={`notice notice-${kind}`}>
-              <span class="notice-text">{text}</span>
+            <li key={key} class={`attention-row attention-${kind}`}>
+              <span class="attention-text">{text}</span>
               {action}
             </li>
           ))}
@@ -155,10 +165,13 @@ function groupNotices(groups: FailureGroups | undefined, nowMs: number): Notice[
       <>
         <a href={href('jobs', null, { fingerprint })}>
           <strong>
-            {counted(jobs, 'job')} of {plugin} {command} failed
+            {plugin === 'pipeline'
+              ? `${counted(jobs, 'run')} of ${command}`
+              : `${counted(jobs, 'job')} of ${plugin} ${command}`}{' '}
+            failed
           </strong>
         </a>
-        : <span class="notice-pattern">{pattern}</span>
+        : <span class="attention-pattern">{pattern}</span>
         <span class="muted">
           {' '}
           last <Time at={last_at} />

@@ -82,7 +82,7 @@ export function PauseButton(props: { target: PauseTarget; onDone: () => void; te
           </p>
           <Select label="For how long" value={length} options={lengths} onChange={setLength} />
           <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Every job that waits shows it." />
-          <label class="check">
+          <label class="option">
             <input type="checkbox" checked={rejects} onChange={event => setRejects(event.currentTarget.checked)} />
             Refuse new calls with 503 meanwhile
           </label>
