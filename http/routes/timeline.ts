@@ -8,7 +8,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
 import { instant, jobStatus, nullable, phaseSchema, uuid } from '../openapi/schemas.ts';
 import type { HttpProblem } from '../problem.ts';
-import { integer } from '../query.ts';
+import { instant as instantParameter, integer } from '../query.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { maySeeResults, unknownJob } from './jobs.ts';
 
@@ -82,6 +82,13 @@ const timelineSchema = Type.Object({
   to: instant,
   duration_us: us,
   bucket_us: Type.Integer({ minimum: 1 }),
+  buckets_from: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description:
+        'With `from` or `to`: when the first bucket begins. It has all that was before the part, and the last bucket all that came after it.',
+    }),
+  ),
   count: Type.Integer({ minimum: 0, description: 'The number of jobs in all steps.' }),
   reused: Type.Optional(Type.Integer({ description: 'Jobs of the original run whose results this rerun reuses.' })),
   steps: Type.Array(stepSchema),
@@ -104,9 +111,10 @@ const getTimeline = route({
   summary: 'Says where the time of a run went: counts, waiting and running times by step, and the critical path.',
   notes:
     'All jobs inside the run count, also those of runs that it called, but not those of runs that its events started. A job that is no ' +
-    'run has itself as its only step. [pipelines.md](pipelines.md#the-timeline-of-a-run) describes the answer.',
+    'run has itself as its only step. `from` and `to` divide only this part of the time into buckets; all other figures are still those of ' +
+    'the whole run. [pipelines.md](pipelines.md#the-timeline-of-a-run) describes the answer.',
   access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),
-  query: { buckets: integer(1, bucketsMax, bucketsDefault) },
+  query: { buckets: integer(1, bucketsMax, bucketsDefault), from: instantParameter, to: instantParameter },
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The timeline.', schema: timelineSchema } },
   find({ engine, params }): { readonly id: JobId } | HttpProblem {
@@ -115,9 +123,12 @@ const getTimeline = route({
   },
   handle(call) {
     const { found, query, caller } = call;
-    const { buckets = bucketsDefault } = query;
+    const { buckets = bucketsDefault, from, to } = query;
     const nowUs = call.nowMs() * 1000;
-    return answerRead(call, { kind: 'timeline', id: found.id, buckets, nowUs, withErrors: maySeeResults(caller!) });
+    const hasPart = from !== undefined || to !== undefined;
+    const part = { fromUs: from ?? 0, toUs: to ?? Number.MAX_SAFE_INTEGER };
+    const withErrors = maySeeResults(caller!);
+    return answerRead(call, { kind: 'timeline', id: found.id, buckets, nowUs, withErrors, ...(hasPart && { part }) });
   },
 });
 

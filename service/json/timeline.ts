@@ -19,6 +19,7 @@ export function* timelineParts(timeline: Timeline, withErrors: boolean): Iterabl
     to: timestamp(time.toUs),
     duration_us: time.toUs - time.fromUs,
     bucket_us: time.bucketUs,
+    ...(time.partUs !== undefined && { buckets_from: timestamp(time.partUs) }),
     count: steps.reduce((sum, { count }) => sum + count, 0),
     ...(reused > 0 && { reused }),
   };

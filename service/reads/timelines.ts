@@ -25,7 +25,8 @@ export class Timelines {
 
   /** Null: there is no such job, or it was pruned. */
   *read(wanted: TimelineWanted): Sliced<Timeline | null> {
-    const name = `${formatId(wanted.id)} ${wanted.buckets}`;
+    const { id, buckets, part } = wanted;
+    const name = `${formatId(id)} ${buckets} ${part ? `${part.fromUs}-${part.toUs}` : ''}`;
     const known = this.#kept.get(name);
     this.#drop(name);
     if (known && this.#reader.peek('blocks', blockOf(wanted.id)) === undefined) return null;

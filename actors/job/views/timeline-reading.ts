@@ -14,11 +14,13 @@ import { PathReader } from './path-reading.ts';
 import { timedJobs } from './timed-jobs.ts';
 import {
   type DividedTime,
+  dividedPart,
   dividedTime,
   type FailedJob,
   type StepTimeline,
   stepNameOf,
   TimelineSums,
+  type TimeRangeUs,
 } from './timeline.ts';
 import { membersOf } from './tree-listing.ts';
 
@@ -51,17 +53,25 @@ export type ToldStep = Omit<StepTimeline, 'failed'> & { readonly failed: readonl
 export type FailedWithError = FailedJob & { readonly error: string | null };
 
 /** `buckets`: the maximum number of buckets. `nowUs`: the end of the timeline of a job that has not ended. */
-export type TimelineWanted = { readonly id: JobId; readonly buckets: number; readonly nowUs: number };
+export type TimelineWanted = {
+  readonly id: JobId;
+  readonly buckets: number;
+  readonly nowUs: number;
+  /** The part of the time that is divided into buckets; absent: all of it. */
+  readonly part?: TimeRangeUs;
+};
 
 /** Null: there is no such job. */
-export function* readTimeline(reader: Reader, { id, buckets, nowUs }: TimelineWanted): Sliced<Timeline | null> {
+export function* readTimeline(reader: Reader, { id, buckets, nowUs, part }: TimelineWanted): Sliced<Timeline | null> {
   const blocks = new BlockCache(reader);
   const top = findJob(reader, id, blocks);
   if (!top) return null;
   const { plugin, command, status, createdUs, completedUs: endedUs } = top;
   const toUs = endedUs ?? Math.max(nowUs, createdUs);
   const fromUs = Math.min(Math.max(createdUs, top.times?.runAtUs ?? 0), toUs);
-  const sums = new TimelineSums(dividedTime(fromUs, toUs, buckets));
+  const sums = new TimelineSums(
+    part ? dividedPart({ fromUs, toUs }, part, buckets) : dividedTime(fromUs, toUs, buckets),
+  );
   const isRun = plugin === pipelinePlugin;
   const path = new PathReader(reader, blocks, id, fromUs);
   const last = isRun ? yield* addInside(reader, blocks, id, sums, path) : addAlone(reader, blocks, id, sums, fromUs);

@@ -93,12 +93,17 @@ export type StepTimeline = {
   readonly failed: readonly FailedJob[];
 };
 
+/** A time range, in µs since the epoch. */
+export type TimeRangeUs = { readonly fromUs: number; readonly toUs: number };
+
 /** A time range that is divided into buckets of the same width. */
 export type DividedTime = {
   readonly fromUs: number;
   readonly toUs: number;
   readonly bucketUs: number;
   readonly buckets: number;
+  /** When the first bucket begins, if only a part of the range is divided; otherwise it begins with the range. */
+  readonly partUs?: number;
 };
 
 /** Divides the range into at most `buckets` buckets of whole microseconds. */
@@ -106,6 +111,18 @@ export function dividedTime(fromUs: number, toUs: number, buckets: number): Divi
   const us = Math.max(1, toUs - fromUs);
   const bucketUs = Math.ceil(us / buckets);
   return { fromUs, toUs, bucketUs, buckets: Math.ceil(us / bucketUs) };
+}
+
+/**
+ * Divides a part of the range, as far as it lies in the range. The first bucket has all that was before the part, and the last one all that
+ * came after it. A part outside of the range divides the whole range.
+ */
+export function dividedPart(range: TimeRangeUs, part: TimeRangeUs, buckets: number): DividedTime {
+  const fromUs = Math.floor(Math.max(range.fromUs, part.fromUs));
+  const toUs = Math.ceil(Math.min(range.toUs, part.toUs));
+  if (toUs <= fromUs) return dividedTime(range.fromUs, range.toUs, buckets);
+  const inner = dividedTime(fromUs, toUs, buckets);
+  return { ...inner, ...range, buckets: inner.buckets + 2, partUs: fromUs - inner.bucketUs };
 }
 
 /** Collects the jobs of a run by step. */
@@ -202,8 +219,8 @@ export class StepSums {
 
   /** The place of the bucket's counts. Times outside of the range belong to the first and the last bucket. */
   #bucketOf(us: number): number {
-    const { fromUs, bucketUs, buckets } = this.#time;
-    return Math.max(0, Math.min(buckets - 1, Math.floor((us - fromUs) / bucketUs))) * width;
+    const { fromUs, bucketUs, buckets, partUs = fromUs } = this.#time;
+    return Math.max(0, Math.min(buckets - 1, Math.floor((us - partUs) / bucketUs))) * width;
   }
 
   figures(): StepTimeline {

@@ -5,6 +5,7 @@ import { type Status, statuses } from '../../../actors/job/records/job.ts';
 import { type CriticalPath, criticalPath, type PathJob } from '../../../actors/job/views/critical-path.ts';
 import {
   bucketCounts,
+  dividedPart,
   dividedTime,
   namedMax,
   type StepName,
@@ -41,6 +42,31 @@ test.each([
   [0, 3_600_000_000, 1, 3_600_000_000, 1],
 ])('the time from %d to %d in at most %d buckets: each has %d µs, and there are %d', (from, to, most, us, count) => {
   expect(dividedTime(from, to, most)).toEqual({ fromUs: from, toUs: to, bucketUs: us, buckets: count });
+});
+
+test('a part of the time has buckets of its own, and what lies outside is in the first and the last one', () => {
+  const range = { fromUs: 1_000, toUs: 2_000 };
+  const time = dividedPart(range, { fromUs: 1_200, toUs: 1_240 }, 4);
+  expect(time).toEqual({ ...range, bucketUs: 10, buckets: 6, partUs: 1_190 });
+  const sums = new TimelineSums(time);
+  const each = sums.of(stepOf('each'));
+  each.add(job(0, 'succeeded', [0, 10, 205]));
+  each.add(job(1, 'failed', [0, 199, 239]));
+  each.add(job(2, 'succeeded', [0, 230, 900]));
+  expect(bucketsOf(sums.steps()[0]!).map(([started, ended, failed]) => [started, ended, failed])).toEqual([
+    [2, 0, 0],
+    [0, 1, 0],
+    [0, 0, 0],
+    [0, 0, 0],
+    [1, 1, 1],
+    [0, 1, 0],
+  ]);
+});
+
+test('a part is cut where the time of the run ends; one outside of it divides all of the time', () => {
+  const range = { fromUs: 1_000, toUs: 2_000 };
+  expect(dividedPart(range, { fromUs: 0, toUs: 1_100 }, 10)).toMatchObject({ bucketUs: 10, buckets: 12, partUs: 990 });
+  expect(dividedPart(range, { fromUs: 3_000, toUs: 4_000 }, 10)).toEqual(dividedTime(1_000, 2_000, 10));
 });
 
 test('a step has the counts, the times, and the jobs that were slowest and that failed first', () => {

@@ -83,6 +83,7 @@ type Timeline = {
   readonly to: string;
   readonly duration_us: number;
   readonly bucket_us: number;
+  readonly buckets_from?: string;
   readonly count: number;
   readonly reused?: number;
   readonly steps: readonly Step[];
@@ -184,6 +185,20 @@ test('a run with a fan-out, a join, failures and a called run has the figures of
     ['failed', 'as asked'],
     ['failed', 'too'],
   ]);
+});
+
+test('a part of the time has shorter buckets; the other figures stay those of the run', async () => {
+  const run = await gateway.ran('whole', { result: { list: [{ wait: 60 }, {}] } });
+  const all = await timeline(run.job_id, '?buckets=10');
+  const from = all.steps.find(({ step }) => step === 'each')!.first_start!;
+  const part = await timeline(run.job_id, `?buckets=10&from=${from}`);
+  expect(us(part.buckets_from)).toBe(us(from) - part.bucket_us);
+  expect(part.bucket_us).toBeLessThanOrEqual(all.bucket_us);
+  const figuresOf = ({ steps }: Timeline) => steps.map(({ buckets, ...figures }) => figures);
+  expect(figuresOf(part)).toEqual(figuresOf(all));
+  const sumsOf = ({ steps }: Timeline) =>
+    steps.map(({ buckets }) => [0, 1, 2].map(at => buckets.reduce((sum, bucket) => sum + bucket[at]!, 0)));
+  expect(sumsOf(part)).toEqual(sumsOf(all));
 });
 
 test('the critical path goes through the slowest element and the called run, and is the time of the run', async () => {

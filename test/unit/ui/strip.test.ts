@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { TimeScale } from '../../../ui/screens/run/scale.ts';
 import { barHeight, countsBetween, idleSpans, runningIn, stripColumns } from '../../../ui/screens/run/strip.ts';
-import type { RunStep, StepBucket } from '../../../ui/screens/run/timeline.ts';
+import type { RunStep, StepBucket, StepBuckets } from '../../../ui/screens/run/timeline.ts';
 
 const none: StepBucket = [0, 0, 0, 0, 0, 0];
 
@@ -27,6 +27,20 @@ function stepWith(buckets: readonly StepBucket[], byStatus: { readonly [status: 
     failed: [],
   };
 }
+
+/** The buckets of a step, of which the first begins at the start of the run. */
+function at({ buckets, by_status }: RunStep, bucketUs = 10, firstUs = 0): StepBuckets {
+  return { buckets, by_status, bucketUs, firstUs };
+}
+
+it('draws a part of the run, of which the first bucket has what was before', () => {
+  const step = stepWith([[5, 3, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], none, [0, 1, 0, 0, 0, 0]]);
+  const columns = stripColumns(at(step, 10, 90), new TimeScale({ fromUs: 100, toUs: 120 }), 200);
+  expect(columns.map(({ x, running, ended }) => [x, running, ended])).toEqual([
+    [0, 2, 1],
+    [100, 1, 0],
+  ]);
+});
 
 it('counts the jobs that run at the end of each bucket', () => {
   const step = stepWith([[3, 0, 0, 0, 0, 0], [2, 1, 0, 0, 0, 0], none, [0, 4, 1, 0, 0, 0]]);
@@ -56,7 +70,7 @@ it('knows which jobs still run', () => {
 
 it('has a column for each bucket that is wide enough, and none where nothing happened', () => {
   const step = stepWith([[1, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 0], none, none]);
-  const columns = stripColumns(step, 10, new TimeScale({ fromUs: 0, toUs: 40 }), 400);
+  const columns = stripColumns(at(step), new TimeScale({ fromUs: 0, toUs: 40 }), 400);
   expect(columns.map(({ x, width }) => [x, width])).toEqual([
     [0, 100],
     [100, 100],
@@ -66,7 +80,7 @@ it('has a column for each bucket that is wide enough, and none where nothing hap
 
 it('adds up buckets that are narrower than a column, and loses none', () => {
   const buckets = Array.from({ length: 1_000 }, (): StepBucket => [2, 2, 1, 0, 0, 0]);
-  const columns = stripColumns(stepWith(buckets), 1, new TimeScale({ fromUs: 0, toUs: 1_000 }), 300);
+  const columns = stripColumns(at(stepWith(buckets), 1), new TimeScale({ fromUs: 0, toUs: 1_000 }), 300);
   expect(columns.length).toBeLessThanOrEqual(101);
   expect(columns.reduce((sum, { ended }) => sum + ended, 0)).toBe(2_000);
   expect(columns.reduce((sum, { failed }) => sum + failed, 0)).toBe(1_000);
@@ -74,7 +88,7 @@ it('adds up buckets that are narrower than a column, and loses none', () => {
 
 it('has only the columns in view', () => {
   const buckets = Array.from({ length: 10 }, (): StepBucket => [1, 1, 0, 0, 0, 0]);
-  const columns = stripColumns(stepWith(buckets), 10, new TimeScale({ fromUs: 40, toUs: 60 }), 100);
+  const columns = stripColumns(at(stepWith(buckets)), new TimeScale({ fromUs: 40, toUs: 60 }), 100);
   expect(columns.map(({ x, width }) => [x, width])).toEqual([
     [0, 50],
     [50, 50],
@@ -95,7 +109,7 @@ it('finds the time in which no job of any step ran', () => {
 
 it('counts what happened in a part of the time', () => {
   const step = stepWith([[3, 0, 0, 0, 0, 0], [0, 2, 1, 0, 1, 0], none, [0, 1, 0, 0, 0, 0]]);
-  expect(countsBetween(step, 10, { fromUs: 12, toUs: 28 })).toMatchObject({
+  expect(countsBetween(at(step), { fromUs: 12, toUs: 28 })).toMatchObject({
     running: 3,
     ended: 2,
     failed: 1,

@@ -10,7 +10,7 @@ import { stripColours } from '../run/draw.ts';
 import { TimeScale } from '../run/scale.ts';
 import { StripCanvas } from '../run/strip-canvas.tsx';
 import { Ticks } from '../run/strip-tools.tsx';
-import { failuresIn, type RunStep, type RunTimeline } from '../run/timeline.ts';
+import { failuresIn, type RunStep, type RunTimeline, stepBuckets } from '../run/timeline.ts';
 import { useWidth } from '../run/width.ts';
 import { Change } from './change.tsx';
 import { type ComparedRunStep, comparedSteps, mostChanged, samplesOf } from './compared-runs.ts';
@@ -138,7 +138,7 @@ function PairedStrips({ before, after, steps }: PairedStripsProps) {
         <StripCanvas
           step={step}
           title={`${title} in ${name}`}
-          bucketUs={run.bucket_us}
+          buckets={stepBuckets(run, step)}
           scale={scale}
           width={width}
           colours={colours}

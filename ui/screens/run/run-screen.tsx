@@ -17,10 +17,10 @@ import { type StepShare, sharesByStep } from './shares.ts';
 import { Strips } from './strips.tsx';
 import { failuresIn, type RunTimeline, stepTitle, unsettledIn } from './timeline.ts';
 import { RunTree } from './tree.tsx';
-import { stripView } from './view.ts';
+import { partQuery, type StripView, stripView } from './view.ts';
 
 const bucketsWhole = 500;
-const bucketsZoomed = 2_000;
+const bucketsPart = 1_000;
 /** How often the timeline of an open run is read: the more jobs it has, the longer the service reads it, and the less often it is asked. */
 const everyMsMin = 1_500;
 const everyMsMax = 60_000;
@@ -29,14 +29,19 @@ const everyMsPerJob = 0.1;
 export function RunScreen(): JSX.Element {
   const { id, query } = place.value;
   const job = useJob(id);
-  const buckets = query.has('zoom') ? bucketsZoomed : bucketsWhole;
   const isOpen = job.data !== undefined && !isSettled(job.data);
   const everyMs = Math.min(everyMsMax, Math.max(everyMsMin, sumOf(job.data?.counts) * everyMsPerJob));
-  const timeline = useResource<RunTimeline>(id && `/job/${id}/timeline?buckets=${buckets}`, {
+  const timeline = useResource<RunTimeline>(id && `/job/${id}/timeline?buckets=${bucketsWhole}`, {
     ...(isOpen && { everyMs }),
     // The end of the run comes with an event: then the timeline is read once more.
     live: isOpen ? ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] : [],
   });
+  const view = timeline.data && stripView(query, timeline.data.duration_us);
+  const zoom = timeline.data && view ? partQuery(view, timeline.data) : null;
+  const part = useResource<RunTimeline>(
+    zoom === null ? null : `/job/${id}/timeline?buckets=${bucketsPart}&${zoom}`,
+    isOpen ? { everyMs } : {},
+  );
   // The last timeline of an open run may have been read before the run ended.
   const isBehind = job.data !== undefined && !isOpen && timeline.data !== undefined && !isSettled(timeline.data);
   useEffect(() => {
@@ -68,7 +73,7 @@ export function RunScreen(): JSX.Element {
       {job.data && <JobNotices job={job.data} />}
       {timeline.error && !timeline.data && <Problem error={timeline.error} retry={timeline.reload} />}
       {timeline.data ? (
-        <RunBody timeline={timeline.data} id={id} isOpen={isOpen} />
+        <RunBody timeline={timeline.data} part={part.data} view={view!} id={id} isOpen={isOpen} />
       ) : (
         !timeline.error && <Loading rows={8} />
       )}
@@ -112,7 +117,15 @@ function sumOf(counts: ShownJob['counts']): number {
   return Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0);
 }
 
-function RunBody({ timeline, id, isOpen }: { timeline: RunTimeline; id: string; isOpen: boolean }) {
+type RunBodyProps = {
+  timeline: RunTimeline;
+  part: RunTimeline | undefined;
+  view: StripView;
+  id: string;
+  isOpen: boolean;
+};
+
+function RunBody({ timeline, part, view, id, isOpen }: RunBodyProps) {
   const { query } = place.value;
   const shares = useMemo(() => sharesByStep(timeline), [timeline]);
   const picked = query.get('step');
@@ -127,7 +140,8 @@ function RunBody({ timeline, id, isOpen }: { timeline: RunTimeline; id: string; 
       <Strips
         timeline={timeline}
         shares={shares}
-        view={stripView(query, timeline.duration_us)}
+        part={part}
+        view={view}
         picked={picked}
         onPick={pick}
         onView={setQuery}

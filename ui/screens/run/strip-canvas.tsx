@@ -5,23 +5,23 @@ import { count, duration } from '../../core/format.ts';
 import { drawStrip, type StripColours } from './draw.ts';
 import type { TimeScale } from './scale.ts';
 import { countsBetween, stripColumns } from './strip.ts';
-import { failuresIn, type RunStep } from './timeline.ts';
+import { failuresIn, type RunStep, type StepBuckets } from './timeline.ts';
 
 const stripPx = 44;
 
 export type StripCanvasProps = {
   readonly step: RunStep;
   readonly title: string;
-  readonly bucketUs: number;
+  readonly buckets: StepBuckets;
   readonly scale: TimeScale;
   readonly width: number;
   readonly colours: StripColours;
 };
 
-export function StripCanvas({ step, title, bucketUs, scale, width, colours }: StripCanvasProps): JSX.Element {
+export function StripCanvas({ step, title, buckets, scale, width, colours }: StripCanvasProps): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [hover, setHover] = useState<number | null>(null);
-  const columns = useMemo(() => stripColumns(step, bucketUs, scale, width), [step, bucketUs, scale, width]);
+  const columns = useMemo(() => stripColumns(buckets, scale, width), [buckets, scale, width]);
   useEffect(() => {
     if (width > 0) drawStrip(canvas.current!, columns, scale, { width, height: stripPx }, colours);
   }, [columns, colours]);
@@ -32,28 +32,16 @@ export function StripCanvas({ step, title, bucketUs, scale, width, colours }: St
       onPointerLeave={() => setHover(null)}
     >
       <canvas ref={canvas} role="img" aria-label={summaryOf(step, title)} />
-      {hover !== null && width > 0 && (
-        <StripTip step={step} bucketUs={bucketUs} scale={scale} width={width} x={hover} />
-      )}
+      {hover !== null && width > 0 && <StripTip buckets={buckets} scale={scale} width={width} x={hover} />}
     </div>
   );
 }
 
-function StripTip({
-  step,
-  bucketUs,
-  scale,
-  width,
-  x,
-}: {
-  step: RunStep;
-  bucketUs: number;
-  scale: TimeScale;
-  width: number;
-  x: number;
-}) {
+type StripTipProps = { buckets: StepBuckets; scale: TimeScale; width: number; x: number };
+
+function StripTip({ buckets, scale, width, x }: StripTipProps) {
   const span = { fromUs: scale.usAt(Math.max(0, x - 1.5) / width), toUs: scale.usAt(Math.min(width, x + 1.5) / width) };
-  const at = countsBetween(step, bucketUs, span);
+  const at = countsBetween(buckets, span);
   const failed = at.failed + at.timedOut + at.dead;
   const parts = [
     `${count(at.running)} under way`,

@@ -1,6 +1,6 @@
 // The density strip of a step: which columns it has at a given width, and how many jobs ran and ended in each.
 import type { TimeScale, TimeSpan } from './scale.ts';
-import type { RunStep, StepBucket } from './timeline.ts';
+import type { RunStep, StepBucket, StepBuckets } from './timeline.ts';
 
 export type StripColumn = {
   /** In pixels from the left. */
@@ -39,19 +39,20 @@ export function runningIn({ buckets, by_status: { running = 0 } }: Pick<RunStep,
 }
 
 /** The columns of the strip that are in view and in which a job ran or ended. */
-export function stripColumns(step: RunStep, bucketUs: number, scale: TimeScale, widthPx: number): StripColumn[] {
+export function stripColumns(step: StepBuckets, scale: TimeScale, widthPx: number): StripColumn[] {
+  const { bucketUs, firstUs } = step;
   const running = runningIn(step);
   const columns = new Map<number, StripColumn>();
   const { fromUs, toUs } = scale.span;
-  const first = Math.max(0, Math.floor(fromUs / bucketUs));
-  const end = Math.min(step.buckets.length, Math.ceil(toUs / bucketUs));
+  const first = Math.max(0, Math.floor((fromUs - firstUs) / bucketUs));
+  const end = Math.min(step.buckets.length, Math.ceil((toUs - firstUs) / bucketUs));
   for (let n = first; n < end; n++) {
     const bucket = step.buckets[n]!;
     const before = n === 0 ? 0 : running[n - 1]!;
     const most = Math.max(before, running[n]!, bucket[0] > 0 ? 1 : 0);
     if (most === 0 && bucket[1] === 0) continue;
-    const left = Math.max(0, scale.at(n * bucketUs)) * widthPx;
-    const right = Math.min(1, scale.at((n + 1) * bucketUs)) * widthPx;
+    const left = Math.max(0, scale.at(firstUs + n * bucketUs)) * widthPx;
+    const right = Math.min(1, scale.at(firstUs + (n + 1) * bucketUs)) * widthPx;
     if (right - left >= columnPx) {
       // Each bucket is a column, from one whole pixel to another.
       const x = Math.round(left);
@@ -115,9 +116,10 @@ export function idleSpans(steps: readonly RunStep[], bucketUs: number, durationU
 }
 
 /** What one bucket, or several, had: for the text under the pointer and for the table that stands for the drawing. */
-export function countsBetween(step: RunStep, bucketUs: number, { fromUs, toUs }: TimeSpan): StripColumn {
-  const first = Math.max(0, Math.floor(fromUs / bucketUs));
-  const end = Math.min(step.buckets.length, Math.max(first + 1, Math.ceil(toUs / bucketUs)));
+export function countsBetween(step: StepBuckets, { fromUs, toUs }: TimeSpan): StripColumn {
+  const { bucketUs, firstUs } = step;
+  const first = Math.max(0, Math.floor((fromUs - firstUs) / bucketUs));
+  const end = Math.min(step.buckets.length, Math.max(first + 1, Math.ceil((toUs - firstUs) / bucketUs)));
   const running = runningIn(step);
   const columns = new Map<number, StripColumn>();
   addTo(columns, 0, 0, quiet, first === 0 ? 0 : (running[first - 1] ?? 0));

@@ -12,14 +12,25 @@ import { StepTable } from './step-table.tsx';
 import { idleSpans } from './strip.ts';
 import { StripCanvas } from './strip-canvas.tsx';
 import { Lane, StripLegend, Ticks, ZoomTools } from './strip-tools.tsx';
-import { failuresIn, microsOf, type RunStep, type RunTimeline, stepKey, stepTitle, unsettledIn } from './timeline.ts';
-import type { StripView } from './view.ts';
+import {
+  failuresIn,
+  microsOf,
+  type RunStep,
+  type RunTimeline,
+  stepBuckets,
+  stepKey,
+  stepTitle,
+  unsettledIn,
+} from './timeline.ts';
+import { covers, type StripView } from './view.ts';
 import { useWidth } from './width.ts';
 
 const pathPx = 18;
 
 export type StripsProps = {
   readonly timeline: RunTimeline;
+  /** The same with the buckets of a part of its time, if one is in view. */
+  readonly part: RunTimeline | undefined;
   readonly shares: readonly StepShare[];
   readonly view: StripView;
   /** The key of the step whose jobs are listed below; null: those of all steps. */
@@ -29,7 +40,8 @@ export type StripsProps = {
 };
 
 export function Strips(props: StripsProps): JSX.Element {
-  const { timeline, view, shares, picked, onPick, onView } = props;
+  const { timeline, part, view, shares, picked, onPick, onView } = props;
+  const fine = part && covers(part, view.span) ? part : timeline;
   const { steps, bucket_us: bucketUs, duration_us: durationUs } = timeline;
   const idle = useMemo(() => idleSpans(steps, bucketUs, durationUs), [timeline]);
   const scale = useMemo(
@@ -98,6 +110,7 @@ export function Strips(props: StripsProps): JSX.Element {
               key={stepKey(step)}
               step={step}
               timeline={timeline}
+              fine={fine}
               scale={scale}
               width={width}
               colours={colours}
@@ -167,6 +180,8 @@ function showPath(): void {
 type StepRowProps = {
   step: RunStep;
   timeline: RunTimeline;
+  /** The timeline whose buckets are drawn. */
+  fine: RunTimeline;
   scale: TimeScale;
   width: number;
   colours: StripColours;
@@ -175,9 +190,15 @@ type StepRowProps = {
   onPick: (key: string | null) => void;
 };
 
-function StepRow({ step, timeline, scale, width, colours, share, isPicked, onPick }: StepRowProps) {
+function StepRow({ step, timeline, fine, scale, width, colours, share, isPicked, onPick }: StepRowProps) {
   const title = stepTitle(step, timeline.command);
   const [failed, open] = [failuresIn(step), unsettledIn(step)];
+  const buckets = useMemo(() => {
+    const key = stepKey(step);
+    const drawn = fine.steps.find(one => stepKey(one) === key);
+    // A step that began since the part was read is only in the whole timeline.
+    return drawn ? stepBuckets(fine, drawn) : stepBuckets(timeline, step);
+  }, [fine, step]);
   return (
     <div class={isPicked ? 'strip-row strip-picked' : 'strip-row'}>
       <span class="strip-name">
@@ -189,14 +210,7 @@ function StepRow({ step, timeline, scale, width, colours, share, isPicked, onPic
           <small>{step.plugin === 'pipeline' ? `call ${step.command}` : `${step.plugin}.${step.command}`}</small>
         )}
       </span>
-      <StripCanvas
-        step={step}
-        title={title}
-        bucketUs={timeline.bucket_us}
-        scale={scale}
-        width={width}
-        colours={colours}
-      />
+      <StripCanvas step={step} title={title} buckets={buckets} scale={scale} width={width} colours={colours} />
       <span class="strip-jobs">
         <span class="number">{count(step.count)}</span>
         {failed > 0 && <span class="strip-failed">✕ {count(failed)}</span>}

@@ -73,6 +73,8 @@ export type RunTimeline = {
   readonly to: string;
   readonly duration_us: number;
   readonly bucket_us: number;
+  /** When the first bucket begins, if only a part of the time is divided: it then has all that was before the part. */
+  readonly buckets_from?: string;
   readonly count: number;
   readonly reused?: number;
   readonly steps: readonly RunStep[];
@@ -90,6 +92,21 @@ export type RunTimeline = {
 export function microsOf(time: string): number {
   const digits = /\.(\d{1,6})/.exec(time)?.[1] ?? '';
   return Math.floor(Date.parse(time) / 1000) * 1_000_000 + Number(digits.padEnd(6, '0'));
+}
+
+/** The buckets of a step, and when the first one begins, in µs since the start of the run. */
+export type StepBuckets = Pick<RunStep, 'buckets' | 'by_status'> & {
+  readonly firstUs: number;
+  readonly bucketUs: number;
+};
+
+/** Returns the buckets of the steps of a timeline, which may divide only a part of the time of the run. */
+export function stepBuckets(
+  { from, buckets_from: first = from, bucket_us: bucketUs }: RunTimeline,
+  step: RunStep,
+): StepBuckets {
+  const { buckets, by_status } = step;
+  return { buckets, by_status, bucketUs, firstUs: microsOf(first) - microsOf(from) };
 }
 
 /** The name of a step: with its pipeline if that is not the pipeline of the run. */

@@ -1,5 +1,6 @@
 // What of the time axis is in view, as the URL keeps it.
 import { parseSpan, type TimeSpan } from './scale.ts';
+import { microsOf, type RunTimeline } from './timeline.ts';
 
 export type StripView = {
   readonly span: TimeSpan;
@@ -15,4 +16,28 @@ export function stripView(query: URLSearchParams, durationUs: number): StripView
     isZoomed: span !== null,
     collapses: query.get('idle') === 'collapsed',
   };
+}
+
+/** How much of the time around the part in view is read with it, so that a small movement reads nothing new into view. */
+const around = 0.5;
+
+/** Times in the URL are cut to milliseconds. */
+const msUs = 1_000;
+
+/** The parameters of the timeline of the part in view. */
+export function partQuery({ span, isZoomed }: StripView, { from }: RunTimeline): string | null {
+  if (!isZoomed) return null;
+  const length = span.toUs - span.fromUs;
+  const at = (us: number) => new Date(Math.max(0, microsOf(from) + us) / 1000).toISOString();
+  const [first, last] = [at(Math.max(0, span.fromUs - length * around)), at(span.toUs + length * around + msUs)];
+  return `from=${first}&to=${last}`;
+}
+
+/** Whether the buckets of a timeline, apart from those for what lies outside, have all of the span. */
+export function covers(part: RunTimeline, { fromUs, toUs }: TimeSpan): boolean {
+  const { from, buckets_from: first, bucket_us: bucketUs, steps, duration_us: durationUs } = part;
+  if (first === undefined || steps.length === 0) return false;
+  const firstUs = microsOf(first) - microsOf(from);
+  const endUs = firstUs + (steps[0]!.buckets.length - 1) * bucketUs;
+  return firstUs + bucketUs <= fromUs && endUs >= Math.min(toUs, durationUs);
 }
