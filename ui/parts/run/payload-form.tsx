@@ -22,7 +22,7 @@ export function PayloadForm(props: {
     <fieldset class="payload">
       <legend>Payload</legend>
       {props.onFields && (
-        <fieldset class="group" aria-label="Edit the payload as">
+        <fieldset class="button-group" aria-label="Edit the payload as">
           <Button pressed={draft.as === 'fields'} onClick={props.onFields}>
             Form
           </Button>

@@ -81,9 +81,10 @@ export function RunPanel(props: {
         return { text: 'The job is on disk.', link: { text: 'Show the job', href: href('job', job_id) } };
       } catch (error) {
         if (error instanceof Refusal) {
-          setProblem(error);
-          if (error.code === 'invalid_payload' && draft.as === 'fields')
-            setErrors(errorsByField(error.errors, error.detail));
+          const found = draft.as === 'fields' ? errorsByField(error.errors, error.detail) : {};
+          setErrors(found);
+          // What is said beside the fields is not said again below them.
+          if (error.code !== 'invalid_payload' || Object.keys(found).length === 0) setProblem(error);
         }
         throw error;
       }

@@ -49,7 +49,7 @@ export function EventsScreen(): JSX.Element {
         </>
       }
     >
-      <div class="filters">
+      <div class="filter-row">
         <Field
           label="Text"
           type="search"
@@ -58,7 +58,7 @@ export function EventsScreen(): JSX.Element {
           onInput={text => setQuery({ text })}
           placeholder="plugin, job, error"
         />
-        <fieldset class="group" aria-label="Kinds of events">
+        <fieldset class="button-group" aria-label="Kinds of events">
           <Button pressed={wantedKinds.length === 0} onClick={() => setQuery({ types: '' })}>
             all
           </Button>

@@ -85,7 +85,7 @@ export function FailuresScreen(): JSX.Element {
         )
       }
     >
-      <div class="filters">
+      <div class="filter-row">
         <Field label="Plugin" value={plugin} onCommit={value => setQuery({ plugin: value.trim() })} />
         <Field label="Command" value={command} onCommit={value => setQuery({ command: value.trim() })} />
         <Select label="Seen in" value={hours} options={spans} onChange={value => setQuery({ hours: value })} />

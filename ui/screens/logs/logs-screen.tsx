@@ -45,7 +45,7 @@ export function LogsScreen(): JSX.Element {
       }
     >
       <SearchForm words={words} mayRead={mayRead} loading={loading} />
-      <div class="filters">
+      <div class="filter-row">
         <Select
           label="Status"
           value={given['status'] ?? ''}

@@ -33,9 +33,11 @@ export function PipelineScreen(): JSX.Element {
       }
       actions={
         <>
-          <a class="button" href={href('jobs', null, { pipeline: name })}>
-            Jobs of its runs
-          </a>
+          {may(...jobScopes) && (
+            <a class="button" href={href('jobs', null, { pipeline: name })}>
+              Jobs of its runs
+            </a>
+          )}
           <PauseButton target={target} pause={pause} onDone={overview.reload} />
         </>
       }

@@ -37,7 +37,7 @@ export function PipelinesScreen(): JSX.Element {
       name: 'Pipeline',
       render: ({ pipeline, description, isPaused }) => (
         <>
-          <a href={href('pipeline', pipeline)} {...(description && { title: description })}>
+          <a class="cell-name" href={href('pipeline', pipeline)} {...(description && { title: description })}>
             {pipeline}
           </a>
           {isPaused && <span class="state-warn"> ‖ paused</span>}

@@ -52,12 +52,16 @@ export function PluginScreen(): JSX.Element {
       }
       actions={
         <>
-          <a class="button" href={href('jobs', null, { plugin: name })}>
-            Jobs
-          </a>
-          <a class="button" href={href('stopwatch', name)}>
-            Durations
-          </a>
+          {may(...jobScopes) && (
+            <a class="button" href={href('jobs', null, { plugin: name })}>
+              Jobs
+            </a>
+          )}
+          {may('jobs:status:ro', 'jobs:rw') && (
+            <a class="button" href={href('stopwatch', name)}>
+              Durations
+            </a>
+          )}
           <PauseButton target={{ kind: 'plugin', name }} pause={pause} onDone={overview.reload} />
         </>
       }

@@ -66,7 +66,7 @@ export function PluginsScreen(): JSX.Element {
       }
     >
       {all.length > 8 && (
-        <div class="filters">
+        <div class="filter-row">
           <Field label="Find a plugin" type="search" value={wanted} onInput={setWanted} />
         </div>
       )}
@@ -128,7 +128,7 @@ const laneColumns: readonly Column<PluginRow>[] = [
 function NameCell({ row }: { row: PluginRow }): JSX.Element {
   return (
     <>
-      <a href={href('plugin', row.name)} title={row.description}>
+      <a class="cell-name" href={href('plugin', row.name)} title={row.description}>
         {row.name}
       </a>{' '}
       <span class="muted">{row.version}</span>

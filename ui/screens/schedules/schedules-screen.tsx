@@ -49,7 +49,10 @@ function ScheduleList(): JSX.Element {
               name: 'Schedule',
               render: schedule => (
                 <>
-                  <a href={href('schedules', schedule.id)}>{schedule.id}</a> <StateMark schedule={schedule} />
+                  <a class="cell-name" href={href('schedules', schedule.id)}>
+                    {schedule.id}
+                  </a>{' '}
+                  <StateMark schedule={schedule} />
                 </>
               ),
             },
