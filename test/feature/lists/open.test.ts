@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import type { Status } from '../../../actors/job/records/job.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { listJobs } from '../../../actors/job/views/listing.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { fc } from '../../support/seed.ts';
 import { inSlices } from '../../support/slices.ts';
 import { calm, config, dice, type Faults, plugin, Simulation } from '../../unit/actors/job/simulator.ts';
@@ -70,7 +71,7 @@ it('counts as many queued and running jobs as there are, whatever fails', async 
       while (world.step()) if (random() < 0.1) await compare(world);
       await compare(world);
     }),
-    { numRuns: 50 },
+    { numRuns: cyclesOf({ deep: 50, quick: 15 }) },
   );
 });
 

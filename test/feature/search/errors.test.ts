@@ -9,6 +9,7 @@ import type { JobPage } from '../../../actors/job/views/job-page.ts';
 import { entryFilter } from '../../../actors/job/views/log-listing.ts';
 import { formatId, type JobId } from '../../../runtime/ids.ts';
 import { candidatesMax, listByError } from '../../../service/reads/error-list.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { openMemoryIndex } from '../../support/memory-store.ts';
 import { fc } from '../../support/seed.ts';
 import { inSlices } from '../../support/slices.ts';
@@ -95,6 +96,6 @@ test('a search by error finds exactly the jobs whose last error has all its word
         }
       },
     ),
-    { numRuns: 100 },
+    { numRuns: cyclesOf({ deep: 100, quick: 30 }) },
   );
 });

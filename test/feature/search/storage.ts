@@ -4,13 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openIndexStore, openStore } from '../../../runtime/store/lmdb.ts';
 import type { IndexTable, Store } from '../../../runtime/store/store.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { openMemoryIndex, openMemoryStore } from '../../support/memory-store.ts';
 
 export type Storage = { readonly store: Store; readonly index: Store<IndexTable>; close(): void };
 
 export const storages: readonly [name: string, runs: number, open: () => Storage][] = [
-  ['memory', 300, () => ({ store: openMemoryStore(), index: openMemoryIndex(), close() {} })],
-  ['disk', 8, openDisk],
+  [
+    'memory',
+    cyclesOf({ deep: 300, quick: 80 }),
+    () => ({ store: openMemoryStore(), index: openMemoryIndex(), close() {} }),
+  ],
+  ['disk', cyclesOf({ deep: 8, quick: 4 }), openDisk],
 ];
 
 function openDisk(): Storage {

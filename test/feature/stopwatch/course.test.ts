@@ -6,6 +6,7 @@ import { cellExemplarsMax, stepExemplarsMax } from '../../../actors/index/views/
 import { formatId, jobId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { fc } from '../../support/seed.ts';
 import { type Ending, read, stage, start } from './stage.ts';
 
@@ -87,7 +88,7 @@ it('has the percentiles of the samples of each bucket, to a 64th, and counts the
       expect(slowest.length).toBeLessThanOrEqual(stepExemplarsMax);
       expect(bucketOf(slowest[0]!.us)).toBe(bucketOf(Math.max(...taken.map(({ us }) => us))));
     }),
-    { numRuns: 60 },
+    { numRuns: cyclesOf({ deep: 60, quick: 20 }) },
   );
 });
 
@@ -106,7 +107,7 @@ it('is the same after any restarts of the indexer, and when the index is built a
       const pages = ({ index }: typeof often) => Array.from(index.scan('stopwatch', {}));
       expect(pages(often)).toEqual(pages(once));
     }),
-    { numRuns: 60 },
+    { numRuns: cyclesOf({ deep: 60, quick: 20 }) },
   );
 });
 

@@ -14,6 +14,8 @@ import { until } from './until.ts';
 
 /** A service that has died with a call unanswered is reported as ended if its end is noticed within this time. */
 const deathMsMax = 500;
+/** A start takes 0.59 s of CPU with this option, and 0.69 s without it, when services of several tests share two cores. */
+const collector = '--single-threaded-gc';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 export type Status = 'queued' | 'running' | 'succeeded' | 'failed' | 'timed_out' | 'dead' | 'cancelled';
@@ -134,7 +136,8 @@ export class Gateway {
   /** Resolves when the service says that it is ready. */
   async start(): Promise<void> {
     const { grace, environment, through = [] } = this.#launch;
-    const command = ['dist/cli/main.js', 'start', '--config', this.directory, ...(grace ? ['--grace', grace] : [])];
+    const options = ['start', '--config', this.directory, ...(grace ? ['--grace', grace] : [])];
+    const command = [collector, 'dist/cli/main.js', ...options];
     const [file, ...words] = [...through, process.execPath, ...command];
     const stdio = ['ignore', 'pipe', 'pipe'] as const;
     const child = spawn(file!, words, {

@@ -12,6 +12,7 @@ import { interpolate, interpolateTree } from '../../../config/source/interpolati
 import { mergeTrees } from '../../../config/source/merge.ts';
 import { plainValue, type SourceNode } from '../../../config/source/tree.ts';
 import type { Json } from '../../../runtime/packing.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { fc } from '../../support/seed.ts';
 
 const key = fc.constantFrom('a', 'b', 'c');
@@ -67,7 +68,7 @@ describe('merging', () => {
         without++;
         expect(plainValue(left)).toEqual(plainValue(right));
       }),
-      { numRuns: 300 },
+      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
     );
     expect(without).toBeGreaterThan(20);
   });
@@ -163,7 +164,7 @@ commands: [{ name: handle }]
           check(Buffer.from(''), bytes);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
     );
   });
 
@@ -173,7 +174,7 @@ commands: [{ name: handle }]
     const documents = fc.dictionary(fc.constantFrom(...names, 'zzz'), valueWith(inner), { maxKeys: 5 });
     fc.assert(
       fc.property(documents, document => check(Buffer.from(stringify(document)))),
-      { numRuns: 500 },
+      { numRuns: cyclesOf({ deep: 500, quick: 150 }) },
     );
   });
 
@@ -195,7 +196,7 @@ commands: [{ name: handle }]
         };
         check(Buffer.from(''), Buffer.from(stringify({ ...known, commands })));
       }),
-      { numRuns: 300 },
+      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
     );
   });
 });

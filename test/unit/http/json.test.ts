@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { jsonDepthMax, readJson } from '../../../http/json.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { fc } from '../../support/seed.ts';
 
 const bytes = (text: string) => Buffer.from(text);
@@ -145,7 +146,7 @@ describe('readJson', () => {
         const reading = readJson(bytes(written));
         expect(reading).toEqual({ kind: 'value', value });
       }),
-      { numRuns: 2_000 },
+      { numRuns: cyclesOf({ deep: 2_000, quick: 1_000 }) },
     );
   });
 
@@ -188,14 +189,14 @@ describe('readJson', () => {
         if (reading.kind === 'value') expect([isJson, reading.value]).toEqual([true, value]);
         else if (isJson) expect(reading.message).toMatch(/twice/);
       }),
-      { numRuns: 20_000 },
+      { numRuns: cyclesOf({ deep: 20_000, quick: 5_000 }) },
     );
   });
 
   test('any bytes are refused or read, and never throw', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), raw => void readJson(raw)),
-      { numRuns: 5_000 },
+      { numRuns: cyclesOf({ deep: 5_000, quick: 2_000 }) },
     );
   });
 });

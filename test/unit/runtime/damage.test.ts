@@ -19,6 +19,7 @@ import { afterAll, expect, it, test } from 'vitest';
 import { damageOf, StoreDamaged } from '../../../runtime/store/damage.ts';
 import { openIndexStore, openReaderBeside, openStore } from '../../../runtime/store/lmdb.ts';
 import type { Store } from '../../../runtime/store/store.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { fc } from '../../support/seed.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-damage-'));
@@ -155,7 +156,7 @@ it('finds nothing wrong with what any commits leave, while it is open and after'
       expect(damageOf(file)).toBe(null);
       store = openStore(path);
     }),
-    { numRuns: 60 },
+    { numRuns: cyclesOf({ deep: 60, quick: 20 }) },
   );
   store.close();
 });

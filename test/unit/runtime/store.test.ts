@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../../runtime/store/lmdb.ts';
 import { type Batch, type Range, type Store, StoreFull } from '../../../runtime/store/store.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 import { fc } from '../../support/seed.ts';
 
@@ -67,7 +68,7 @@ it('answers reads and scans like a sorted map, after any commits', () => {
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: cyclesOf({ deep: 60, quick: 20 }) },
   );
 });
 
@@ -135,7 +136,7 @@ describe.each<[string, () => Store]>([
         store.refresh();
         expect(allReads(store, writes)).toEqual(after);
       }),
-      { numRuns: 40 },
+      { numRuns: cyclesOf({ deep: 40, quick: 10 }) },
     );
   });
 });

@@ -8,6 +8,7 @@ import { selfcheck } from '../../../../actors/job/views/selfcheck.ts';
 import type { Config } from '../../../../config/config.ts';
 import { parseId } from '../../../../runtime/ids.ts';
 import type { Sliced } from '../../../../runtime/slices.ts';
+import { cyclesOf } from '../../../support/deep.ts';
 import { fc } from '../../../support/seed.ts';
 import { inSlices } from '../../../support/slices.ts';
 import { calm, command, config, dice, heldMs, plugin, Simulation } from './simulator.ts';
@@ -212,6 +213,6 @@ it('plugins that come and go charge nothing and run nothing twice, whatever is k
       expect([world.runs.length, world.strays.length]).toEqual([world.accepted.length, 0]);
       expect(world.store.count('holds')).toBe(0);
     }),
-    { numRuns: 60 },
+    { numRuns: cyclesOf({ deep: 60, quick: 20 }) },
   );
 });

@@ -5,6 +5,7 @@ import { endedHostsMax, isolationMs } from '../../../../actors/job/quarantine.ts
 import { findJob } from '../../../../actors/job/views/jobs.ts';
 import type { PluginInstance } from '../../../../config/config.ts';
 import { parseId } from '../../../../runtime/ids.ts';
+import { cyclesOf } from '../../../support/deep.ts';
 import { fc } from '../../../support/seed.ts';
 import { calm, config, dice, plugin, Simulation } from './simulator.ts';
 
@@ -51,7 +52,7 @@ it('charges nobody but plugins that end hosts, whatever else runs beside them', 
       const expected = owners.map(name => (name.startsWith('killer') ? 'failed 1' : 'succeeded 1'));
       expect(world.accepted.map(id => statusOf(world, id))).toEqual(expected);
     }),
-    { numRuns: 50 },
+    { numRuns: cyclesOf({ deep: 50, quick: 20 }) },
   );
 });
 

@@ -5,6 +5,7 @@ import { unusedDefinitionsMax } from '../../../../actors/pipeline/definition-ver
 import { reusedOf } from '../../../../actors/pipeline/records/reuse.ts';
 import { bodyPart } from '../../../../runtime/host/wire/outcome.ts';
 import { type Json, pack } from '../../../../runtime/packing.ts';
+import { cyclesOf } from '../../../support/deep.ts';
 import { fc } from '../../../support/seed.ts';
 import { plugins } from './cast.ts';
 import { type Job, resultOf, Stage } from './stage.ts';
@@ -217,7 +218,7 @@ describe('a run from what had failed', () => {
         expect(stage.leftovers() + stage.store.count('reuse_index') + stage.store.count('reuse_needs')).toBe(0);
         expect([...stage.store.keys('reused', reusedOf(idle.run.id))].length).toBeGreaterThan(0);
       }),
-      { numRuns: 40 },
+      { numRuns: cyclesOf({ deep: 40, quick: 15 }) },
     );
   });
 });
