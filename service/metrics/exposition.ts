@@ -34,15 +34,15 @@ function writeFamily(family: MetricFamily, format: MetricsFormat): string {
 
 function writeHistogram(name: string, { labels, value }: Sample<BucketValues>, withExamples: boolean): string {
   const own = joined(labels);
-  const before = own === '' ? '' : `${own},`;
+  const before = `${name}_bucket{${own === '' ? '' : `${own},`}le="`;
   const { limits, counts, examples } = value;
+  const ends = limitTexts(limits);
   let text = '';
   let count = 0;
   for (let place = 0; place < counts.length; place++) {
     count += counts[place]!;
-    const limit = place < limits.length ? decimal(limits[place]!) : '+Inf';
     const example = withExamples ? (examples?.[place] ?? null) : null;
-    text += `${name}_bucket{${before}le="${limit}"} ${number(count)}${example === null ? '' : exampleText(example)}\n`;
+    text += `${before}${ends[place]}"} ${number(count)}${example === null ? '' : exampleText(example)}\n`;
   }
   return `${text}${name}_sum${inBraces(own)} ${number(value.sum)}\n${name}_count${inBraces(own)} ${number(count)}\n`;
 }
@@ -73,7 +73,18 @@ function number(value: number): string {
   return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
 }
 
-/** A limit with a decimal point, as OpenMetrics requires. Both formats write it, so that a scraper sees the same series in both. */
-function decimal(limit: number): string {
-  return Number.isInteger(limit) ? limit.toFixed(1) : String(limit);
+/** The limits of buckets as texts. */
+const knownLimits = new WeakMap<readonly number[], readonly string[]>();
+
+/**
+ * The limits of a histogram's buckets, with a decimal point, as OpenMetrics requires; the last bucket has none. Both formats write them, so that
+ * a scraper sees the same series in both.
+ */
+function limitTexts(limits: readonly number[]): readonly string[] {
+  let texts = knownLimits.get(limits);
+  if (texts === undefined) {
+    texts = [...limits.map(limit => (Number.isInteger(limit) ? limit.toFixed(1) : String(limit))), '+Inf'];
+    knownLimits.set(limits, texts);
+  }
+  return texts;
 }
