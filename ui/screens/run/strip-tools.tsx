@@ -35,7 +35,7 @@ export function ZoomTools(props: {
       </Button>
       <span class="strips-span" aria-live="polite">
         {isZoomed
-          ? `${duration(span.fromUs)} to ${duration(span.toUs)} of ${duration(props.timeline.duration_us)}`
+          ? `${span.fromUs === 0 ? '0' : duration(span.fromUs)} to ${duration(span.toUs)} of ${duration(props.timeline.duration_us)}`
           : 'Drag across the strips to zoom.'}
       </span>
       {isZoomed && <a href={jobsHref(props.timeline, span)}>Jobs accepted in this time</a>}

@@ -1,6 +1,6 @@
 // The tree of a run. Only the rows in view are in the document, and a branch is read when it is opened, one page at a time.
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Refusal, request } from '../../core/api.ts';
 import { count, duration } from '../../core/format.ts';
 import { queryText } from '../../core/router.ts';
@@ -54,7 +54,7 @@ export function RunTree({ run, version }: { run: string; version: number }): JSX
       for (const [parent, { jobs }] of state.branches) if (jobs.length <= pageSize) void read(parent, true);
   }, [version]);
 
-  const rows = treeRows(state, run);
+  const rows = useMemo(() => treeRows(state, run), [state, run]);
   const first = Math.max(0, Math.floor(top / rowPx) - aroundRows);
   const shown = rows.slice(first, first + Math.ceil(viewPx / rowPx) + 2 * aroundRows);
   // What is missing is read when its row comes into view.
