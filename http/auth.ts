@@ -47,7 +47,7 @@ export type Authenticate = (config: Config, authorization: string | undefined) =
 /** The sessions of the dashboard. */
 export type SessionLookup = {
   find(token: string): UiSession | undefined;
-  end(matches: (session: UiSession) => boolean): number;
+  keepThoseOf(isKnown: (originDigest: string) => boolean): void;
 };
 
 type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };
@@ -71,7 +71,7 @@ export function makeAuthenticate(
       entries = index(config);
       known = config;
       // If a reload removes an API token, its sessions end. They do not return if a later reload adds the token again.
-      sessions.end(({ originDigest }) => !entries.has(binary(originDigest)));
+      sessions.keepThoseOf(originDigest => entries.has(binary(originDigest)));
     }
     const session = config.ui.enabled ? sessions.find(token) : undefined;
     if (session !== undefined) return callerIn(session);

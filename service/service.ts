@@ -172,7 +172,12 @@ export class Service {
       hub: this.#hub!,
       administration,
       vault: this.#vault,
-      uiSessions: new UiSessions(sessionFile(this.config.state.path), Date.now),
+      uiSessions: new UiSessions(
+        sessionFile(this.config.state.path, file => {
+          this.#log.warn({ file }, 'the file of the sessions of the dashboard is damaged: sign in again');
+        }),
+        Date.now,
+      ),
       stopping,
       version,
     });

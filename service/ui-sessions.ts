@@ -64,11 +64,13 @@ export class UiSessions {
     const known = find(this.#codes, digestOf(code));
     if (known === undefined) return 'unknown';
     if (this.#sessions.size >= sessionsMax) return 'full';
-    this.#codes.delete(digestOf(code));
     const token = tokenPrefix + randomBytes(32).toString('base64url');
     const { originDigest, scopes } = known;
     const session = { digest: digestOf(token), originDigest, scopes, expiresAtMs: this.#nowMs() + sessionMs };
-    this.#replace([...this.#sessions.values(), session]);
+    const sessions = [...this.#sessions.values(), session];
+    this.#file.replace(sessions);
+    this.#sessions = byDigest(sessions);
+    this.#codes.delete(digestOf(code));
     return { token, session };
   }
 
@@ -79,12 +81,23 @@ export class UiSessions {
     return session !== undefined && isAlive(session, this.#nowMs()) ? session : undefined;
   }
 
-  /** Ends the sessions that match. Returns their number. */
+  /** Ends the sessions that match, in memory first. Returns their number. Throws if the file cannot be written. */
   end(matches: (session: UiSession) => boolean): number {
     const before = this.#sessions.size;
     const kept = [...this.#sessions.values()].filter(session => !matches(session));
-    if (kept.length < before) this.#replace(kept);
+    this.#sessions = byDigest(kept);
+    if (kept.length < before) this.#file.replace(kept);
     return before - kept.length;
+  }
+
+  /** Ends the sessions whose API token is not in the configuration. */
+  keepThoseOf(isKnown: (originDigest: string) => boolean): void {
+    try {
+      this.end(({ originDigest }) => !isKnown(originDigest));
+    } catch (error) {
+      // They have ended in memory, and are removed from the file with the next change.
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    }
   }
 
   #forgetExpired(): void {
@@ -92,15 +105,10 @@ export class UiSessions {
     for (const [digest, code] of this.#codes) if (!isAlive(code, now)) this.#codes.delete(digest);
     for (const [digest, session] of this.#sessions) if (!isAlive(session, now)) this.#sessions.delete(digest);
   }
-
-  #replace(sessions: readonly UiSession[]): void {
-    this.#file.replace(sessions);
-    this.#sessions = byDigest(sessions);
-  }
 }
 
-/** The file of sessions in the state directory. */
-export function sessionFile(statePath: string): SessionFile {
+/** The file of sessions in the state directory. If its contents are damaged, all sessions have ended, and `onDamaged` is called. */
+export function sessionFile(statePath: string, onDamaged: (file: string) => void): SessionFile {
   const path = join(statePath, fileName);
   return {
     read() {
@@ -108,7 +116,9 @@ export function sessionFile(statePath: string): SessionFile {
         return JSON.parse(readFileSync(path, 'utf8')).sessions;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-        throw error;
+        if (!(error instanceof SyntaxError)) throw error;
+        onDamaged(path);
+        return [];
       }
     },
     replace: sessions => replaceFile(path, Buffer.from(`${JSON.stringify({ sessions })}\n`), 0o600),

@@ -5,7 +5,7 @@ import { timestamp } from '../../service/json/timestamp.ts';
 import { codeSeconds, sessionHours, sessionsMax } from '../../service/ui-sessions.ts';
 import { may } from '../auth.ts';
 import { instant } from '../openapi/schemas.ts';
-import { mismatchProblem, problem } from '../problem.ts';
+import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { anyToken, json, open, type Route, route } from '../route.ts';
 
 const section = 'Dashboard';
@@ -71,7 +71,7 @@ const postSession = route({
     'call. The session ends with that API token, and survives a restart of the service.',
   access: open,
   body: Type.Object({ code: Type.String({ maxLength: codeCharactersMax }) }, { additionalProperties: false }),
-  problems: ['invalid_code', 'too_many_sessions', 'stopping'],
+  problems: ['invalid_code', 'too_many_sessions', 'unavailable', 'stopping'],
   answers: {
     200: { description: 'The session has begun.', schema: Type.Object({ token: Type.String(), expires_at: instant }) },
   },
@@ -79,7 +79,8 @@ const postSession = route({
     if (body === undefined) {
       return mismatchProblem('invalid_request', [{ pointer: '', message: 'must be an object with "code"' }]);
     }
-    const made = engine.uiSessions.exchange((body as { readonly code: string }).code);
+    const made = stored(() => engine.uiSessions.exchange((body as { readonly code: string }).code));
+    if (isProblem(made)) return made;
     if (made === 'full') return tooMany();
     if (made === 'unknown')
       return problem('invalid_code', `the code is unknown, has been used, or is older than ${codeSeconds} seconds`);
@@ -94,7 +95,7 @@ const postEnd = route({
   section,
   summary: 'Ends the session whose token is sent; with an API token, ends all sessions that came from it.',
   access: anyToken,
-  problems: ['stopping'],
+  problems: ['unavailable', 'stopping'],
   answers: {
     200: {
       description: 'The sessions have ended.',
@@ -104,14 +105,28 @@ const postEnd = route({
   handle({ engine, caller }) {
     const { sessionDigest, tokenDigest } = caller!;
     const origin = hexOf(tokenDigest);
-    const ended = engine.uiSessions.end(({ digest, originDigest }) =>
-      sessionDigest === undefined ? originDigest === origin : digest === sessionDigest,
+    const ended = stored(() =>
+      engine.uiSessions.end(({ digest, originDigest }) =>
+        sessionDigest === undefined ? originDigest === origin : digest === sessionDigest,
+      ),
     );
+    if (isProblem(ended)) return ended;
     return json(200, JSON.stringify({ ended }));
   },
 });
 
 export const uiSessionRoutes: readonly Route[] = [postCode, postSession, postEnd];
+
+/** Changes the sessions. If the file system refuses, that is the answer. */
+function stored<T>(change: () => T): T | HttpProblem {
+  try {
+    return change();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return problem('unavailable', `the sessions cannot be written to the state directory: ${code}`);
+  }
+}
 
 function tooMany() {
   const detail = `there are ${sessionsMax} sessions (limit sessionsMax); sign out of one, or end all that came from a token with POST /ui/session/end`;

@@ -1,5 +1,5 @@
 // The dashboard as the service serves it: its files, and the sessions behind its sign-in.
-import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -203,11 +203,15 @@ describe('sign-in', () => {
 });
 
 describe('the time of codes and sessions', () => {
+  const damaged: string[] = [];
   const grant = { originDigest: 'ab'.repeat(32), scopes: ['*'] };
   let now = 1_800_000_000_000;
   const open = (path = mkdtempSync(join(tmpdir(), 'headgate-'))) => ({
     path,
-    sessions: new UiSessions(sessionFile(path), () => now),
+    sessions: new UiSessions(
+      sessionFile(path, file => void damaged.push(file)),
+      () => now,
+    ),
   });
 
   test(`a code works for ${codeSeconds} seconds`, () => {
@@ -226,6 +230,26 @@ describe('the time of codes and sessions', () => {
     expect(open(path).sessions.find(token)).toMatchObject(grant);
     now += 1;
     expect([sessions.find(token), open(path).sessions.find(token)]).toEqual([undefined, undefined]);
+  });
+
+  test('if the file is damaged, all sessions have ended, and the next one replaces it', () => {
+    const { path, sessions } = open();
+    const { token } = sessions.exchange(sessions.makeCode(grant)!.code) as { token: string };
+    writeFileSync(join(path, 'ui-sessions.json'), '{"sessions":[');
+    const after = open(path).sessions;
+    expect(after.find(token)).toBeUndefined();
+    expect(damaged).toEqual([join(path, 'ui-sessions.json')]);
+    const next = after.exchange(after.makeCode(grant)!.code) as { token: string };
+    expect(open(path).sessions.find(next.token)).toMatchObject(grant);
+  });
+
+  test('a session that cannot be stored does not begin, and its code stays valid', () => {
+    const { path, sessions } = open();
+    const { code } = sessions.makeCode(grant)!;
+    rmSync(path, { recursive: true });
+    expect(() => sessions.exchange(code)).toThrow('ENOENT');
+    mkdirSync(path);
+    expect(sessions.exchange(code)).toHaveProperty('token');
   });
 
   test(`there are at most ${sessionsMax} sessions; those that have ended make room`, () => {
