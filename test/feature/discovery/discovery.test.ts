@@ -117,7 +117,7 @@ test('GET /skills has an entry for every plugin command and every pipeline', asy
     skills: [
       command('alpha', 'handle', 'WRITE', 'alpha: handle'),
       command('zeta', 'handle', 'WRITE', 'zeta: handle'),
-      command('zeta', 'look', 'READ', 'Looks.'),
+      { ...command('zeta', 'look', 'READ', 'Looks.'), input_schema: sum },
       pipeline('plain', { trigger: 'a.b' }),
       pipeline('waiting', { trigger: 'c.d', execution_mode: 'synchronous', timeout_secs: 5 }),
       pipeline('hooked', { trigger: 'job.failed' }),
