@@ -2,12 +2,14 @@
 // one service, because both take long to start.
 import { beforeAll, describe } from 'vitest';
 import { Gateway } from '../../service/gateway/gateway.ts';
+import { VaultGateway } from '../vault/service.ts';
 import { accessibilityChecks } from './accessibility.ts';
 import { hasBrowser, shareBrowser } from './browser.ts';
 import { hostileFlows } from './flows/hostile.ts';
 import { jobFlows } from './flows/jobs.ts';
 import { keyboardFlows } from './flows/keyboard.ts';
 import { liveFlows } from './flows/live.ts';
+import { operationFlows } from './flows/operations.ts';
 import { runFlows } from './flows/runs.ts';
 import { signInFlows } from './flows/sign-in.ts';
 import type { Seeded } from './screens.ts';
@@ -19,14 +21,19 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
   shareBrowser();
   const gateway = new Gateway(settings);
   let seeded: Seeded;
+  let adminToken = '';
   beforeAll(async () => {
+    const vault = new VaultGateway(gateway);
+    adminToken = vault.adminToken;
     await gateway.start();
+    await vault.do('secret', { name: 'smtp-password', value: 'correct horse battery', authorized_principals: [] });
     seeded = await seed(gateway);
     return () => gateway.discard();
   });
   describe('sign-in', () => signInFlows(gateway));
   describe('jobs', () => jobFlows(gateway));
   describe('runs', () => runFlows(gateway, () => seeded));
+  describe('plugins, failures, events, schedules and the vault', () => operationFlows(gateway, () => adminToken));
   describe('what is live', () => liveFlows(gateway, () => seeded));
   describe('keys', () => keyboardFlows(gateway));
   describe('hostile texts', () => hostileFlows());

@@ -15,6 +15,17 @@ export function screensOf({ runs, job }: Seeded): readonly ScreenVisit[] {
     { name: 'run', at: `#/run/${one}` },
     { name: 'compare', at: `#/compare?a=${one}&b=${other}` },
     { name: 'stopwatch', at: '#/stopwatch/parcels' },
+    { name: 'failures', at: '#/failures' },
+    { name: 'logs', at: '#/logs' },
+    { name: 'plugins', at: '#/plugins' },
+    { name: 'plugin', at: '#/plugin/greeter' },
+    { name: 'pipelines', at: '#/pipelines' },
+    { name: 'pipeline', at: '#/pipeline/send-parcels' },
+    { name: 'schedules', at: '#/schedules' },
+    { name: 'events', at: '#/events' },
+    { name: 'vault', at: '#/vault' },
+    { name: 'config', at: '#/config' },
+    { name: 'doctor', at: '#/doctor' },
   ];
 }
 

@@ -1,0 +1,91 @@
+// Flows of the screens for plugins, failures, events, schedules, logs and the vault.
+import { expect, test } from 'vitest';
+import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { visit } from '../browser.ts';
+
+/** `adminToken`: of the vault, which has the secret `smtp-password`. */
+export function operationFlows(gateway: Gateway, adminToken: () => string): void {
+  test('run a plugin by the form that its schema makes', async () => {
+    const page = await visit(gateway, { at: '#/plugins' });
+    await page.getByRole('link', { name: 'greeter' }).first().click();
+    await page.getByRole('heading', { name: 'greeter', level: 1 }).waitFor();
+    const form = page.getByRole('form', { name: 'Run greeter handle' });
+    await form.getByRole('button', { name: 'Run greeter handle' }).click();
+    // The schema requires a name.
+    await form
+      .getByText(/required/i)
+      .first()
+      .waitFor();
+    await form.getByLabel('name').fill('Grace');
+    await form.getByLabel('times').fill('2');
+    await form.getByRole('button', { name: 'Run greeter handle' }).click();
+    await page.getByText('hello Grace, hello Grace').waitFor();
+  });
+
+  test('find a group of failures, search its logs, and rerun it', async () => {
+    for (let n = 0; n < 4; n++)
+      await gateway.finished('failing/handle', { message: `disk ${n} of the array is gone`, retry: false });
+    const page = await visit(gateway, { at: '#/failures?plugin=failing' });
+    const group = page.getByRole('listitem').filter({ hasText: 'disk # of the array is gone' });
+    await group.getByRole('link', { name: 'Show the 4 jobs' }).waitFor();
+    await group.getByRole('button', { name: 'Rerun' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('4 jobs match.').waitFor();
+    await dialog.getByRole('button', { name: 'Rerun 4' }).click();
+    await page.getByText('4 matched.').waitFor();
+    // The new jobs fail alike, and join the group.
+    await group.getByRole('link', { name: 'Show the 8 jobs' }).waitFor();
+    await group.getByRole('link', { name: 'Search logs' }).click();
+    await page.getByRole('heading', { name: 'Logs', level: 1 }).waitFor();
+    await page.getByText('disk 3 of the array is gone').first().waitFor();
+  });
+
+  test('freeze the stream of events, and let it go on', async () => {
+    const page = await visit(gateway, { at: '#/events?text=greeter' });
+    const events = page.getByRole('list', { name: 'Events, newest first' });
+    const completed = events.getByRole('listitem').filter({ hasText: 'job.completed' });
+    await page.getByRole('button', { name: 'Live' }).waitFor();
+    await gateway.finished('greeter/handle', { name: 'Ada' });
+    await expect.poll(() => completed.count()).toBe(1);
+    await page.getByRole('button', { name: 'Freeze' }).click();
+    await gateway.finished('greeter/handle', { name: 'Grace' });
+    await page.getByRole('button', { name: /^Go on \(\d+ new\)$/ }).waitFor();
+    expect(await completed.count()).toBe(1);
+    await page.getByRole('button', { name: /^Go on/ }).click();
+    await expect.poll(() => completed.count()).toBe(2);
+  });
+
+  test('run, pause and resume a schedule', async () => {
+    const page = await visit(gateway, { at: '#/schedules' });
+    await page.getByRole('button', { name: 'Run nightly now' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Run now' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Pause nightly' }).click();
+    await page.getByRole('dialog', { name: 'Pause nightly' }).getByLabel('Reason').fill('holidays');
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Resume nightly' }).click();
+    await page.getByRole('button', { name: 'Pause nightly' }).waitFor();
+    const { body } = await gateway.call('GET', '/jobs?submitted_by=schedule:nightly');
+    expect(body['total']).toBe(1);
+  });
+
+  test('a pipeline is drawn with the counts of its newest run', async () => {
+    const page = await visit(gateway, { at: '#/pipelines' });
+    await page.getByRole('link', { name: 'send-parcels' }).first().click();
+    await page.getByRole('heading', { name: 'send-parcels', level: 1 }).waitFor();
+    await page.getByText('parcels.price').first().waitFor();
+    await page.getByText('parcels.label').first().waitFor();
+  });
+
+  test('the vault shows names and ages to its admin token, never a value, and keeps the token in memory alone', async () => {
+    const page = await visit(gateway, { at: '#/vault' });
+    await page.getByLabel('Admin token of the vault').fill(adminToken());
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('table', { name: 'Secrets' }).getByText('smtp-password').waitFor();
+    expect(await page.content()).not.toContain('correct horse battery');
+    const stored = await page.evaluate('JSON.stringify([{...localStorage}, {...sessionStorage}, location.href])');
+    expect(stored).not.toContain(adminToken());
+    await page.getByRole('button', { name: 'Forget the token' }).click();
+    await page.getByRole('table', { name: 'Secrets' }).waitFor({ state: 'detached' });
+  });
+}
