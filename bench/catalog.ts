@@ -31,6 +31,7 @@ import { sse } from './sse.ts';
 import { start } from './start.ts';
 import { timeline } from './timeline.ts';
 import { turns } from './turns.ts';
+import { ui } from './ui.ts';
 import { vault } from './vault.ts';
 
 export const benches: readonly Bench[] = [
@@ -48,6 +49,7 @@ export const benches: readonly Bench[] = [
   httpRead,
   reads,
   timeline,
+  ui,
   search,
   failures,
   sse,

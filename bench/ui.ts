@@ -1,0 +1,116 @@
+// Bench: the dashboard. What the first visit loads, how long pages take in Chromium, the heap of a long list, and what ten open dashboards
+// cost a service that drains its queue.
+import { atLeast, atMost, type Bench, type Metric } from './bench.ts';
+import { hasBrowser, launchBrowser } from './browser.ts';
+import { fanPipeline, runFan } from './fan-run.ts';
+import { median } from './percentile.ts';
+import { drainQueue, emptied, queueUp } from './queue.ts';
+import type { Service } from './service.ts';
+import type { Stage } from './stage.ts';
+import { habitsOf, openDashboards, type PageHabits } from './ui/dashboards.ts';
+import { firstLoadBytes, openRun, scrollJobs, signIn, visitJobs } from './ui/pages.ts';
+
+type Ui = {
+  /** The jobs of one round of draining; all rounds together store more than two million. */
+  readonly jobs: number;
+  /** Rounds without and with dashboards. */
+  readonly rounds: number;
+  readonly dashboards: number;
+  readonly rows: number;
+  readonly children: number;
+  /** How often each page is opened. */
+  readonly visits: number;
+  readonly connections: number;
+};
+
+const path = '/plugin/noop/run';
+
+export const ui: Bench<Ui> = {
+  name: 'ui',
+  purpose: 'the dashboard in Chromium with a million stored jobs, and ten dashboards beside a queue that is drained',
+  limitMs: { smoke: 120_000, real: 900_000 },
+  parameters: {
+    smoke: { jobs: 500, rounds: 1, dashboards: 2, rows: 300, children: 200, visits: 1, connections: 16 },
+    real: { jobs: 300_000, rounds: 3, dashboards: 10, rows: 50_000, children: 100_000, visits: 5, connections: 128 },
+  },
+
+  async run(parameters: Ui, stage: Stage) {
+    if (!hasBrowser) throw new Error('this bench needs Chromium at /usr/bin/chromium');
+    const { rows, children, visits } = parameters;
+    const service = await stage.start({ pipelines: [fanPipeline] });
+    const browser = await launchBrowser();
+    try {
+      const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
+      await signIn(context, service);
+      const firstLoadKb = (await firstLoadBytes(service)) / 1024;
+      const habits = await watched(service, stage, parameters, work => habitsOf(context, service, '#/now', work));
+      const drains = await drainBeside(service, stage, parameters, habits);
+      const stored = await service.caller().total('/jobs?status=succeeded&limit=1');
+      const page = await context.newPage();
+      const jobsMs = await visitJobs(page, service, visits);
+      const { heapMb, rowsMax } = await scrollJobs(page, service, rows);
+      await page.close();
+      const run = await runFan(service.caller(), children);
+      const runMs: number[] = [];
+      for (let n = 0; n < visits; n++) {
+        const other = await context.newPage();
+        runMs.push(await openRun(other, service, run.id));
+        await other.close();
+      }
+      const metrics: Metric[] = [
+        { name: 'first_load_kb', value: firstLoadKb, unit: 'kB', target: atMost(60) },
+        { name: 'jobs_page_ms', value: median(jobsMs), unit: 'ms', target: atMost(300) },
+        { name: 'scrolled_heap_mb', value: heapMb, unit: 'MB', target: atMost(150) },
+        { name: 'rows_in_document', value: rowsMax, unit: '', target: atMost(310) },
+        { name: 'run_page_ms', value: median(runMs), unit: 'ms', target: atMost(1_000) },
+        { name: 'drain_share', value: drains.share, unit: '', target: atLeast(0.95) },
+        { name: 'drain_per_s', value: drains.alone, unit: '1/s' },
+        { name: 'dashboard_reads', value: drains.reads, unit: '' },
+      ];
+      return { metrics, work: { stored, children, result: run.result } };
+    } finally {
+      await browser.close();
+      await service.stop();
+    }
+  },
+};
+
+/** Drains a queue, unmeasured, while a page is open. */
+async function watched(
+  service: Service,
+  stage: Stage,
+  { jobs, connections }: Ui,
+  watch: (work: () => Promise<unknown>) => Promise<PageHabits>,
+): Promise<PageHabits> {
+  await queueUp(service, { path, jobs, connections, sampleEvery: jobs });
+  await emptied(service.caller());
+  return watch(async () => {
+    await queueUp(service, { path, jobs: 2 * jobs, connections, sampleEvery: jobs });
+    await emptied(service.caller());
+    stage.renewGates();
+  });
+}
+
+/** The rate of draining with dashboards relative to the rate without, in alternating rounds. */
+async function drainBeside(
+  service: Service,
+  stage: Stage,
+  { jobs, rounds, dashboards, connections }: Ui,
+  habits: PageHabits,
+): Promise<{ readonly share: number; readonly alone: number; readonly reads: number }> {
+  const rate = async () => {
+    stage.renewGates();
+    const { elapsedMs } = await drainQueue(service, stage, { path, jobs, connections, sampleEvery: jobs - 1 });
+    return (jobs * 1000) / elapsedMs;
+  };
+  const alone: number[] = [];
+  const beside: number[] = [];
+  let reads = 0;
+  for (let round = 0; round < rounds; round++) {
+    alone.push(await rate());
+    const close = await openDashboards(service, habits, dashboards);
+    beside.push(await rate());
+    reads += close();
+  }
+  return { share: median(beside) / median(alone), alone: median(alone), reads };
+}
