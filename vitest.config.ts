@@ -22,6 +22,7 @@ const long = [
   'feature/admin/selfcheck',
   'feature/events/stream',
   'feature/kit/page',
+  'feature/ui/dashboard',
   'service/crash/actions',
   'unit/http/timeouts',
 ];

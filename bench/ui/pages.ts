@@ -43,7 +43,7 @@ export async function visitJobs(page: Page, service: Service, times: number): Pr
         const link = [...document.querySelectorAll('nav a')].find(node => node.textContent.trim() === 'Jobs');
         const startMs = performance.now();
         const look = () => {
-          if (document.querySelectorAll('main tbody tr').length > 1) requestAnimationFrame(() => resolve(performance.now() - startMs));
+          if (document.querySelector('main table[aria-label=Jobs] tbody tr a')) requestAnimationFrame(() => resolve(performance.now() - startMs));
           else requestAnimationFrame(look);
         };
         link.click();
