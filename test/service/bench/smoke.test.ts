@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
+import { hasBrowser } from '../../../bench/browser.ts';
 import { isDeep } from '../../support/deep.ts';
 
 type Line = {
@@ -65,6 +66,10 @@ const promised = {
   timeline: {
     work: '1a0db4553c423ac9',
     metrics: ['timeline_ms', 'timeline_many_ms', 'timeline_kept_ms', 'single_p99_ratio', ...costs],
+  },
+  ui: {
+    work: 'da4a06c3671779ab',
+    metrics: ['first_load_kb', 'jobs_page_ms', 'scrolled_heap_mb', 'run_page_ms', 'drain_share'],
   },
   overload: {
     work: '3bf170cfc860461b',
@@ -133,7 +138,9 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 /** A run of jobs, and the store alone. */
 const quick = ['fanout', 'search'];
-const chosen = Object.entries(promised).filter(([name]) => isDeep || quick.includes(name));
+const chosen = Object.entries(promised).filter(
+  ([name]) => (isDeep || quick.includes(name)) && (name !== 'ui' || hasBrowser),
+);
 
 describe('npm run bench', () => {
   test.each(chosen)(
