@@ -1,5 +1,6 @@
 // Reads and checks the certificate of a listener together with its private key.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { TlsFiles } from './config.ts';
 import { diskReason, type Files } from './source/files.ts';
 
@@ -144,12 +145,12 @@ function parseKey(bytes: Buffer): KeyObject {
 const hostName = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
 /**
- * The certificate's names in subjectAltName or, if it has no subjectAltName, its common name. IP addresses in subjectAltName are
- * left out, because clients do not send them as server names.
+ * The certificate's names in subjectAltName or, if it has no subjectAltName, its common name. IP addresses are left out, because clients
+ * do not send them as server names.
  */
 function namesOf({ subjectAltName, subject }: X509Certificate): string[] {
   const alternatives = (subjectAltName ?? '').split(', ').flatMap(entry => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);
   const common = /^CN=(.*)$/m.exec(subject)?.[1] ?? '';
   const names = subjectAltName === undefined ? [common] : alternatives;
-  return [...new Set(names.map(name => name.toLowerCase()))].filter(name => hostName.test(name));
+  return [...new Set(names.map(name => name.toLowerCase()))].filter(name => hostName.test(name) && isIP(name) === 0);
 }

@@ -56,6 +56,8 @@ export function makeSchemaCompiler(): SchemaCompiler {
 }
 
 const metaEngines = new Map<boolean, Ajv>();
+const oldDraft = 'http://json-schema.org/draft-07/schema#';
+const newDraft = /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 
 /** The first problem of the schema itself; null if it is valid. */
 export function schemaProblem(schema: JsonObject): string | null {
@@ -65,10 +67,15 @@ export function schemaProblem(schema: JsonObject): string | null {
 /** The first problem of the schema according to the metaschema of its draft; null if it is valid. */
 export function metaschemaProblem(schema: JsonObject): string | null {
   const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
-  const engine = metaEngines.get(isOld(schema)) ?? (isOld(schema) ? new Ajv(options) : new Ajv2020(options));
-  metaEngines.set(isOld(schema), engine);
+  const old = isOld(schema);
+  const { $schema } = schema;
+  if (typeof $schema === 'string' && !old && !newDraft.test($schema))
+    return `$schema must name draft 6, 7 or 2020-12, not ${JSON.stringify($schema)}`;
+  const engine = metaEngines.get(old) ?? (old ? new Ajv(options) : new Ajv2020(options));
+  metaEngines.set(old, engine);
   try {
-    if (engine.validateSchema(schema) === true) return null;
+    // The metaschema of draft 7 takes every schema of draft 6.
+    if (engine.validateSchema(old ? { ...schema, $schema: oldDraft } : schema) === true) return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -29,10 +29,19 @@ function err(error: Error): object {
   return { ...more, stack: withSourceNames(stack) };
 }
 
-/** Opens a log. It writes to stderr, through the sink, because stdout is for the results of commands. */
-export function openLog(level: string, name: string, sink: LogSink): Logger {
+/**
+ * Opens a log. It writes to stderr, through the sink, because stdout is for the results of commands. `nameOf`: the name that each line
+ * gets.
+ */
+export function openLog(level: string, nameOf: () => string, sink: LogSink): Logger {
   return pino(
-    { level, name, base: { name }, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err } },
+    {
+      level,
+      base: null,
+      mixin: () => ({ name: nameOf() }),
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err },
+    },
     { write: line => sink.write(line) },
   );
 }

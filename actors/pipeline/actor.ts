@@ -233,7 +233,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
         const run = runOf(id);
         if (!run || !table.deadlines.remove(turn.batch, run, deadline)) return [];
         table.touch(run);
-        return [{ run: id, cancel: overdueCancel(run, deadline, turn) }];
+        return [{ run: id, cancel: overdueCancel(table.reader, run, deadline, turn) }];
       });
     },
     begun(id) {

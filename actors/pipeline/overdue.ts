@@ -1,23 +1,43 @@
 // The cancel of a run that has passed a deadline: its own, the one of its current phase, or the timeout of the step that called it.
 import { formatDuration } from '../../config/quantity.ts';
+import { indexOf } from '../../runtime/ids.ts';
+import { readable } from '../../runtime/store/set-aside.ts';
+import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { findBlock, groupOf } from '../job/records/block.ts';
 import type { Cancel } from '../job/records/cancel.ts';
+import type { JobOptions } from '../job/records/options.ts';
 import type { RunDeadline } from './records/run-deadline.ts';
 import type { Run } from './run.ts';
+import { deadlineMsOf } from './run-start.ts';
 
-export function overdueCancel(run: Run, deadline: RunDeadline, turn: Turn): Cancel {
-  return { atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 }, ...reasonOf(run, deadline) };
+export function overdueCancel(reader: Reader, run: Run, deadline: RunDeadline, turn: Turn): Cancel {
+  return { atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 }, ...reasonOf(reader, run, deadline) };
 }
 
-function reasonOf(run: Run, [us, kind]: RunDeadline): Pick<Cancel, 'by' | 'reason' | 'timeout'> {
-  const { phaseTimeoutMs } = run.version.compiled.definition;
-  const allowed = formatDuration(Math.round((us - run.createdUs) / 1000));
+function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cancel, 'by' | 'reason' | 'timeout'> {
+  const { definition } = run.version.compiled;
+  // From the acceptance of the run, which is the beginning of a run that was not delayed.
+  const passedMs = Math.round((us - run.createdUs) / 1000);
   switch (kind) {
-    case 'deadline':
+    case 'deadline': {
+      const allowedMs = deadlineMsOf(definition, optionsOf(reader, run)) ?? passedMs;
+      const allowed = formatDuration(allowedMs);
       return { by: 'deadline', reason: `the run did not end within its deadline of ${allowed}`, timeout: kind };
+    }
     case 'phase':
-      return { by: 'deadline', reason: `took longer than ${formatDuration(phaseTimeoutMs!)}`, timeout: kind };
+      return {
+        by: 'deadline',
+        reason: `took longer than ${formatDuration(definition.phaseTimeoutMs!)}`,
+        timeout: kind,
+      };
     case 'call':
-      return { by: 'timeout', reason: `the step that called the run allows it ${allowed}` };
+      return { by: 'timeout', reason: `the step that called the run allows it ${formatDuration(passedMs)}` };
   }
+}
+
+/** The options of the call that started the run. Null: there are none, or they cannot be read. */
+function optionsOf(reader: Reader, { id }: Run): JobOptions | null {
+  const block = readable(() => findBlock(reader, id));
+  return block ? groupOf(block, indexOf(id)).group.options : null;
 }

@@ -126,7 +126,7 @@ function deadlinesOf({ compiled }: Version, start: RunStart & { readonly created
   const { called, options, runAtUs = 0 } = start;
   // The deadline of a delayed run counts from its time to run.
   const createdUs = Math.max(start.createdUs, runAtUs);
-  const deadlineMs = shorter(compiled.definition.deadlineMs, options?.deadlineMs);
+  const deadlineMs = deadlineMsOf(compiled.definition, options);
   const timeoutMs = called?.timeoutMs;
   if (deadlineMs === undefined && timeoutMs === undefined) return noDeadlines;
   const deadlines: RunDeadline[] = [];
@@ -135,8 +135,13 @@ function deadlinesOf({ compiled }: Version, start: RunStart & { readonly created
   return deadlines;
 }
 
-function shorter(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+/** How long a run may take: the shorter of its pipeline's and its call's deadline. Undefined: neither has one. */
+export function deadlineMsOf(
+  { deadlineMs: ofPipeline }: Pick<Version['compiled']['definition'], 'deadlineMs'>,
+  options: JobOptions | null | undefined,
+): number | undefined {
+  const ofCall = options?.deadlineMs;
+  return ofPipeline === undefined || ofCall === undefined ? (ofPipeline ?? ofCall) : Math.min(ofPipeline, ofCall);
 }
 
 /** Copies the baggage, so that the run does not keep a larger buffer in memory as long as it lives. */

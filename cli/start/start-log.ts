@@ -22,16 +22,18 @@ export type StartLog = {
 export function openStartLog(forced: LogFormat | null = null): StartLog {
   const byTerminal = process.stderr.isTTY ? 'text' : 'json';
   const sink = new LogSink(forced ?? byTerminal, logLine);
+  let name = 'headgate';
   const apply = (config: Config, log: Logger): void => {
+    name = config.service.name;
     sink.format = forced ?? config.log.format ?? byTerminal;
     log.level = config.service.logLevel;
   };
-  let current = openLog('info', 'headgate', sink);
+  let current = openLog('info', () => name, sink);
   return {
     sink,
     log: () => current,
     begin(config) {
-      const log = openLog(config.service.logLevel, config.service.name, sink);
+      const log = openLog(config.service.logLevel, () => name, sink);
       apply(config, log);
       current = log;
       return { log, applyLog: next => apply(next, log) };

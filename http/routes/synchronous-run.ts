@@ -7,6 +7,7 @@ import { waitersMax } from '../../service/job-waiters.ts';
 import { settledParts, treeJobsMax } from '../../service/json/job.ts';
 import type { RunSubmission } from '../../service/submissions.ts';
 import { type Answer, answerRead, json, smallAnswer } from '../answer.ts';
+import { problem } from '../problem.ts';
 import { type Wait, waitedAnswer } from '../wait.ts';
 import { submitAndWait, type Waited, type WaitingCall } from './waiting.ts';
 
@@ -45,7 +46,8 @@ async function settled(call: WaitingCall, id: JobId): Promise<Answer> {
   const answer = await answerRead(call, { kind: 'run', id });
   // If the run cannot be read now, the answer is 202 with its id: a refusal would make the caller run the pipeline again.
   if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
-  return unshown(id, engine.job(id)?.status ?? 'running');
+  const job = engine.job(id);
+  return job ? unshown(id, job.status) : problem('unknown_job', `there is no job ${JSON.stringify(formatId(id))}`);
 }
 
 function unfinished(id: JobId, waitedMs: number): Answer {

@@ -33,7 +33,7 @@ test("an attempt's end has at most five forms from handler to disk, and its byte
   const rows = tableBelow("An attempt's end");
   expect(rows.length).toBeGreaterThan(2);
   expect(rows.length).toBeLessThanOrEqual(5);
-  const copies = rows.reduce((sum, row) => sum + Number.parseInt(row[3]!), 0);
+  const copies = rows.reduce((sum, row) => sum + Number.parseInt(row[3]!, 10), 0);
   expect(copies).toBeLessThanOrEqual(6);
   const missing = rows.filter(([, form, file]) => {
     const source = readFileSync(root + file!.replaceAll('`', ''), 'utf8');

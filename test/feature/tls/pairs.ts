@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 const fixtures = fileURLToPath(new URL('fixtures', import.meta.url));
 
-/** `named` lacks `localhost`, and any address; `common` has an RSA key, and a common name alone. */
-export type PairName = 'one' | 'two' | 'three' | 'named' | 'common';
+/** `named` lacks `localhost`, and any address; `common` has an RSA key, and a common name alone; that of `address` is an IP address. */
+export type PairName = 'one' | 'two' | 'three' | 'named' | 'common' | 'address';
 
 export function pem(file: string): Buffer {
   return readFileSync(join(fixtures, file));

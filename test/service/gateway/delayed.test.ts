@@ -258,6 +258,14 @@ test('a run past the deadline of its call ends timed_out; that of a delayed run 
   expect((await gateway.settled(delayed.job_id)).status).toBe('succeeded');
 });
 
+test('the message of a deadline has no delay in it', async () => {
+  const late = await call('/pipeline/bound', { payload: { gate: 'never' }, delay: '300ms', deadline: '200ms' });
+  expect(await gateway.settled(late.job_id)).toMatchObject({
+    status: 'timed_out',
+    last_error: 'the run did not end within its deadline of 200ms',
+  });
+});
+
 test('a rerun has the options of its job but its time, unless the call gives others', async () => {
   const job = await call('/plugin/echo/say', { payload: { n: 7 }, delay: '1ms', expires: '1h' });
   await gateway.settled(job.job_id);

@@ -123,6 +123,14 @@ test('a setting of the service takes effect, or is named as one that needs a res
   }
 });
 
+test('a new name of the service is in the log from then on', async () => {
+  await gateway.reload({ plugins: { echo }, service: { name: 'renamed' } });
+  await gateway.call('GET', '/whoami');
+  const nameOf = (route: string) => gateway.log.findLast(line => line['route'] === route)?.['name'];
+  await until('the request is logged', () => nameOf('/whoami') !== undefined);
+  expect(nameOf('/whoami')).toBe('renamed');
+});
+
 test('a new log level is in force from then on', async () => {
   await gateway.reload({ plugins: { echo }, service: { log_level: 'info' } });
   await gateway.call('GET', '/skills');

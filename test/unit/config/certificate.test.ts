@@ -31,6 +31,7 @@ describe('a sound pair', () => {
   it.each([
     ['names of subjectAltName', 'one', ['localhost', 'gate.example.com', '*.gate.example.com']],
     ['a common name where there are no others, in lower case', 'common', ['common.example.com']],
+    ['no name where the common name is an address', 'address', []],
   ])('has %s', (_, name, names) => {
     const { certificate, problems, warnings } = read(pem(`${name}.crt`), pem(`${name}.key`));
     expect([problems, warnings]).toEqual([[], []]);

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { metaschemaProblem, schemaProblem } from '../../../runtime/json-schema.ts';
+import { makeSchemaCompiler, metaschemaProblem, schemaProblem } from '../../../runtime/json-schema.ts';
 import type { JsonObject } from '../../../runtime/packing.ts';
 import { isPlainSchema } from '../../../runtime/plain-schema.ts';
 import { fc } from '../../support/seed.ts';
@@ -78,6 +78,25 @@ test.each<JsonObject>([
 ])('%j is left to the metaschema', one => {
   expect(isPlainSchema(one)).toBe(false);
   expect(schemaProblem(one)).toBe(metaschemaProblem(one));
+});
+
+test.each([
+  ['http://json-schema.org/draft-06/schema#', null],
+  ['http://json-schema.org/draft-07/schema', null],
+  ['https://json-schema.org/draft/2020-12/schema', null],
+  [
+    'https://json-schema.org/draft/2019-09/schema',
+    '$schema must name draft 6, 7 or 2020-12, not "https://json-schema.org/draft/2019-09/schema"',
+  ],
+  ['draft 8', '$schema must name draft 6, 7 or 2020-12, not "draft 8"'],
+])('a schema of the draft %s: %s', ($schema, problem) => {
+  expect(schemaProblem({ $schema, properties: { a: { exclusiveMinimum: 1 } } })).toBe(problem);
+  if (problem === null) {
+    expect(schemaProblem({ $schema, type: 'text' })).toMatch(
+      /^schema\/type must be equal to one of the allowed values/,
+    );
+    expect(makeSchemaCompiler()({ $schema, type: 'object' })).toMatchObject({ ok: true });
+  }
 });
 
 test('nesting is bounded', () => {
