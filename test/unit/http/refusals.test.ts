@@ -207,7 +207,8 @@ describe('refusals', () => {
 
   test('405 names what is allowed', async () => {
     expect((await ask('OPTIONS /healthz')).headers.get('Allow')).toBe('GET, HEAD');
-    expect((await ask('OPTIONS /pipeline/later')).headers.get('Allow')).toBe('POST');
+    expect((await ask('OPTIONS /pipeline/later')).headers.get('Allow')).toBe('GET, HEAD, POST');
+    expect((await ask('OPTIONS /plugin/echo/size')).headers.get('Allow')).toBe('POST');
   });
 
   test.each([
