@@ -1,6 +1,7 @@
 // The filters of the list of jobs.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { clock, day } from '../../core/format.ts';
 import { useKeys } from '../../core/keys.ts';
 import { useResource } from '../../core/resource.ts';
 import { setQuery } from '../../core/router.ts';
@@ -24,7 +25,9 @@ export function FilterBar({ filters }: { filters: JobFilters }): JSX.Element {
   const form = useRef<HTMLFormElement>(null);
   const plugins = useResource<Plugins>('/plugins', { live: ['config.reloaded'] });
   useKeys({ '/': { text: 'filter', run: () => form.current?.querySelector('input')?.focus() } });
-  const chips = filterNames.flatMap(name => (filters[name] === undefined ? [] : [{ name, value: filters[name] }]));
+  const chips = filterNames.flatMap(name =>
+    filters[name] === undefined ? [] : [{ name, value: chipText(name, filters[name]) }],
+  );
   const shown = may('jobs:ro', 'jobs:rw', 'jobs:result:ro') ? [...texts, errorText] : texts;
   return (
     <search class="filters">
@@ -46,6 +49,12 @@ export function FilterBar({ filters }: { filters: JobFilters }): JSX.Element {
       />
     </search>
   );
+}
+
+/** Times are shown as the clock of the browser has them. */
+function chipText(name: FilterName, value: string): string {
+  const date = name === 'from' || name === 'to' ? new Date(value) : null;
+  return date === null || Number.isNaN(date.getTime()) ? value : `${day(date)} ${clock(date)}`;
 }
 
 /** A field that filters when the user has finished typing. The URL decides what it shows. */

@@ -1,5 +1,4 @@
 // The filters of the list of jobs, as they are in the URL, in requests, and in the `where` of actions.
-import type { PlaceQuery } from '../../core/router.ts';
 
 /** The filters by name, as `GET /jobs` calls them. */
 export const filterNames = [
@@ -23,7 +22,7 @@ export function filtersOf(query: URLSearchParams): JobFilters {
   return Object.fromEntries(filterNames.flatMap(name => (query.get(name) ? [[name, query.get(name)!]] : [])));
 }
 
-export function withoutFilters(): PlaceQuery {
+export function withoutFilters(): Readonly<Record<string, undefined>> {
   return Object.fromEntries(filterNames.map(name => [name, undefined]));
 }
 
