@@ -145,7 +145,8 @@ export class Exchange implements HttpCall, AnswerSink {
     if (route.raw) return this.#receive(route, route.raw);
     if (route.batch) return this.#receive(route, route.batch(this.config));
     if (route.body === null || head.contentLength === 0) return this.#handle(route);
-    return this.#receive(route, { bytesMax: this.config.api.bodyBytesMax, setting: 'api.max_body_size' });
+    const limit = { bytesMax: this.config.api.bodyBytesMax, setting: 'api.max_body_size' };
+    return this.#receive(route, route.bodyLimit ?? limit);
   }
 
   #receive(route: Route, limit: BodyLimit): Reply {
@@ -392,5 +393,6 @@ function isReading(method: string): boolean {
 }
 
 function tooLarge({ bytesMax, setting }: BodyLimit): HttpProblem {
-  return problem('body_too_large', `the body is larger than ${bytesMax} bytes; ${setting} sets how large it may be`);
+  const how = setting === null ? '' : `; ${setting} sets how large it may be`;
+  return problem('body_too_large', `the body is larger than ${bytesMax} bytes${how}`);
 }

@@ -50,7 +50,6 @@ export const problems = {
   head_too_large: { status: 431, title: 'Request head too large' },
   internal_error: { status: 500, title: 'Internal error' },
   too_many_streams: { status: 503, title: 'Too many streams', retryAfterSeconds: 5 },
-  too_many_sessions: { status: 503, title: 'Too many sessions', retryAfterSeconds: 60 },
   too_many_reads: { status: 503, title: 'Too many reads', retryAfterSeconds: 1 },
   queue_full: { status: 503, title: 'Queue full', retryAfterSeconds: 1 },
   too_many_waiting: { status: 503, title: 'Too many waiting jobs', retryAfterSeconds: 10 },

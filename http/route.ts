@@ -87,6 +87,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly query: Q;
   /** The schema of a JSON body. Callers may omit the body, unless the handler requires it. */
   readonly body: Schema | null;
+  /** The limit of a JSON body; absent: `api.max_body_size`. An open route with a body needs a small one: any caller may send it. */
+  readonly bodyLimit?: BodyLimit;
   /** Replaces `body`: the handler gets the bytes as they were sent, and the query is ignored. */
   readonly raw?: BodyLimit;
   /**
@@ -107,8 +109,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   refused?(problem: HttpProblem): void;
 };
 
-/** The maximum size of a body, and the setting that determines it. */
-export type BodyLimit = { readonly bytesMax: number; readonly setting: string };
+/** The maximum size of a body, and the setting that determines it; null: it is fixed. */
+export type BodyLimit = { readonly bytesMax: number; readonly setting: string | null };
 
 // `find` and `handle` are methods because TypeScript compares the parameters of methods bivariantly: so every declaration is assignable to
 // Route.

@@ -78,7 +78,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     schedules: openSchedules({ link, reader, config: parts.config }),
     /** The number of jobs that wait to run: queued jobs without a hold or pause, and jobs that wait for their next attempt. */
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
-    events: new EventStreams({ hub, nowMs: Date.now, generation: parts.config }),
+    events: new EventStreams({ hub, nowMs: Date.now, generation: () => [parts.config(), parts.uiSessions.endings] }),
     /**
      * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once, after the promise has resolved. After
      * `unwatch`, `onJobEnd` is called only if the call was already due.

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../runtime/durable-file.ts';
 
-/** The maximum number of sessions, and also of unused codes. A further session is refused; a further code replaces the oldest code. */
+/** The maximum number of sessions, and also of unused codes. A further one ends the oldest of the API token that has the most of them. */
 export const sessionsMax = 100;
 /** How long a session lasts. */
 export const sessionHours = 12;
@@ -31,15 +31,19 @@ export type UiSession = SessionGrant & {
 };
 export type NewSession = { readonly token: string; readonly session: UiSession };
 
-/** The file that stores the sessions. `replace` throws errors of the file system; `read` also throws if the file is not JSON. */
+/** The file that stores the sessions. `replace` throws errors of the file system. */
 export type SessionFile = { read(): readonly UiSession[]; replace(sessions: readonly UiSession[]): void };
+
+/** An unused code. `digest` is that of the code. */
+type SignInCode = UiSession & { readonly sessionEndsMax: number };
 
 export class UiSessions {
   readonly #file: SessionFile;
   readonly #nowMs: () => number;
   #sessions: Map<string, UiSession>;
   /** The unused codes, by digest. They are only in memory, so a restart discards them. */
-  readonly #codes = new Map<string, SessionGrant & { readonly expiresAtMs: number }>();
+  readonly #codes = new Map<string, SignInCode>();
+  #endings = 0;
 
   constructor(file: SessionFile, nowMs: () => number) {
     this.#file = file;
@@ -47,30 +51,46 @@ export class UiSessions {
     this.#sessions = byDigest(file.read().filter(session => isAlive(session, nowMs())));
   }
 
-  /** Makes a code that can be exchanged once for a session. Null: there are too many sessions. */
-  makeCode(grant: SessionGrant): { readonly code: string; readonly expiresAtMs: number } | null {
+  /** A number that grows whenever sessions are ended before their time. */
+  get endings(): number {
+    return this.#endings;
+  }
+
+  /** Makes a code that can be exchanged once for a session. The session ends with the API token, which expires then (null: never). */
+  makeCode(
+    { originDigest, scopes }: SessionGrant,
+    tokenExpiresAtMs: number | null,
+  ): { readonly code: string; readonly expiresAtMs: number } {
     this.#forgetExpired();
-    if (this.#sessions.size >= sessionsMax) return null;
-    if (this.#codes.size >= sessionsMax) this.#codes.delete(this.#codes.keys().next().value!);
+    if (this.#codes.size >= sessionsMax) this.#codes.delete(oldestOfMost(this.#codes).digest);
     const code = randomBytes(24).toString('base64url');
+    const digest = digestOf(code);
     const expiresAtMs = this.#nowMs() + codeMs;
-    this.#codes.set(digestOf(code), { ...grant, expiresAtMs });
+    this.#codes.set(digest, {
+      digest,
+      originDigest,
+      scopes,
+      expiresAtMs,
+      sessionEndsMax: tokenExpiresAtMs ?? Infinity,
+    });
     return { code, expiresAtMs };
   }
 
-  /** Exchanges a code for a new session, which is then on disk. `unknown`: the code is not valid. `full`: there are too many sessions. */
-  exchange(code: string): NewSession | 'unknown' | 'full' {
+  /** Exchanges a code for a new session, which is then on disk. Null: the code is not valid. */
+  exchange(code: string): NewSession | null {
     this.#forgetExpired();
     const known = find(this.#codes, digestOf(code));
-    if (known === undefined) return 'unknown';
-    if (this.#sessions.size >= sessionsMax) return 'full';
+    if (known === undefined) return null;
     const token = tokenPrefix + randomBytes(32).toString('base64url');
-    const { originDigest, scopes } = known;
-    const session = { digest: digestOf(token), originDigest, scopes, expiresAtMs: this.#nowMs() + sessionMs };
-    const sessions = [...this.#sessions.values(), session];
+    const { originDigest, scopes, sessionEndsMax } = known;
+    const expiresAtMs = Math.min(this.#nowMs() + sessionMs, sessionEndsMax);
+    const session = { digest: digestOf(token), originDigest, scopes, expiresAtMs };
+    const leaving = this.#sessions.size >= sessionsMax ? oldestOfMost(this.#sessions) : null;
+    const sessions = [...this.#sessions.values(), session].filter(one => one !== leaving);
     this.#file.replace(sessions);
     this.#sessions = byDigest(sessions);
-    this.#codes.delete(digestOf(code));
+    this.#codes.delete(known.digest);
+    if (leaving !== null) this.#endings++;
     return { token, session };
   }
 
@@ -81,12 +101,15 @@ export class UiSessions {
     return session !== undefined && isAlive(session, this.#nowMs()) ? session : undefined;
   }
 
-  /** Ends the sessions that match, in memory first. Returns their number. Throws if the file cannot be written. */
-  end(matches: (session: UiSession) => boolean): number {
+  /** Ends the sessions and the unused codes that match, in memory first. Returns the number of sessions. Throws if the file cannot be written. */
+  end(matches: (held: UiSession) => boolean): number {
+    for (const code of this.#codes.values()) if (matches(code)) this.#codes.delete(code.digest);
     const before = this.#sessions.size;
     const kept = [...this.#sessions.values()].filter(session => !matches(session));
+    if (kept.length === before) return 0;
     this.#sessions = byDigest(kept);
-    if (kept.length < before) this.#file.replace(kept);
+    this.#endings++;
+    this.#file.replace(kept);
     return before - kept.length;
   }
 
@@ -113,7 +136,9 @@ export function sessionFile(statePath: string, onDamaged: (file: string) => void
   return {
     read() {
       try {
-        return JSON.parse(readFileSync(path, 'utf8')).sessions;
+        const { sessions } = JSON.parse(readFileSync(path, 'utf8')) ?? {};
+        if (Array.isArray(sessions) && sessions.every(isSession)) return sessions;
+        throw new SyntaxError(`${path} has another form`);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
         if (!(error instanceof SyntaxError)) throw error;
@@ -123,6 +148,20 @@ export function sessionFile(statePath: string, onDamaged: (file: string) => void
     },
     replace: sessions => replaceFile(path, Buffer.from(`${JSON.stringify({ sessions })}\n`), 0o600),
   };
+}
+
+function isSession(value: unknown): value is UiSession {
+  const { digest, originDigest, scopes, expiresAtMs } = (value ?? {}) as { readonly [member: string]: unknown };
+  const areDigests = [digest, originDigest].every(text => typeof text === 'string' && /^[0-9a-f]{64}$/.test(text));
+  return areDigests && Array.isArray(scopes) && typeof expiresAtMs === 'number';
+}
+
+/** The oldest of the API token that has the most. `among` is in the order of age, and not empty. */
+function oldestOfMost<T extends UiSession>(among: ReadonlyMap<string, T>): T {
+  const counts = new Map<string, number>();
+  for (const { originDigest } of among.values()) counts.set(originDigest, (counts.get(originDigest) ?? 0) + 1);
+  const most = Math.max(...counts.values());
+  return [...among.values()].find(({ originDigest }) => counts.get(originDigest) === most)!;
 }
 
 function byDigest(sessions: readonly UiSession[]): Map<string, UiSession> {

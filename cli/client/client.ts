@@ -24,14 +24,15 @@ export class Client {
    */
   #tokens: readonly (string | null)[];
   readonly #tokenHint: string | null;
-  readonly #serverName: string | undefined;
+  /** The host name for which the certificate of the service must be valid; undefined: the host in the URL. */
+  readonly serverName: string | undefined;
 
   constructor({ url, serverName, tokens, tokenHint }: Pick<Address, 'url' | 'serverName' | 'tokens' | 'tokenHint'>) {
     // `fetch` would quote an invalid token in its error message.
     if (tokens.some(token => !/^[\x21-\x7e]+$/.test(token)))
       throw usageFailure('the token contains a character that a token cannot have');
     this.url = url;
-    this.#serverName = serverName;
+    this.serverName = serverName;
     this.#tokens = tokens.length > 0 ? tokens : [null];
     this.#tokenHint = tokenHint;
   }
@@ -101,9 +102,9 @@ export class Client {
   }
 
   async #fetch(url: string, init: RequestInit): Promise<Response> {
-    if (this.#serverName === undefined) return fetch(url, init);
+    if (this.serverName === undefined) return fetch(url, init);
     const { fetchNamed } = await import('./named-fetch.ts');
-    return fetchNamed(url, init, this.#serverName);
+    return fetchNamed(url, init, this.serverName);
   }
 }
 

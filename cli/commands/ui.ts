@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { Option } from 'commander';
 import { scopes } from '../../config/section/scope.ts';
+import type { Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 
 type UiCode = { readonly code: string; readonly path: string; readonly expires_at: string };
@@ -21,11 +22,18 @@ export const uiCommand = clientCommand<UiOptions>({
     const shape = { code: true, path: true, expires_at: true } as const;
     const given = options.scope ? { scopes: options.scope } : {};
     const { code, path, expires_at } = await client.post<UiCode>('/ui/code', shape, given);
-    const url = `${client.url}${path}#code=${code}`;
+    const url = `${pageOrigin(client)}${path}#code=${code}`;
     await out.answer({ url, expires_at }, () => [url]);
     if (options.open && !out.json) openBrowser(url, io.env);
   },
 });
+
+/** Where a browser finds the service. A browser refuses a certificate that is not valid for the host in the address. */
+function pageOrigin({ url, serverName }: Pick<Client, 'url' | 'serverName'>): string {
+  if (serverName === undefined) return url;
+  const { protocol, port } = new URL(url);
+  return `${protocol}//${serverName}${port === '' ? '' : `:${port}`}`;
+}
 
 /** Opens the URL in a browser if there is a desktop. If no browser starts, the user can open the printed URL. */
 function openBrowser(url: string, env: { readonly [name: string]: string | undefined }): void {

@@ -41,7 +41,7 @@ export const apiPathStarts: readonly string[] = [
 export function readUi(root: SourceNode, reportAt: ReportAt): Config['ui'] {
   const path = textOf(nodeAt(root, 'ui', 'path')) ?? uiPathDefault;
   const start = path.split('/')[1]!;
-  if (path !== uiPathDefault && apiPathStarts.includes(start))
+  if (path !== uiPathDefault && new RegExp(uiPathPattern).test(path) && apiPathStarts.includes(start))
     reportAt(
       ['ui', 'path'],
       `is ${path}, but the API has routes below /${start}; choose another path, such as /dashboard`,

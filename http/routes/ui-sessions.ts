@@ -10,6 +10,7 @@ import { anyToken, json, open, type Route, route } from '../route.ts';
 
 const section = 'Dashboard';
 const codeCharactersMax = 128;
+const bodyLimit = { bytesMax: 1_024, setting: null };
 
 type CodeBody = { readonly scopes?: readonly ApiScope[] };
 
@@ -20,7 +21,7 @@ const postCode = route({
   summary: `Makes a code that signs in to the dashboard once, within ${codeSeconds} seconds.`,
   notes:
     'The session has the given scopes, at most those of the token; without `scopes` it has all of them. The token of a session cannot make ' +
-    `codes. There are at most ${sessionsMax} sessions. \`headgate ui\` calls this route.`,
+    `codes. \`headgate ui\` calls this route.`,
   access: anyToken,
   body: Type.Object(
     {
@@ -34,7 +35,7 @@ const postCode = route({
     },
     { additionalProperties: false },
   ),
-  problems: ['forbidden', 'too_many_sessions', 'stopping'],
+  problems: ['forbidden', 'stopping'],
   answers: {
     200: {
       description: 'The code.',
@@ -54,8 +55,8 @@ const postCode = route({
       const message = 'must be a scope of the token that makes the code';
       return mismatchProblem('invalid_request', [{ pointer: `/scopes/${excess}`, message }]);
     }
-    const made = engine.uiSessions.makeCode({ originDigest: hexOf(caller!.tokenDigest), scopes });
-    if (made === null) return tooMany();
+    const grant = { originDigest: hexOf(caller!.tokenDigest), scopes };
+    const made = engine.uiSessions.makeCode(grant, caller!.expiresAtMs);
     const expires = timestamp(made.expiresAtMs * 1000);
     return json(200, JSON.stringify({ code: made.code, path: config.ui.path, expires_at: expires }));
   },
@@ -65,13 +66,16 @@ const postSession = route({
   method: 'POST',
   path: '/ui/session',
   section,
-  summary: `Exchanges a code for the token of a session, which lasts ${sessionHours} hours.`,
+  summary: `Exchanges a code for the token of a session, which lasts at most ${sessionHours} hours.`,
   notes:
     'The token is used as an API token is. Its scopes are never more than those that the API token behind the code has at the time of a ' +
-    'call. The session ends with that API token, and survives a restart of the service.',
+    'call. The session ends with that API token, and survives a restart of the service. ' +
+    `There are at most ${sessionsMax} sessions: a further one ends the oldest of the API token that has the most. The body has at most ` +
+    `${bodyLimit.bytesMax} bytes.`,
   access: open,
+  bodyLimit,
   body: Type.Object({ code: Type.String({ maxLength: codeCharactersMax }) }, { additionalProperties: false }),
-  problems: ['invalid_code', 'too_many_sessions', 'unavailable', 'stopping'],
+  problems: ['invalid_code', 'unavailable', 'stopping'],
   answers: {
     200: { description: 'The session has begun.', schema: Type.Object({ token: Type.String(), expires_at: instant }) },
   },
@@ -81,8 +85,7 @@ const postSession = route({
     }
     const made = stored(() => engine.uiSessions.exchange((body as { readonly code: string }).code));
     if (isProblem(made)) return made;
-    if (made === 'full') return tooMany();
-    if (made === 'unknown')
+    if (made === null)
       return problem('invalid_code', `the code is unknown, has been used, or is older than ${codeSeconds} seconds`);
     const answer = { token: made.token, expires_at: timestamp(made.session.expiresAtMs * 1000) };
     return { ...json(200, JSON.stringify(answer)), headers: [['Cache-Control', 'no-store']] };
@@ -93,7 +96,8 @@ const postEnd = route({
   method: 'POST',
   path: '/ui/session/end',
   section,
-  summary: 'Ends the session whose token is sent; with an API token, ends all sessions that came from it.',
+  summary:
+    'Ends the session whose token is sent; with an API token, ends all sessions and unused codes that came from it.',
   access: anyToken,
   problems: ['unavailable', 'stopping'],
   answers: {
@@ -126,11 +130,6 @@ function stored<T>(change: () => T): T | HttpProblem {
     if (code === undefined) throw error;
     return problem('unavailable', `the sessions cannot be written to the state directory: ${code}`);
   }
-}
-
-function tooMany() {
-  const detail = `there are ${sessionsMax} sessions (limit sessionsMax); sign out of one, or end all that came from a token with POST /ui/session/end`;
-  return problem('too_many_sessions', detail);
 }
 
 function hexOf(digest: string): string {

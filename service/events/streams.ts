@@ -54,8 +54,11 @@ type Stream = Pick<StreamOptions, 'sink' | 'filter'> & {
 export type EventStreamsOptions = {
   readonly hub: Hub;
   readonly nowMs: () => number;
-  /** A value that changes with each reload. After each change, the rights of all callers are checked again. */
-  readonly generation: () => unknown;
+  /**
+   * Values that change with each reload, and when sessions of the dashboard are ended. After each change, the rights of all callers are checked
+   * again.
+   */
+  readonly generation: () => readonly unknown[];
 };
 
 export class EventStreams {
@@ -70,7 +73,7 @@ export class EventStreams {
   #passTimer: NodeJS.Timeout | null = null;
   #sweepTimer: NodeJS.Timeout | null = null;
   #passedAtMs = 0;
-  #generation: unknown;
+  #generation: readonly unknown[];
   #unsubscribe: (() => void) | null = null;
 
   constructor(options: EventStreamsOptions) {
@@ -141,7 +144,7 @@ export class EventStreams {
   /** Writes one chunk to each stream that is behind and can take it, for at most about `passMsMax`. */
   #pass(): void {
     this.#passTimer = null;
-    this.#followReload();
+    this.#followChange();
     const endMs = performance.now() + passMsMax;
     const { newest } = this.#hub;
     let isBehind = false;
@@ -173,10 +176,10 @@ export class EventStreams {
     });
   }
 
-  /** If there was a reload, gives every stream the rights that its caller has under the new configuration. */
-  #followReload(): void {
+  /** If there was a reload, or a session was ended, gives every stream the rights that its caller has now. */
+  #followChange(): void {
     const generation = this.#options.generation();
-    if (generation === this.#generation) return;
+    if (generation.every((value, place) => value === this.#generation[place])) return;
     this.#generation = generation;
     for (const stream of [...this.#streams]) this.#takeRights(stream);
   }
@@ -197,7 +200,7 @@ export class EventStreams {
 
   /** Writes due comment lines, and ends streams whose token has expired. */
   #sweep(): void {
-    this.#followReload();
+    this.#followChange();
     const nowMs = this.#options.nowMs();
     const endMs = performance.now() + passMsMax;
     for (const stream of [...this.#streams]) {

@@ -75,7 +75,7 @@ function stage(count: number) {
     }
   }
   const hub = new CountedHub();
-  const streams = new EventStreams({ hub, nowMs: Date.now, generation: () => 1 });
+  const streams = new EventStreams({ hub, nowMs: Date.now, generation: () => [1] });
   const glasses = Array.from({ length: count }, () => new Glass());
   const common = { filter: everything, after: null, rights };
   const closes = glasses.map(sink => streams.open({ sink, ...common }));
@@ -128,7 +128,7 @@ it('nothing more is written to a reader that is full; it hears what it lost when
 
 it('a comment line comes every 15 s, and a stream ends when its token does', async () => {
   let nowMs = 1_000_000;
-  const streams = new EventStreams({ hub: new Hub(), nowMs: () => nowMs, generation: () => 1 });
+  const streams = new EventStreams({ hub: new Hub(), nowMs: () => nowMs, generation: () => [1] });
   const [glass, expiring] = [new Glass(), new Glass()];
   const common = { filter: everything, after: null };
   const expiresAtMs = nowMs + 2 * beatMs;
@@ -145,7 +145,7 @@ it('a comment line comes every 15 s, and a stream ends when its token does', asy
 
 it('a comment line comes when the clock is set back, too', async () => {
   let nowMs = 5_000_000;
-  const streams = new EventStreams({ hub: new Hub(), nowMs: () => nowMs, generation: () => 1 });
+  const streams = new EventStreams({ hub: new Hub(), nowMs: () => nowMs, generation: () => [1] });
   const glass = new Glass();
   onTestFinished(streams.open({ sink: glass, filter: everything, after: null, rights }));
   nowMs -= 3_600_000;
@@ -157,7 +157,7 @@ it('a comment line comes when the clock is set back, too', async () => {
 
 it('callers are looked at again when the configuration changes', async () => {
   let generation = 1;
-  const streams = new EventStreams({ hub: new Hub(), nowMs: Date.now, generation: () => generation });
+  const streams = new EventStreams({ hub: new Hub(), nowMs: Date.now, generation: () => [generation] });
   const [staying, leaving] = [new Glass(), new Glass()];
   const common = { filter: everything, after: null };
   onTestFinished(streams.open({ sink: staying, rights, ...common }));
@@ -172,7 +172,7 @@ it('a reload gives an open stream the rights that its caller has now: errors or 
   let nowMs = 1_000_000;
   let current: StreamRights | null = { withErrors: true, expiresAtMs: null };
   const hub = new Hub();
-  const streams = new EventStreams({ hub, nowMs: () => nowMs, generation: () => generation });
+  const streams = new EventStreams({ hub, nowMs: () => nowMs, generation: () => [generation] });
   const glass = new Glass();
   streams.open({ sink: glass, filter: everything, after: null, rights: () => current });
   const failAs = async (error: string) => {

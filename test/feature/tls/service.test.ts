@@ -171,6 +171,9 @@ test('the command line finds the service, and trusts what its certificate leads 
   const config = ['--config', gateway.directory];
   const called = await ended(['plugin', 'run', 'echo', 'handle', ...config], trust);
   expect(called).toMatchObject({ status: 0 });
+  // A browser compares the certificate with the host in the address.
+  const { said: page } = await ended(['ui', '--no-open', ...config], trust);
+  expect(page).toContain(`https://gate.example.com:${new URL(gateway.url).port}/ui#code=`);
   const strange = await ended(['status', ...config], {});
   expect(strange).toMatchObject({ status: 69, said: expect.stringContaining('set NODE_EXTRA_CA_CERTS') });
   const named = { ...trust, HEADGATE_TOKEN: everythingToken };

@@ -8,12 +8,18 @@ import { apiRoutes } from '../../../http/routes/api.ts';
 import { codeSeconds, sessionFile, sessionHours, sessionsMax, UiSessions } from '../../../service/ui-sessions.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { refusedStart, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
+import { until } from '../../service/gateway/until.ts';
 import { headgate } from '../cli/headgate.ts';
+import { openRaw } from '../events/reader.ts';
 
 const server = process.env['TEST_SERVER'] ?? 'auto';
 const everything = { name: 'test', token: everythingToken, scopes: ['*'] };
 const viewer = { name: 'viewer', token: 'token-of-a-viewer', scopes: ['jobs:ro', 'events:ro'] };
-const settings = { api: { server, auth: { tokens: [everything, viewer] } } };
+const settings = {
+  api: { server, auth: { tokens: [everything, viewer] } },
+  webhooks: { listen: '127.0.0.1:0' },
+  metrics: { listen: '127.0.0.1:0' },
+};
 const gateway = shareGateway(settings);
 
 /** Where the page says that a file is. */
@@ -115,6 +121,20 @@ describe('the settings', () => {
     expect((await other.call('POST', '/ui/code')).body['path']).toBe('/ops/dashboard');
   });
 
+  test('the listeners of webhooks and metrics have neither its files nor its sign-in', async () => {
+    const metrics = String(gateway.log.find(({ msg }) => msg === 'ready')!['metrics']);
+    for (const listener of [gateway.webhooks, metrics])
+      for (const [method, path] of [
+        ['GET', '/ui'],
+        ['GET', await nameOf('js')],
+        ['POST', '/ui/code'],
+        ['POST', '/ui/session'],
+      ] as const) {
+        const headers = { Authorization: `Bearer ${everythingToken}` };
+        expect([path, (await fetch(listener + path, { method, headers })).status]).toEqual([path, 404]);
+      }
+  });
+
   test('a path of the API is refused', async () => {
     expect((await refusedStart({ ...settings, ui: { path: '/jobs/ui' } })).said).toContain(
       'the API has routes below /jobs',
@@ -184,13 +204,64 @@ describe('sign-in', () => {
     expect(JSON.parse(state())).toEqual({ sessions: [] });
   });
 
-  test('a session ends when its token expires', async () => {
+  test('the end of a session is at the latest the end of its token', async () => {
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     const own = await startGateway({ api: { server, auth: { tokens: [{ ...viewer, expires_at: expiresAt }] } } });
-    const token = await signIn(own, viewer);
-    const { body } = await own.call('GET', '/whoami', undefined, { token });
-    expect(Date.parse(body['expires_at'] as string)).toBe(Date.parse(expiresAt));
+    const { body: made } = await own.call('POST', '/ui/code', undefined, { token: viewer.token });
+    const { body: begun } = await own.call('POST', '/ui/session', { code: made['code'] }, { token: null });
+    const { body } = await own.call('GET', '/whoami', undefined, { token: begun['token'] as string });
+    for (const { expires_at: end } of [begun, body]) expect(Date.parse(end as string)).toBe(Date.parse(expiresAt));
   });
+
+  test('with a session its event streams end', async () => {
+    const [leaving, staying] = [await signIn(gateway), await signIn(gateway, viewer)];
+    const [ended, open] = [openRaw(gateway, '', leaving), openRaw(gateway, '', staying)];
+    for (const stream of [ended, open]) await until('it is connected', () => stream.text.includes(': connected'));
+    await gateway.call('POST', '/ui/session/end', undefined, { token: leaving });
+    await until('its stream has ended', () => ended.text.includes('\r\n0\r\n') || ended.isClosed);
+    expect([open.isClosed, (await whoami(staying)).status]).toEqual([false, 200]);
+  });
+
+  test('with the sessions of a token its unused codes end', async () => {
+    const own = await startGateway(settings);
+    const { body: made } = await own.call('POST', '/ui/code');
+    await own.call('POST', '/ui/session/end');
+    expect((await own.call('POST', '/ui/session', { code: made['code'] }, { token: null })).status).toBe(400);
+  });
+
+  test('a token with as many sessions as there can be keeps no other token out', async () => {
+    const own = await startGateway(settings);
+    const greedy: string[] = [];
+    for (let count = 0; count < sessionsMax; count++) greedy.push(await signIn(own, viewer));
+    const token = await signIn(own);
+    const statusOf = async (one: string) => (await own.call('GET', '/whoami', undefined, { token: one })).status;
+    expect([await statusOf(token), await statusOf(greedy[0]!), await statusOf(greedy[1]!)]).toEqual([200, 401, 200]);
+    await signIn(own, viewer);
+    expect([await statusOf(token), await statusOf(greedy[1]!)]).toEqual([200, 401]);
+  });
+
+  test('a caller without a token can send only a small body', async () => {
+    const { status, body } = await gateway.call('POST', '/ui/session', { code: 'x'.repeat(2_000) }, { token: null });
+    expect([status, body['code']]).toEqual([413, 'body_too_large']);
+    const open = apiRoutes.filter(({ access, body }) => access.kind === 'open' && body !== null);
+    expect(open.every(({ bodyLimit }) => bodyLimit !== undefined && bodyLimit.bytesMax <= 1_024)).toBe(true);
+  });
+
+  test.each(['', '{"sessions":[{"digest":"ab"}]}', 'null'])(
+    'a file of sessions that cannot be used (%j) costs the sessions, and not the start',
+    async contents => {
+      const own = await startGateway(settings);
+      const token = await signIn(own);
+      const file = join(own.directory, 'data/ui-sessions.json');
+      await own.term();
+      writeFileSync(file, contents);
+      await own.start();
+      expect(own.log.find(({ file: damaged }) => damaged === file)).toMatchObject({ level: 40 });
+      expect((await own.call('GET', '/whoami', undefined, { token })).status).toBe(401);
+      const next = await signIn(own);
+      expect((await own.call('GET', '/whoami', undefined, { token: next })).status).toBe(200);
+    },
+  );
 
   test('headgate ui prints an address with a code', async () => {
     const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken };
@@ -216,16 +287,16 @@ describe('the time of codes and sessions', () => {
 
   test(`a code works for ${codeSeconds} seconds`, () => {
     const { sessions } = open();
-    const [first, second] = [sessions.makeCode(grant)!.code, sessions.makeCode(grant)!.code];
+    const [first, second] = [sessions.makeCode(grant, null).code, sessions.makeCode(grant, null).code];
     now += codeSeconds * 1_000 - 1;
     expect(sessions.exchange(first)).toHaveProperty('token');
     now += 1;
-    expect(sessions.exchange(second)).toBe('unknown');
+    expect(sessions.exchange(second)).toBeNull();
   });
 
   test(`a session lasts ${sessionHours} hours, also over restarts`, () => {
     const { path, sessions } = open();
-    const { token } = sessions.exchange(sessions.makeCode(grant)!.code) as { token: string };
+    const { token } = sessions.exchange(sessions.makeCode(grant, null).code)!;
     now += sessionHours * 3_600_000 - 1;
     expect(open(path).sessions.find(token)).toMatchObject(grant);
     now += 1;
@@ -234,37 +305,50 @@ describe('the time of codes and sessions', () => {
 
   test('if the file is damaged, all sessions have ended, and the next one replaces it', () => {
     const { path, sessions } = open();
-    const { token } = sessions.exchange(sessions.makeCode(grant)!.code) as { token: string };
+    const { token } = sessions.exchange(sessions.makeCode(grant, null).code)!;
     writeFileSync(join(path, 'ui-sessions.json'), '{"sessions":[');
     const after = open(path).sessions;
     expect(after.find(token)).toBeUndefined();
     expect(damaged).toEqual([join(path, 'ui-sessions.json')]);
-    const next = after.exchange(after.makeCode(grant)!.code) as { token: string };
+    const next = after.exchange(after.makeCode(grant, null).code)!;
     expect(open(path).sessions.find(next.token)).toMatchObject(grant);
   });
 
   test('a session that cannot be stored does not begin, and its code stays valid', () => {
     const { path, sessions } = open();
-    const { code } = sessions.makeCode(grant)!;
+    const { code } = sessions.makeCode(grant, null);
     rmSync(path, { recursive: true });
     expect(() => sessions.exchange(code)).toThrow('ENOENT');
     mkdirSync(path);
     expect(sessions.exchange(code)).toHaveProperty('token');
   });
 
-  test(`there are at most ${sessionsMax} sessions; those that have ended make room`, () => {
+  test(`there are at most ${sessionsMax} unused codes: a further one ends the oldest of the token that has the most`, () => {
     const { sessions } = open();
-    const codes = Array.from({ length: sessionsMax }, () => sessions.makeCode(grant)!.code);
-    for (const code of codes) expect(sessions.exchange(code)).toHaveProperty('token');
-    expect(sessions.makeCode(grant)).toBeNull();
-    now += sessionHours * 3_600_000;
-    expect(sessions.makeCode(grant)).not.toBeNull();
+    const other = sessions.makeCode({ ...grant, originDigest: 'cd'.repeat(32) }, null).code;
+    const codes = Array.from({ length: sessionsMax }, () => sessions.makeCode(grant, null).code);
+    expect([sessions.exchange(codes[0]!), sessions.exchange(codes[1]!) !== null]).toEqual([null, true]);
+    expect(sessions.exchange(other)).not.toBeNull();
   });
 
-  test(`of more than ${sessionsMax} unused codes the oldest is forgotten`, () => {
+  test('sessions that have ended make room', () => {
     const { sessions } = open();
-    const codes = Array.from({ length: sessionsMax + 1 }, () => sessions.makeCode(grant)!.code);
-    expect(sessions.exchange(codes[0]!)).toBe('unknown');
-    expect(sessions.exchange(codes[1]!)).toHaveProperty('token');
+    const signIn = () => sessions.exchange(sessions.makeCode(grant, null).code)!.token;
+    for (let count = 0; count < sessionsMax; count++) signIn();
+    now += sessionHours * 3_600_000;
+    const tokens = Array.from({ length: sessionsMax }, signIn);
+    expect(tokens.filter(token => sessions.find(token) !== undefined).length).toBe(sessionsMax);
+  });
+
+  test('a session that is ended is over, also if the file cannot be written', () => {
+    let isFull = false;
+    const replace = () => {
+      if (isFull) throw new Error('no space left');
+    };
+    const sessions = new UiSessions({ read: () => [], replace }, () => now);
+    const { token } = sessions.exchange(sessions.makeCode(grant, null).code)!;
+    isFull = true;
+    expect(() => sessions.end(() => true)).toThrow('no space left');
+    expect(sessions.find(token)).toBeUndefined();
   });
 });

@@ -196,7 +196,7 @@ export class MemoryEngine implements Engine {
   readonly version = '0.1.0';
   readonly metrics: Engine['metrics'] = { requests: new RequestMeter(), text: async format => `# ${format}\n` };
   readonly hub = new Hub();
-  readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });
+  readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => [this.#config] });
   readonly administration: Administration = {
     reload: async () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [], held: [] }),
     dryRunReload: async () => ({ errors: [], warnings: [], held: [] }),
