@@ -171,9 +171,9 @@ function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
 }
 
 /**
- * Whether the attempt has a time that it ran. A job that ended without an attempt (number 0) has none, nor has an attempt that ended before
- * it started, or whose start was not observed: it did not succeed, and ends when it began.
+ * Whether the attempt counts as one that ran. A job that ended without an attempt (number 0) does not, nor does an attempt that was
+ * cancelled before it started.
  */
 function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
-  return attempt > 0 && (ranUs > 0 || status === 'succeeded');
+  return attempt > 0 && (ranUs > 0 || status !== 'cancelled');
 }

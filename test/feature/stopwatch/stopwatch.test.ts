@@ -20,9 +20,6 @@ export async function handle(request, { span }) {
 }
 export const quick = () => ({});
 export const fail = () => { throw Object.assign(new Error('no'), { retry: false }); };`,
-  overdue: `
-export const again = () => { throw new Error('not now'); };
-export const quick = () => ({});`,
 };
 const tests = [
   'timed',
@@ -44,10 +41,7 @@ const scoped = (name: string, scopes: readonly string[]) => ({ name, token: `tok
 /** Each test has an instance of its own, and a pipeline over it, by the same name: nothing else counts there. */
 const gateway = shareGateway({
   plugins,
-  instances: {
-    ...Object.fromEntries([...tests, 'crowded'].map(name => [name, { uses: 'waiter' }])),
-    overdue: { retry: { max_attempts: 2, backoff_base: '1h', backoff_max: '1h' } },
-  },
+  instances: Object.fromEntries([...tests, 'crowded'].map(name => [name, { uses: 'waiter' }])),
   pipelines: [...tests.map(line), { name: 'crowd', steps: Array(100).fill({ uses: 'crowded.quick' }) }],
   api: {
     auth: {
@@ -165,17 +159,6 @@ test('a job that was cancelled before it started gives no sample, a stopped atte
   const watch = await counted('stopped', 'handle.run', 1);
   const counts = ['run', 'queue', 'waited'].map(what => stepOf(watch, `handle.${what}`)?.sample_count);
   expect(counts).toEqual([1, 1, undefined]);
-});
-
-test('a retry whose job passes its deadline while it waits gives no sample', async () => {
-  await gateway.finished('overdue/quick');
-  const { body } = await gateway.call('POST', '/plugin/overdue/again', { deadline: '2s' });
-  const late = await gateway.settled(String(body['job_id']));
-  expect([late.status, late.attempt]).toEqual(['timed_out', 2]);
-  await gateway.finished('overdue/quick');
-  const watch = await counted('overdue', 'quick.run', 2);
-  const counts = ['run', 'queue', 'total'].map(what => stepOf(watch, `again.${what}`)?.sample_count);
-  expect(counts).toEqual([1, 1, 0]);
 });
 
 test('every command and pipeline step is a step; the trend has 24 buckets; failures count too', async () => {
