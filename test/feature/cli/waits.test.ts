@@ -9,7 +9,8 @@ const id = jobId(Buffer.alloc(12, 1), 0);
 const waits = { reason: 'plugin', detail: 'it is gone', sinceUs: 1 };
 
 function engineThatAsks(ask: () => Promise<unknown>) {
-  return openEngine({ link: { ask }, hub: new Hub(), reader: {}, config: makeConfig } as unknown as EngineParts);
+  const parts = { link: { ask }, hub: new Hub(), reader: {}, config: makeConfig, uiSessions: { endings: 0 } };
+  return openEngine(parts as unknown as EngineParts);
 }
 
 test.each([
