@@ -1,5 +1,6 @@
 // Cancels jobs and runs. Hosts are told to stop running jobs right after the commit. A cancelled job that waits ends in the commit that
-// records the cancel, if its block is in memory. The waiting jobs of a cancelled run end over several turns.
+// records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
+// end over several turns.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -236,8 +237,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels a job. If the job is in memory and no host has it, the job is added to `waiting`, and `endWaiting` must be called with
-   * `waiting` in this turn.
+   * Cancels a job, unless it has settled. If recovery has read its block and no host has the job, the job is added to `waiting`, and
+   * `endWaiting` must be called with `waiting` in this turn.
    */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: Wanted): DeedOutcome {
     const state = this.#state;
@@ -247,18 +248,18 @@ export class Cancelling {
     const isEnding =
       state.cancels.of(id) !== undefined || (open !== undefined && state.cancelledRun(open, index) !== null);
     if (!isEnding) state.cancels.mark(turn, id, cancel);
-    // If the block is not in memory, recovery ends the job when it reads the block.
+    // If recovery has not read the block yet, it ends the job when it reads the block.
     if (open && !this.#has(open, index)) addTo(waiting, open, index);
     return isEnding ? 'ending' : 'done';
   }
 
-  /** Whether the job is unsettled although its block is not in memory: recovery has not read the block yet. */
+  /** Whether the job is unsettled although its block was not found: recovery has not read the block yet. */
   #isUnread(id: JobId): boolean {
     const status = this.#statusOf(id);
     return status === 'queued' || status === 'running';
   }
 
-  /** The job's status as of the last commit. Null: there is no such job, or its record is unusable. */
+  /** The job's status as of the last commit. Null: there is no such job, or the open record of its block is unusable. */
   #statusOf(id: JobId): Status | null {
     const { reader, setAside } = this.#state;
     const open = setAside.read('open', blockOf(id), () => openOf(reader, blockOf(id)) ?? null);

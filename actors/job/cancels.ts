@@ -68,7 +68,7 @@ export class Cancels {
     return [...marked, ...this.detached.runs];
   }
 
-  /** The blocks with marked jobs. */
+  /** The keys of the blocks with marked jobs or runs. */
   get blocks(): ReadonlySet<KeyText> {
     return new Set(Array.from(this.#marks.values(), ({ id }) => keyText(blockOf(id))));
   }
@@ -140,7 +140,8 @@ export class Cancels {
 
   /**
    * The run itself if it is marked, otherwise the nearest marked run that contains it, or the run whose detached cancel covers
-   * it. Null: there is no such run.
+   * it. A run in `finally` has only its own mark. An open run that a detached cancel covers gets a mark, and is returned itself. Null:
+   * there is no such run.
    */
   around(run: JobId): JobId | null {
     if (!this.haveRuns) return null;

@@ -213,7 +213,7 @@ export class CompletionWriter {
 
   /**
    * Merges updates into the state key by key or, if `replaces` is set, replaces the state. Returns an error if there are too many
-   * updates, or if the updates or the new state are too large. Null: the state was updated.
+   * updates to merge, or if the updates or the new state are too large. Null: the state was updated.
    */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
     if (updates.length > stateBytesMax) return tooLarge(updates.length);

@@ -64,7 +64,8 @@ function withState(
 
 /**
  * Charges an attempt that was lost with its host or with the service: the attempt has failed. The job is retried at once if its command
- * and its retry policy allow another attempt, and otherwise ends.
+ * and its retry policy allow another attempt, and otherwise ends. A job that was cancelled or is past its deadline ends as cancelled or
+ * timed out.
  */
 export function charge(
   state: JobState,

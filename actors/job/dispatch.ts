@@ -1,4 +1,4 @@
-// Dispatches jobs to hosts: lanes take turns, frames fill the free places in the hosts' slots, and reported outcomes settle jobs.
+// Dispatches jobs to hosts: lanes take turns, frames fill the free places in the hosts' slots, and reported outcomes end attempts.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost, ReturnReason } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';

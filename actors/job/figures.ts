@@ -22,8 +22,8 @@ export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number
 }
 
 /**
- * The time, in ms since the epoch, since which the lane's next job has been ready to run. Of the two heads of the lane's queues, the next
- * single attempt and the next block, the earlier time counts. Null: no job waits.
+ * The time, in ms since the epoch, since which a job of the lane has been ready to run: of the next single attempt and the next block,
+ * the earlier time. A block counts from its acceptance, even if its jobs were delayed. Null: neither waits.
  */
 function oldestMs(state: JobState, lane: Lane): number | null {
   const attempt = lane.attempts.peek();
@@ -32,7 +32,10 @@ function oldestMs(state: JobState, lane: Lane): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** A retry has waited since it was due, a delayed job since its time to run, and any other job since it was accepted. */
+/**
+ * A retry has waited since it was due, a delayed job since its time to run if its block is in memory, and any other job since it was
+ * accepted. In ms since the epoch.
+ */
 function waitsSinceMs(state: JobState, { open, index, dueUs }: OpenAttempt): number {
   const runAtUs = open.isTimed && open.block ? (state.times.of(open, open.block, index)?.runAtUs ?? 0) : 0;
   return Math.max(blockKeyMs(open.keyBytes), dueUs / 1000, runAtUs / 1000);

@@ -1,4 +1,5 @@
-// Determines which lanes and commands are held, since when, and which have been held for too long. The holds that have jobs are stored.
+// The holds other than pauses: which lanes and commands are held, since when, and which holds have lasted too long. The holds that have
+// jobs are stored.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -57,7 +58,10 @@ export class Holds {
     return hold;
   }
 
-  /** Records that the holds in `used` are those that have jobs: stores the new ones among them, and removes all other stored holds. */
+  /**
+   * Records that the holds in `used` are those that have jobs: stores the new ones among them, removes all other stored holds, and writes
+   * the times of their ends.
+   */
   keep(turn: Turn, used: ReadonlySet<Hold>): void {
     for (const [key, hold] of this.#known) {
       if (!used.has(hold)) {

@@ -1,5 +1,5 @@
-// A slot of the dispatcher: a host, and the frames that the host has. The places of a slot are the threads of the host, or the number
-// of programs that the host may run at once.
+// A slot of the dispatcher: a host, and the frames that the host has. The places of a slot are the threads of the host, or the
+// programs that the host may run at once.
 import type { PluginHost, Runtime } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';

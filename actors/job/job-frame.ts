@@ -1,6 +1,6 @@
 // Makes frames of waiting jobs. A frame has jobs of one lane and command, in order. The pace of the command (pace.ts) limits their
-// number or, if a runner runs them, the room in the runner. A job that must not run twice (`retry_safe: false`), or that is a suspect,
-// is alone in its frame.
+// number or, if a runner runs them, the room in the runner. A suspect is alone in its frame. So is a job that must not run twice
+// (`retry_safe: false`), unless a runner runs it.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { lengthOf, type PartReader } from '../../runtime/parted.ts';

@@ -20,8 +20,8 @@ export class ObservationBuffer {
   #last: OpenGroup | null = null;
 
   /**
-   * Adds an observation of one job. If the last group has the same type, plugin and command, the observation joins it; otherwise
-   * a new group begins.
+   * Adds an observation of one job. If the previous observation was also added by `job`, with the same type, plugin and command, both are
+   * in one group; otherwise a new group begins.
    */
   job(
     type: ObservationType,

@@ -88,7 +88,7 @@ export class Pauses {
     return pause && holdBy(pause, lane);
   }
 
-  /** The commands of the lane that are paused individually. */
+  /** The holds of the commands that are paused individually, in this plugin instance or in a plugin that it builds on. By command. */
   commandsOf(lane: Lane): ReadonlyMap<string, Hold> {
     if (this.#known.size === 0) return noCommands;
     const held = (lane.instance?.manifest.commands ?? []).flatMap(({ name }) => {

@@ -225,7 +225,7 @@ export interface PipelineCalls {
   isOpen(run: JobId): boolean;
   /** The run that called this run, and whose cancel applies to this run. Null: no run called this run, or this run is not open or is in `finally`. */
   callerOf(run: JobId): JobId | null;
-  /** Null: the run is in its main part, or has ended. */
+  /** The phase that the run is in. Null: the run is in its main part, or is not open. */
   phaseOf(run: JobId): RunPhase | null;
   /**
    * A pause of the service holds neither a cancelled run that is in a phase, nor the runs that such a phase has called. For these runs,

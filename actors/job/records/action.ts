@@ -35,7 +35,7 @@ export const actionsOpenMax = 100;
 /** The maximum number of jobs that one step of an action handles. */
 export const stepJobsMax = 1_024;
 
-/** A filter for jobs. A field that is null accepts every job. */
+/** A filter for jobs. A field that is null or absent accepts every job. */
 export type Selection = {
   readonly plugin: string | null;
   readonly command: string | null;

@@ -115,7 +115,7 @@ export class StoredAttempt implements Attempt {
     return isApart(this.#page, this.#start) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
   }
 
-  /** A part as text. Null: the body has no such part. */
+  /** A part as text. Null: the body has no such part, or has been pruned. */
   text(part: 'error' | 'stderr'): string | null {
     return hasPart(this.#kept, part) ? textOf(this.stored, part) : null;
   }

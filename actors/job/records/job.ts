@@ -141,7 +141,7 @@ export function encodeTally(tally: Tally, hash: Uint8Array | null, phaseError: s
   return pack([...counts, ...more]);
 }
 
-/** The counts of an ended run. Null: an earlier version stored none. */
+/** The counts of an ended run. Null: an earlier version stored none, or the body has been pruned. */
 export function readTally(body: Body): Tally | null {
   const packed = bodyPart(body, 'counts');
   if (!packed) return null;
@@ -150,13 +150,13 @@ export function readTally(body: Body): Tally | null {
   return reused === 0 ? tally : { ...tally, reused };
 }
 
-/** The error of the phases of a run that succeeded. Null: they had none. */
+/** The error of the phases of a run that succeeded. Null: they had none, or the body has been pruned. */
 export function readPhaseError(body: Body): string | null {
   const packed = bodyPart(body, 'counts');
   return (packed && unpack<(string | null)[]>(packed)[terminalStatuses.length + 2]) ?? null;
 }
 
-/** The hash of an ended run's definition. Null: the run never began, or an earlier version of headgate wrote the record. */
+/** The hash of an ended run's definition. Null: the run never began, an earlier version of headgate wrote the record, or the body has been pruned. */
 export function readDefinitionHash(body: Body): Uint8Array | null {
   const packed = bodyPart(body, 'counts');
   return (packed && unpack<(Uint8Array | null)[]>(packed)[terminalStatuses.length + 1]) ?? null;
