@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Settings } from '../../service/gateway/configuration.ts';
 import { startGateway } from '../../service/gateway/gateway.ts';
+import { until } from '../../service/gateway/until.ts';
 import { loaded, plugin } from '../../unit/config/sandbox.ts';
 import { blocksOf } from '../kit/page.ts';
 import { keys, send, sign } from './sender.ts';
@@ -61,7 +62,11 @@ test('the recipe for GitHub: its published signature is right, and push and pull
   const outcome = async (event: string, id: string, body: object) => {
     const { body: said } = await deliver(event, id, JSON.stringify(body));
     const { job_id: received } = await gateway.settled(String(said['job_id']));
-    const runs = (await gateway.tree(received)).filter(({ plugin }) => plugin === 'pipeline');
+    // An event may start its run in a turn after the one that settled the job.
+    const runs = await until('a run has started', async () => {
+      const started = (await gateway.tree(received)).filter(({ plugin }) => plugin === 'pipeline');
+      return started.length > 0 && started;
+    });
     const settled = await gateway.allSettled(runs.map(({ job_id }) => job_id));
     return settled.map(({ command, result }) => [command, result?.result]);
   };

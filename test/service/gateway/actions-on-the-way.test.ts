@@ -84,7 +84,7 @@ async function resume(target: string): Promise<void> {
 test('a stop in the midst lets it go on after the start, from where it was', async () => {
   await pause('plugin/resting');
   await submitMany('resting/handle', 40);
-  const id = await start({ do: 'cancel', where: { plugin: 'resting' }, per_second: 40 });
+  const id = await start({ do: 'cancel', where: { plugin: 'resting' }, per_second: 10 });
   await begun(id);
   expect(await gateway.term()).toEqual({ status: 0, signal: null });
   await gateway.start();
