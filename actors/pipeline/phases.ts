@@ -37,11 +37,11 @@ function endedSoFar(run: Run, { status, error }: PartEnd): EndedSoFar {
   if (phase === null)
     return { status, error, phaseError: null, counts: tallyOf(run.settled, run.unsuccessful, run.reuse?.jobs) };
   if (status === 'succeeded') return phase;
+  const wrong = `${phase.name}: ${error}`;
   // If a phase is cancelled, the run ends as cancelled.
   if (status === 'cancelled' && phase.status !== 'cancelled') {
-    return { ...phase, status, error: phase.error === '' ? error : `${error}; before that: ${phase.error}` };
+    return { ...phase, status, error: phase.error === '' ? wrong : `${wrong}; before that: ${phase.error}` };
   }
-  const wrong = `${phase.name}: ${error}`;
   return { ...phase, phaseError: phase.phaseError === null ? wrong : `${phase.phaseError}; ${wrong}` };
 }
 

@@ -273,7 +273,8 @@ test('a run in finally is cancelled only by force', async () => {
     [202, 'running'],
     [200, 'cancelled'],
   ]).toContainEqual(await cancel(run, '?force=true'));
-  expect((await gateway.settled(run)).status).toBe('cancelled');
+  const last_error = 'finally: cancelled by api:test: enough';
+  expect(await gateway.settled(run)).toMatchObject({ status: 'cancelled', last_error });
   expect((await gateway.job(clean)).status).toBe('cancelled');
 });
 
@@ -282,7 +283,7 @@ test('a cancel during on_failure ends that phase, and finally follows', async ()
   expect(await cancel(run)).toEqual([202, 'running']);
   const ended = await gateway.settled(run);
   expect(ended.status).toBe('cancelled');
-  expect(ended.last_error).toMatch(/^cancelled by api:test: enough; before that: step "work": .*as asked$/);
+  expect(ended.last_error).toMatch(/^on_failure: cancelled by api:test: enough; before that: step "work": .*as asked$/);
   expect((await gateway.job(telling)).status).toBe('cancelled');
   expect((await stepsOf(run))['clean']).toEqual(['finally succeeded']);
 });

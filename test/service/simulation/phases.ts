@@ -91,10 +91,7 @@ export function phasesHold(jobs: Jobs, generations: Generations, run: KnownJob, 
     holds(own.length === 0 || hasStarted, () => `no job of the run ${run.id} has started, and ${phase} has begun`);
     // Of several generations nobody knows which; a full tree takes no more jobs, and a foreach may have no elements.
     const isSure = others.length === 0 && !isCut && !/cannot continue|stopped|no longer stored/.test(error);
-    // A cancel that stops a phase names first who cancelled, unless the main part was cancelled too.
-    const isStopped = last.status === 'cancelled' && error.includes('; before that: ');
-    const isOver =
-      isStopped || error.includes(`${phase}: took longer than`) || error.includes(`${phase}: cancelled by`);
+    const isOver = error.includes(`${phase}: took longer than`) || error.includes(`${phase}: cancelled by`);
     const isDue = phase === 'finally' || (last.status === 'failed' && run.group.run === null);
     const isMissing = steps !== undefined && hasStarted && isDue && own.length === 0;
     const mayBeEmpty = steps?.[0]?.['foreach'] !== undefined;
