@@ -96,11 +96,16 @@ export function readReruns(reader: Reader, of: JobId): Reruns {
 }
 
 /**
- * The reruns of a job, in ascending (`up`) or descending (`down`) order of their ids. Some may have been pruned. The caller can pause at
- * each null.
+ * The reruns of a job whose ids are not below `least`, in ascending (`up`) or descending (`down`) order of their ids. Some may have been
+ * pruned. The caller can pause at each null.
  */
-export function* rerunsOf(reader: Reader, of: JobId, direction: 'up' | 'down'): Iterable<JobId | null> {
-  let [from, to] = [rerunKey(of, new Uint8Array(jobIdBytes)), rerunKey(of, afterIds)];
+export function* rerunsOf(
+  reader: Reader,
+  of: JobId,
+  direction: 'up' | 'down',
+  least: Uint8Array = new Uint8Array(jobIdBytes),
+): Iterable<JobId | null> {
+  let [from, to] = [rerunKey(of, least), rerunKey(of, afterIds)];
   for (;;) {
     const range = { from, to, reverse: direction === 'down', limit: rerunsPerScan };
     const entries = Array.from(reader.scan('reruns', range), ({ key, value }) => ({

@@ -1,6 +1,6 @@
 // Finds the jobs that match a selection at its moment, in the order of their ids. Jobs that were accepted after the moment, and
 // attempts that ended after it, do not count.
-import { type BlockKey, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
+import { type BlockKey, blockOf, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { isAcceptedIn, keysOf } from '../records/accepted.ts';
@@ -64,6 +64,8 @@ export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
       continue;
     }
     const { key, indexes } = span;
+    // A span may lie before `after`, such as that of the root of a tree.
+    if (after && Buffer.compare(key, blockOf(after)) < 0) continue;
     if (Buffer.compare(key, moment.block) >= 0) continue;
     if (keys && Buffer.compare(key, keys.to) >= 0) continue;
     const block = blocks.find(key);

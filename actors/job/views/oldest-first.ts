@@ -22,7 +22,7 @@ const blocksPerStep = 64;
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
-/** The spans for a selection. `after`: jobs up to this one may be omitted. The caller can pause at each null. */
+/** The spans for a selection, some of which may lie before `after`. The caller can pause at each null. */
 export function* spansOf(
   reader: Reader,
   names: NameTable,
@@ -33,7 +33,7 @@ export function* spansOf(
   const within = selection.root ?? selection.run ?? selection.parent;
   const from = after ?? Buffer.alloc(jobIdBytes);
   if (jobId) yield { key: blockOf(jobId), indexes: [indexOf(jobId)] };
-  else if (rerunOf) yield* ofPages(rerunsOf(reader, rerunOf, 'up'));
+  else if (rerunOf) yield* ofPages(rerunsOf(reader, rerunOf, 'up', from));
   else if (within) yield* ofTree(reader, within, from);
   else if (status === 'queued' || status === 'running') yield* ofOpen(reader, selection, from);
   else {

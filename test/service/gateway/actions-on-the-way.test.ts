@@ -92,6 +92,24 @@ test('a stop in the midst lets it go on after the start, from where it was', asy
   expect(await ended(id)).toMatchObject({ state: 'succeeded', matched: 40, done: 40, skipped: {}, failed: 0 });
 });
 
+test('after a stop, jobs that were selected by the job they rerun are taken once', async () => {
+  const id = await gateway.submit('leaving/handle');
+  await gateway.settled(id);
+  for (let run = 0; run < 12; run++) {
+    const { body } = await gateway.call('POST', `/job/${id}/rerun`);
+    await gateway.settled(String(body['job_id']));
+  }
+  const act = await start({ do: 'rerun', where: { rerun_of: id }, per_second: 3 });
+  await until('the action has taken some', async () => (await action(act)).done >= 3);
+  expect(await gateway.term()).toEqual({ status: 0, signal: null });
+  await gateway.start();
+  expect(await action(act)).toMatchObject({ state: 'running' });
+  expect(await ended(act)).toMatchObject({ state: 'succeeded', matched: 12, done: 12, skipped: {}, failed: 0 });
+  const { reruns } = (await gateway.call('GET', `/job/${id}`)).body as { readonly reruns: readonly string[] };
+  const counts = reruns.map(async rerun => (await gateway.call('GET', `/job/${rerun}`)).body['rerun_count']);
+  expect(await Promise.all(counts)).toEqual(Array(12).fill(1));
+});
+
 test('a reload in the midst does not disturb it; what the configuration has no more counts as failed', async () => {
   for (const id of await submitMany('leaving/handle', 30)) await gateway.settled(id);
   const id = await start({ do: 'rerun', where: { plugin: 'leaving' }, per_second: 40 });
