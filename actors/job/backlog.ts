@@ -4,17 +4,39 @@ import { firstAttempt, type OpenAttempt } from './open-attempt.ts';
 import { AttemptQueue, Queue } from './queues.ts';
 import type { OpenBlock } from './records/open.ts';
 
+const noCommands: ReadonlySet<string> = new Set();
+
 export class Backlog {
   readonly blocks = new Queue<OpenBlock>();
   /** Jobs that are dispatched before those of `blocks`: retries, returned jobs, suspects, and other jobs that were queued one by one. */
   readonly attempts = new AttemptQueue();
   /** The number of jobs that wait in `attempts` and `blocks`. */
   waiting = 0;
+  /** How many of the waiting jobs have a command of `countOnly`. */
+  counted = 0;
+  #countedCommands: ReadonlySet<string> = noCommands;
+
+  /** Counts from now on the waiting jobs of exactly these commands in `counted`. If the commands change, all waiting jobs are looked at. */
+  countOnly(commands: ReadonlySet<string>): void {
+    const before = this.#countedCommands;
+    this.#countedCommands = commands;
+    if (commands.size === before.size && [...commands].every(command => before.has(command))) return;
+    this.counted = 0;
+    if (commands.size === 0) return;
+    for (const { open } of this.attempts) if (commands.has(open.command)) this.counted++;
+    for (const open of this.blocks) if (commands.has(open.command)) this.counted += open.untouched;
+  }
+
+  /** Counts jobs of this command that begin to wait, or, if `change` is negative, no longer wait. */
+  changeWaiting(command: string, change: number): void {
+    this.waiting += change;
+    if (this.#countedCommands.size > 0 && this.#countedCommands.has(command)) this.counted += change;
+  }
 
   enqueue(open: OpenBlock): void {
     this.blocks.push(open);
     open.waitsIn = this;
-    this.waiting += open.untouched;
+    this.changeWaiting(open.command, open.untouched);
   }
 
   /** The first block with an unsettled job that was never dispatched; `next` of the block is the index of this job. */
@@ -37,7 +59,7 @@ export class Backlog {
 
   enqueueAttempt(job: OpenAttempt): void {
     this.attempts.push(job);
-    this.waiting++;
+    this.changeWaiting(job.open.command, 1);
   }
 
   get nextCommand(): string | undefined {
@@ -46,7 +68,7 @@ export class Backlog {
 
   shift(): OpenAttempt | undefined {
     const job = this.attempts.shift() ?? this.#shiftOfBlock();
-    if (job) this.waiting--;
+    if (job) this.changeWaiting(job.open.command, -1);
     return job;
   }
 
@@ -61,7 +83,7 @@ export class Backlog {
   /** Removes the job from `attempts` and returns it. Undefined: the job is not in `attempts`. */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
     const job = this.attempts.remove(open, index);
-    if (job) this.waiting--;
+    if (job) this.changeWaiting(job.open.command, -1);
     return job;
   }
 
@@ -69,13 +91,13 @@ export class Backlog {
   moveNextTo(other: Backlog): void {
     const job = this.attempts.shift();
     if (job) {
-      this.waiting--;
+      this.changeWaiting(job.open.command, -1);
       other.enqueueAttempt(job);
       return;
     }
     const open = this.blocks.shift();
     if (!open) return;
-    this.waiting -= open.untouched;
+    this.changeWaiting(open.command, -open.untouched);
     other.enqueue(open);
   }
 }

@@ -104,7 +104,7 @@ export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
   for (const [open, indexes] of wanted) {
     for (const index of indexes) {
       if (index >= open.next && !open.isDelayed(index)) {
-        open.waitsIn!.waiting--;
+        open.waitsIn!.changeWaiting(open.command, -1);
         endStoppedWaiting(state, turn, firstAttempt(open, index));
         continue;
       }

@@ -96,8 +96,8 @@ export class JobAcceptor {
 
   /** Whether the plugin is held, or some of its commands have held jobs. Then a new job may have to wait, too. */
   #mayWait(plugin: string): boolean {
-    const { hold, heldByCommand } = this.#state.lane(plugin);
-    return hold !== null || heldByCommand.size > 0;
+    const { hold, heldByCommand, counted } = this.#state.lane(plugin);
+    return hold !== null || heldByCommand.size > 0 || counted > 0;
   }
 
   #unknown({ plugin, command }: NewCalls): Refusal | null {

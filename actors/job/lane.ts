@@ -109,6 +109,7 @@ export class Lane extends Backlog {
   /** Pauses exactly these commands. */
   pauseCommands(paused: ReadonlyMap<string, Hold>): void {
     this.#paused = paused;
+    this.countOnly(new Set(paused.keys()));
     this.#runnable =
       paused.size === 0 ? this.#commands : new Map([...this.#commands].filter(([name]) => !paused.has(name)));
   }
@@ -130,17 +131,18 @@ export class Lane extends Backlog {
     return queued;
   }
 
+  /** The number of waiting jobs that a hold or a pause keeps from starting. Jobs of a missing command count once they are in `heldByCommand`. */
   get held(): number {
-    if (this.hold === null && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
-    let held = this.hold ? this.waiting : 0;
+    if (this.hold === null && this.counted === 0 && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
+    let held = this.hold ? this.waiting : this.counted;
     for (const backlog of this.heldByCommand.values()) held += backlog.waiting;
     return held + this.lost.length;
   }
 
-  /** The number of jobs that a pause holds. Jobs of a paused command count once they have been moved to `heldByCommand`. */
+  /** The number of jobs that a pause holds. */
   get paused(): number {
     if (this.hold) return this.hold.reason === 'paused' ? this.held : 0;
-    let paused = 0;
+    let paused = this.counted;
     for (const [command, { waiting }] of this.heldByCommand)
       if (this.holdOf(command)?.reason === 'paused') paused += waiting;
     return paused;

@@ -15,6 +15,10 @@ export class Queue<T> {
     return this.#items[this.#head];
   }
 
+  *[Symbol.iterator](): Iterator<T> {
+    for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at]!;
+  }
+
   shift(): T | undefined {
     const item = this.#items[this.#head];
     if (item === undefined) return undefined;
@@ -49,6 +53,10 @@ export class AttemptQueue {
 
   peek(): OpenAttempt | undefined {
     return this.#first?.job;
+  }
+
+  *[Symbol.iterator](): Iterator<OpenAttempt> {
+    for (let place = this.#first; place; place = place.after) yield place.job;
   }
 
   shift(): OpenAttempt | undefined {

@@ -97,7 +97,7 @@ export class SparedJobs {
     }
     // The jobs that were never dispatched are queued one by one.
     const { untouched } = open;
-    if (untouched > 0) open.waitsIn!.waiting -= untouched;
+    if (untouched > 0) open.waitsIn!.changeWaiting(open.command, -untouched);
     open.next = open.count;
     for (let index = next; index < open.count; index++)
       if (!open.isSettled(index)) enqueue(state, state.move(turn, firstAttempt(open, index), 'waiting', 0));

@@ -66,7 +66,7 @@ export class OpenBlock {
   /** How much of `cachedBytesMax` (job-state.ts) the decoded block takes up. Not stored. */
   cachedBytes = 0;
   /** The backlog in which the undispatched jobs of the block wait. Not stored. */
-  waitsIn: { waiting: number } | null = null;
+  waitsIn: { changeWaiting(command: string, change: number): void } | null = null;
   /** The number of jobs of the block that hosts have. Not stored. */
   inFlight = 0;
   readonly key: KeyText;

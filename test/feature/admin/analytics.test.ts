@@ -49,6 +49,31 @@ test('what runs, waits, is delayed and dead is counted, and running jobs are nam
   gateway.open('all');
 });
 
+test('jobs of a paused command count as paused, also behind others in the line of their plugin', async () => {
+  const gateway = await startGateway({
+    plugins: { narrow: `${worker}export const say = () => ({});` },
+    instances: { narrow: { parallelism: 1 } },
+  });
+  const control = async (verb: string) =>
+    expect((await gateway.call('POST', `/control/plugin/narrow/${verb}`, { command: 'say' })).status).toBe(200);
+  const ids = [await gateway.submit('narrow/handle', { gate: 'narrow' })];
+  await gateway.noted('start', ids[0]!);
+  for (const command of ['handle', 'say', 'say']) ids.push(await gateway.submit(`narrow/${command}`));
+  await control('pause');
+  ids.push(await gateway.submit('narrow/say'));
+  const paused = { queue_depth: 1, paused_count: 3, held_count: 0, waiting_count: 3 };
+  expect(await queue(gateway)).toMatchObject(paused);
+  expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ queue_depth: 1 });
+  expect((await gateway.call('POST', `/job/${ids[2]}/cancel`, {})).status).toBe(200);
+  expect(await queue(gateway)).toMatchObject({ ...paused, paused_count: 2, waiting_count: 2 });
+  await control('resume');
+  expect(await queue(gateway)).toMatchObject({ queue_depth: 3, paused_count: 0, waiting_count: 0 });
+  gateway.open('narrow');
+  const ends = await gateway.allSettled(ids);
+  const others = Array<string>(2).fill('succeeded');
+  expect(ends.map(({ status }) => status)).toEqual([...others, 'cancelled', ...others]);
+});
+
 const busy = shareGateway({ plugins: { worker, echo } });
 
 test('an idle service has an empty queue', async () => {

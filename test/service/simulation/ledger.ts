@@ -16,6 +16,7 @@ import { type ActorGeneration, ActorLifecycle, type LifecycleState } from '../..
 import { ledgerTurns, startLedgerActors } from '../../../service/ledger/ledger-actors.ts';
 import { holds } from './broken.ts';
 import type { Dice } from './dice.ts';
+import { checkPaused } from './paused-jobs.ts';
 
 /** `loadedBytesMax` 0: each run is read again in each turn that needs it. `partedBytesMin` 0: nothing that was gathered is put together. */
 export type RunLimits = {
@@ -188,6 +189,7 @@ export class Ledger {
         const waiting = [...lanes.values()].reduce((jobs, lane) => jobs + lane.queued, suspects.length);
         const counted = this.gauges.get('queued');
         holds(counted === waiting, () => `the ledger counts ${counted} queued jobs, and ${waiting} wait`);
+        checkPaused([...lanes.values()], this.gauges.get('paused'));
       },
     };
   }
