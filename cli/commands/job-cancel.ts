@@ -6,11 +6,12 @@ import { clientCommand } from '../client/connect.ts';
 import { isSettled } from '../client/jobs.ts';
 import { settledJob } from '../client/waiting.ts';
 import { exitStatus } from '../exit-status.ts';
-import { CommandFailure, usageFailure } from '../failure.ts';
+import { CommandFailure, type ProblemDocument, usageFailure } from '../failure.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 
 type Options = ActOptions & { readonly detached?: true; readonly force?: true; readonly wait?: true };
 type Cancelled = { readonly job_id: string; readonly status: string; readonly cancelling?: true };
+type Refused = { readonly job_id: string; readonly problem: ProblemDocument };
 
 export const jobCancel = clientCommand<Options>({
   usage: 'job cancel [job_id...]',
@@ -28,7 +29,8 @@ export const jobCancel = clientCommand<Options>({
     new Option('--wait', 'wait until jobs that were running have ended'),
     ...actOptions(),
   ],
-  statuses: '0 the jobs are cancelled or being stopped, 1 one of them had ended already, or succeeded first',
+  statuses:
+    '0 the jobs are cancelled or being stopped, 1 one of them had ended already or succeeded first or, of several, could not be cancelled',
   async run(call) {
     const { options, args, client, out } = call;
     if (isOverMany(call)) {
@@ -37,10 +39,10 @@ export const jobCancel = clientCommand<Options>({
       await act('cancel', call);
       return exitStatus.ok;
     }
-    const jobs: Cancelled[] = [];
+    const jobs: (Cancelled | Refused)[] = [];
     for (const id of args as readonly string[]) {
-      const job = await cancel(client, id, options);
-      if (!options.wait || isSettled(job.status)) jobs.push(job);
+      const job = await cancel(client, id, options, args.length > 1);
+      if (!options.wait || 'problem' in job || isSettled(job.status)) jobs.push(job);
       else jobs.push({ job_id: id, status: (await settledJob(client, id, null, out)).status });
     }
     await out.answer({ jobs }, () => jobs.map(line));
@@ -48,23 +50,39 @@ export const jobCancel = clientCommand<Options>({
   },
 });
 
-/** Cancels one job. If it has already ended, returns its status instead of throwing, so that the other jobs are still cancelled. */
-async function cancel(client: Client, id: string, { reason, detached, force }: Options): Promise<Cancelled> {
+/** The refusals that concern one job. If there are several jobs, the others are cancelled all the same. */
+const refusals: readonly unknown[] = ['unknown_job', 'ending'];
+
+/**
+ * Cancels one job. If it has already ended, returns its status instead of throwing. A refusal is also returned if the job is one
+ * of several.
+ */
+async function cancel(
+  client: Client,
+  id: string,
+  { reason, detached, force }: Options,
+  isOneOfSeveral: boolean,
+): Promise<Cancelled | Refused> {
   try {
     const body = { ...(reason !== undefined && { reason }), ...(detached && { detached }) };
     const path = `/job/${segment(id)}/cancel${force ? '?force=true' : ''}`;
     return await client.post<Cancelled>(path, { job_id: true, status: true }, body);
   } catch (error) {
-    if (!(error instanceof CommandFailure) || error.problem.code !== 'already_settled') throw error;
-    return { job_id: id, status: String(error.problem['job_status']) };
+    if (!(error instanceof CommandFailure)) throw error;
+    const { problem } = error;
+    if (problem.code === 'already_settled') return { job_id: id, status: String(problem['job_status']) };
+    if (isOneOfSeveral && refusals.includes(problem.code)) return { job_id: id, problem };
+    if (problem.code === 'ending') throw new CommandFailure(error.exitStatus, problem, error, 'add --force to stop it');
+    throw error;
   }
 }
 
-function isStopped({ status, cancelling }: Cancelled): boolean {
-  return status === 'cancelled' || cancelling === true;
+function isStopped(job: Cancelled | Refused): boolean {
+  return 'status' in job && (job.status === 'cancelled' || job.cancelling === true);
 }
 
-function line(job: Cancelled): TerminalLine {
+function line(job: Cancelled | Refused): TerminalLine {
+  if ('problem' in job) return [`${job.job_id} `, { text: 'not cancelled', style: 'red' }, `: ${job.problem.detail}`];
   const note = job.cancelling ? ', being stopped' : isStopped(job) ? '' : ': it had ended already';
   return [`${job.job_id} `, statusPiece(job.status), note];
 }

@@ -20,6 +20,12 @@ test('a reason for a single job that is to run now is wrong use, as nothing woul
   expect([status, stderr]).toEqual([2, expect.stringContaining('--reason is shown with an action over many jobs')]);
 });
 
+test('of a run in its phase "finally", job cancel names the option that stops it', async () => {
+  const url = await serve((_request, response) => problem(response, 409, 'ending'));
+  const { status, stderr } = await headgate(['job', 'cancel', 'x', '--url', url]);
+  expect([status, stderr]).toEqual([1, expect.stringContaining('add --force to stop it')]);
+});
+
 test.each<[what: string, answer: (response: ServerResponse) => void, status: number, code: string]>([
   ['a page of HTML', r => r.writeHead(200).end('<html>'), 69, 'broken_answer'],
   ['an answer that breaks off', r => r.writeHead(200).write('{"a"', () => r.destroy()), 69, 'broken_answer'],

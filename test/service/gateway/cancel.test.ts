@@ -1,4 +1,6 @@
 // Cancels as users see them (docs/engine.md#cancel): jobs that wait, jobs that run, and runs with all that is inside.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { canary } from '../canary/canary.ts';
@@ -23,11 +25,21 @@ const gateway = shareGateway({
     },
   },
   service: { max_workers: 2 },
-  plugins: { echo, failing, step, worker },
+  plugins: {
+    ...{ echo, failing, step, worker },
+    // A cancel takes 5 s to end it.
+    deaf: {
+      code: '#!/bin/sh\ntrap \'\' TERM\n: >"$(dirname "$0")/../../deaf"\nsleep 60\n',
+      entrypoint: 'main.sh',
+      runtime: 'process',
+      commands: { run: {} },
+    },
+  },
   instances: {
     single: { uses: 'worker', parallelism: 1 },
     patient: { uses: 'failing', retry: { max_attempts: 4, ...slow } },
     hearing: { uses: 'worker' },
+    deaf: { parallelism: 1 },
   },
   pipelines: [
     { name: 'line', on: 'line', steps: [{ id: 'first', uses: 'single' }, uses('second')] },
@@ -44,6 +56,7 @@ const gateway = shareGateway({
         uses('after'),
       ],
     },
+    { name: 'stubborn', steps: [{ id: 'each', uses: 'deaf.run', foreach: 'payload.list' }] },
     { name: 'asked', on: 'asked', execution_mode: 'synchronous', steps: [{ id: 'first', uses: 'single' }] },
     {
       name: 'lenient',
@@ -195,6 +208,27 @@ test('a run ends with the jobs that wait; nothing of it starts any more, and no 
   expect((await gateway.settled(blocker)).status).toBe('succeeded');
 });
 
+test('while a run is being stopped, its documents say so; what has not started is cancelled at once', async () => {
+  const run = await gateway.run('stubborn', { list: [{}, {}, {}] });
+  await until('the first hears no signal', () => existsSync(join(gateway.directory, 'deaf')));
+  const stands = { job_id: run, status: 'running', cancelling: true };
+  expect(await cancel(run)).toEqual([202, stands]);
+  const [, first, ...others] = await gateway.tree(run);
+  const left = await detail(run);
+  expect(left).toMatchObject({ status: 'running', cancelling: expect.any(Number), cancel: { by: 'api:test' } });
+  expect(left['cancelling']).toBeGreaterThanOrEqual(1);
+  const cancelling = [{ status: 'running', cancelling: true }, { status: 'cancelled' }, { status: 'cancelled' }];
+  const ids = [first!, ...others].map(({ job_id }) => job_id);
+  expect(await Promise.all(ids.map(detail))).toMatchObject(cancelling);
+  expect([first, ...others]).toMatchObject(cancelling.map(({ status }) => ({ status })));
+  expect(await cancel(run)).toEqual([202, stands]);
+  await gateway.settled(run);
+  for (const id of [run, ...ids]) {
+    const end = await detail(id);
+    expect([end['status'], end['cancelling']]).toEqual(['cancelled', undefined]);
+  }
+});
+
 test('called runs are inside, and a step after them never starts', async () => {
   await occupy('called');
   const list = [{}, {}];
@@ -300,6 +334,13 @@ test('the command cancels several, waits if asked to, and says what had ended', 
   const { job_id: done } = await gateway.finished('echo/handle');
   const late = await headgate(['job', 'cancel', done, '--wait', '--url', gateway.url], { env });
   expect([late.status, late.stdout.trim()]).toEqual([1, `${done} succeeded: it had ended already`]);
+  const three = await gateway.submit('single/handle');
+  const mixed = await headgate(['job', 'cancel', nowhere, three, '--url', gateway.url], { env });
+  expect([mixed.status, mixed.stdout.trim().split('\n')]).toEqual([
+    1,
+    [`${nowhere} not cancelled: there is no job "${nowhere}"`, `${three} cancelled`],
+  ]);
+  expect((await headgate(['job', 'cancel', nowhere, '--url', gateway.url], { env })).status).toBe(4);
   const shown = await headgate(['job', 'show', one, '--url', gateway.url], { env });
   expect(shown.stdout).toMatch(/cancel {3}by api:test at .*: by hand/);
   gateway.open('command');
