@@ -1,7 +1,7 @@
 // The routes that pause and resume plugins, commands, pipelines and the whole service (docs/engine.md#pauses).
 import type { PauseKind, PauseTarget } from '../../actors/job/records/pause.ts';
 import type { Config } from '../../config/config.ts';
-import { durationPattern, parseDuration } from '../../config/quantity.ts';
+import { parseDuration } from '../../config/quantity.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { pauseDocument, targetDocument } from '../../service/json/pause.ts';
 import { parseTimestamp } from '../../service/json/timestamp.ts';
@@ -21,9 +21,7 @@ const command = Type.Optional(Type.String({ maxLength: 256, description: 'Only t
 const pauseFields = {
   reason: reasonSchema('Shown with the pause.'),
   until: Type.Optional(Type.String({ description: 'RFC 3339. The pause ends by itself at this time.' })),
-  for: Type.Optional(
-    Type.String({ pattern: durationPattern, description: 'The pause ends by itself after this time, such as `30m`.' }),
-  ),
+  for: Type.Optional(Type.String({ description: 'The pause ends by itself after this time, such as `30m`.' })),
   reject: Type.Optional(
     Type.Boolean({
       description: 'New calls and webhook deliveries get 503 `paused`. Default: they are accepted and wait.',
@@ -206,8 +204,9 @@ function readEnd(
   const refuse = (pointer: string, message: string) => mismatchProblem('invalid_request', [{ pointer, message }]);
   if (until !== undefined && lasting !== undefined) return refuse('/for', 'must be absent if "until" is present');
   if (lasting !== undefined) {
-    const us = parseDuration(lasting)! * 1000;
-    return us > 0 && us <= pauseUsMax ? end(nowUs + us) : refuse('/for', `must be from 1ms to ${pauseDaysMax}d`);
+    const us = (parseDuration(lasting) ?? 0) * 1000;
+    const isInRange = us > 0 && us <= pauseUsMax;
+    return isInRange ? end(nowUs + us) : refuse('/for', `must be a duration from 1ms to ${pauseDaysMax}d, such as 30m`);
   }
   if (until === undefined) return end(null);
   const us = parseTimestamp(until);
