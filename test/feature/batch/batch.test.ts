@@ -140,3 +140,19 @@ async function statusesOfRuns(gateway: Gateway): Promise<Map<string, Status>> {
     cursor = `&cursor=${next}`;
   }
 }
+
+test('a pause with reject refuses a batch, and keeps nothing of it', async () => {
+  for (const [target, path] of [
+    ['plugin/echo', '/plugin/echo/say'],
+    ['pipeline/each', '/pipeline/each'],
+  ] as const) {
+    const total = async () => (await shared.call('GET', '/jobs?limit=1')).body['total'];
+    const before = await total();
+    await shared.call('POST', `/control/${target}/pause`, { reject: true, for: '10m' });
+    const answer = await shared.call('POST', `${path}/batch`, { payloads: numbered(3) });
+    expect([answer.status, answer.body['code']]).toEqual([503, 'paused']);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(590);
+    await shared.call('POST', `/control/${target}/resume`);
+    expect(await total()).toBe(before);
+  }
+});

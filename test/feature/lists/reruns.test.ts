@@ -1,5 +1,6 @@
 // GET /jobs by the job that was run again (`rerun_of`), and the same in `where` of actions and on the command line.
 import { beforeAll, expect, test } from 'vitest';
+import { rerunsListedMax } from '../../../actors/job/records/reruns.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing } from '../../service/gateway/sources.ts';
@@ -96,4 +97,12 @@ test('the command line lists and counts the reruns of a job', async () => {
   expect(json.jobs.map(({ job_id }: { readonly job_id: string }) => job_id)).toEqual(reruns.toReversed());
   const dry = await run('job', 'cancel', '--rerun-of', old, '--dry-run');
   expect(dry.stdout).toMatch(/^3 jobs match/);
+});
+
+test('GET /job/{job_id} shows the newest 100 reruns, and counts all', async () => {
+  const { job_id: often } = await gateway.finished('echo/handle', {});
+  const made: string[] = [];
+  for (let n = 0; n < rerunsListedMax + 2; n++) made.push(await rerun(often, {}));
+  const { body } = await gateway.call('GET', `/job/${often}`);
+  expect(body).toMatchObject({ reruns: made.reverse().slice(0, 100), rerun_count: 102 });
 });

@@ -150,3 +150,21 @@ test('the topology shows a pipeline that a webhook starts, and a template as it 
   const names = signals.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['webhook.run', 'shop.{headers.X-Kind}', 'shop.sold', 'webhook.bare']));
 });
+
+test('a pause with reject refuses deliveries to its target; without it they are taken, and wait', async () => {
+  const control = (target: string, verb: string, body = {}) => gateway.call('POST', `/control/${target}/${verb}`, body);
+  for (const [target, path] of [
+    ['plugin/teller', 'bare'],
+    ['pipeline/orders', 'run'],
+  ] as const) {
+    await control(target, 'pause', { reject: true });
+    const refused = await deliver(path, { lines: [] }, { 'X-Id': `${path} refused` });
+    expect([refused.status, refused.body['code'], refused.headers.get('retry-after')]).toEqual([503, 'paused', '60']);
+    await control(target, 'pause');
+    const taken = await deliver(path, { lines: [] }, { 'X-Id': `${path} taken` });
+    expect(taken.status).toBe(202);
+    await gateway.waiting(String(taken.body['job_id']), 'paused');
+    await control(target, 'resume');
+    expect((await gateway.settled(String(taken.body['job_id']))).status).toBe('succeeded');
+  }
+});

@@ -256,6 +256,10 @@ test('a run past the deadline of its call ends timed_out; that of a delayed run 
   // It would be over before it began if it counted from the call.
   const delayed = await call('/pipeline/bound', { delay: '4s', deadline: '3900ms' });
   expect((await gateway.settled(delayed.job_id)).status).toBe('succeeded');
+  // It goes on while the pipeline is paused.
+  await pause('pipeline/bound');
+  const held = await call('/pipeline/bound', { deadline: '200ms' });
+  expect((await gateway.settled(held.job_id)).status).toBe('timed_out');
 });
 
 test('the message of a deadline has no delay in it', async () => {

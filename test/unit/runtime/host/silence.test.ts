@@ -10,6 +10,7 @@ const processModule = new URL('./host-process.js', builtHost).href;
 const { HostProcess, pingMs } = (await import(
   processModule
 )) as typeof import('../../../../runtime/host/client/host-process.ts');
+const { confirmMsMax } = (await import(builtHost)) as typeof import('../../../../runtime/host/client/host.ts');
 const { PidFiles } = (await import(
   new URL('../../processes/pid-files.js', builtHost).href
 )) as typeof import('../../../../runtime/processes/pid-files.ts');
@@ -35,6 +36,19 @@ it('one that was stopped from outside is killed with its jobs, and another takes
   process.kill(pid, 'SIGSTOP');
   vi.advanceTimersByTime(4 * pingMs);
   expect((await waiting).lost).toBe('the plugin host died (SIGKILL), which had stopped answering');
+  expect((await stage.run('p')).result).not.toBe(String(pid));
+});
+
+it('one that does not confirm a cancel in time is killed with its jobs', async () => {
+  const stage = new Stage(1).plugin('p', code);
+  const pid = Number((await stage.run('p')).result);
+  const waiting = stage.frame('p', { payload: { waits: true } });
+  await until('the job runs', () => existsSync(join(stage.directory, 'plugins', 'p', 'began')));
+  process.kill(pid, 'SIGSTOP');
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  void stage.cancel(0);
+  vi.advanceTimersByTime(confirmMsMax);
+  expect((await waiting).lost).toBe('the plugin host died (SIGKILL)');
   expect((await stage.run('p')).result).not.toBe(String(pid));
 });
 
