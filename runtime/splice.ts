@@ -183,6 +183,8 @@ export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null 
 
 /** The head of binary data with this many bytes. */
 export function bytesHead(length: number): Uint8Array {
+  if (length < 0x100) return Uint8Array.of(0xc4, length);
+  if (length < 0x10000) return Uint8Array.of(0xc5, length >> 8, length & 0xff);
   return Uint8Array.of(0xc6, length >>> 24, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
 }
 

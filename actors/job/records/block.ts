@@ -4,7 +4,7 @@
 import { copyBytes, unpinned } from '../../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
-import { PackedList, type StoredList } from '../../../runtime/packed-list.ts';
+import { PackedList } from '../../../runtime/packed-list.ts';
 import { pack, packedNull, unpack } from '../../../runtime/packing.ts';
 import { bytesHead } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -84,34 +84,32 @@ export class BlockBuilder implements Block {
     return this.groups[place]!;
   }
 
-  /** The stored form of the block. The payloads are concatenated; `ends` has the end of each, in four bytes. */
+  /** The stored form of the block. Each payload is copied once, into this value, and is read there from then on. */
   encode(): Uint8Array {
-    const { ends, all } = this.count === 1 ? alone(this.#payloads[0]!) : sideBySide(this.#payloads, this.payloadBytes);
-    this.#packed = new PackedList({ ends, all });
-    this.#payloads = [];
     this.groups = this.groups.map(withOwnBytes);
     const groups = this.groups.map(group => pack(packGroup(group)));
-    const kept: StoredBlock = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
-    return packBlock(kept);
+    const ends = endsOf(this.#payloads);
+    const kept: StoredBlock = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, null];
+    const before = pack(kept).subarray(0, -packedNull.length);
+    const head = bytesHead(this.payloadBytes);
+    const stored = Buffer.allocUnsafeSlow(before.length + head.length + this.payloadBytes);
+    let at = copyBytes(stored, copyBytes(stored, 0, before), head);
+    this.#packed = new PackedList({ ends, all: stored.subarray(at) });
+    for (const payload of this.#payloads) at = copyBytes(stored, at, payload);
+    this.#payloads = [];
+    return stored;
   }
 }
 
-function sideBySide(payloads: readonly Uint8Array[], bytes: number): StoredList {
-  const all = Buffer.allocUnsafeSlow(bytes);
+/** Where each payload ends if they stand one after the other, in four bytes each. */
+function endsOf(payloads: readonly Uint8Array[]): Uint8Array {
   const ends = Buffer.allocUnsafeSlow(payloads.length * 4);
   let at = 0;
   for (let index = 0; index < payloads.length; index++) {
-    at = copyBytes(all, at, payloads[index]!);
+    at += payloads[index]!.length;
     ends.writeUInt32LE(at, index * 4);
   }
-  return { ends, all };
-}
-
-/** A list of a single payload. A payload may be large, so it is copied only if it is less than half of its buffer. */
-function alone(payload: Uint8Array): StoredList {
-  const ends = Buffer.allocUnsafeSlow(4);
-  ends.writeUInt32LE(payload.length, 0);
-  return { ends, all: unpinned(payload) };
+  return ends;
 }
 
 /** The group with copies of those bytes that would otherwise keep the whole packet in memory. */
@@ -144,16 +142,9 @@ type StoredBlock = [
   starts: number[],
   groups: Uint8Array[],
   ends: Uint8Array,
-  payloads: Uint8Array,
+  /** Null only while a block is encoded. */
+  payloads: Uint8Array | null,
 ];
-
-/** Like `pack`, but copies large payloads only once. */
-function packBlock(kept: StoredBlock): Uint8Array {
-  const payloads = kept[6];
-  if (payloads.length <= blockBytesMax) return pack(kept);
-  const before = pack([...kept.slice(0, 6), null]);
-  return Buffer.concat([before.subarray(0, -packedNull.length), bytesHead(payloads.length), payloads]);
-}
 
 class DecodedBlock implements Block {
   readonly plugin: string;
@@ -172,7 +163,7 @@ class DecodedBlock implements Block {
     this.createdUs = createdUs;
     this.starts = starts;
     this.#packed = groups;
-    this.#payloads = new PackedList({ ends, all: payloads });
+    this.#payloads = new PackedList({ ends, all: payloads! });
     this.count = this.#payloads.count;
   }
 
