@@ -113,24 +113,24 @@ export function readQuery(text: string, parameters: Parameters): QueryReading {
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
     const value = decode(equals < 0 ? '' : pair.slice(equals + 1));
-    if (name === undefined || value === undefined) return invalid('the query has a bad percent-escape');
+    if (name === undefined || value === undefined) return invalidQuery('the query has a bad percent-escape');
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
-    if (!parameter) return invalid(`unknown query parameter ${JSON.stringify(name)}`);
+    if (!parameter) return invalidQuery(`unknown query parameter ${JSON.stringify(name)}`);
     const { timesMax = 1 } = parameter;
     const earlier = Object.hasOwn(values, name) ? values[name] : undefined;
     if (earlier !== undefined && timesMax === 1)
-      return invalid(`the query parameter "${name}" is given more than once`);
+      return invalidQuery(`the query parameter "${name}" is given more than once`);
     const read = parameter.read(value);
-    if (read === undefined) return invalid(`the query parameter "${name}" ${parameter.rule}`);
+    if (read === undefined) return invalidQuery(`the query parameter "${name}" ${parameter.rule}`);
     const all = earlier === undefined ? read : [...(earlier as unknown[]), ...(read as unknown[])];
     if (timesMax > 1 && (all as unknown[]).length > timesMax)
-      return invalid(`the query parameter "${name}" is given more than ${timesMax} times`);
+      return invalidQuery(`the query parameter "${name}" is given more than ${timesMax} times`);
     values[name] = all;
   }
   return { kind: 'query', values };
 }
 
-function invalid(detail: string): HttpProblem {
+export function invalidQuery(detail: string): HttpProblem {
   return problem('invalid_query', detail);
 }
 

@@ -6,8 +6,8 @@ import { type Step, stepLists } from '../config/pipeline/definition.ts';
 import type { ApiScope } from '../config/section/scope.ts';
 import type { StopwatchCourse } from '../service/reads/reads.ts';
 import { type Caller, may } from './auth.ts';
-import { type HttpProblem, problem } from './problem.ts';
-import { flag, instant, integer, type Parameters, type QueryValues, repeated, text } from './query.ts';
+import type { HttpProblem } from './problem.ts';
+import { flag, instant, integer, invalidQuery, type Parameters, type QueryValues, repeated, text } from './query.ts';
 import { nameCharactersMax } from './selection.ts';
 
 const windowUsDefault = 24 * 60 * minuteUs;
@@ -39,11 +39,11 @@ type Query = QueryValues<typeof stopwatchParameters>;
 /** When the wanted window begins, in µs. */
 export function windowStart({ since, from, to }: Query, nowUs: number): number | HttpProblem {
   if (since !== undefined && from !== undefined)
-    return refused('the query parameters "since" and "from" mean the same; give one of them');
+    return invalidQuery('the query parameters "since" and "from" mean the same; give one of them');
   const given = from ?? since;
   if (given === undefined) return Math.min(to ?? nowUs, nowUs) - windowUsDefault;
   if (to === undefined || given < to) return given;
-  return refused(`the query parameter "${from === undefined ? 'since' : 'from'}" must be before "to"`);
+  return invalidQuery(`the query parameter "${from === undefined ? 'since' : 'from'}" must be before "to"`);
 }
 
 /** The steps that `step` names; without `step`, all steps of the configuration. */
@@ -54,7 +54,9 @@ export function wantedSteps({ step }: Query, config: Config, plugin: PluginInsta
   const unknown = step.find(name => !known.has(name));
   if (unknown === undefined) return step;
   const [given, of] = [unknown, plugin.name].map(name => JSON.stringify(name));
-  return refused(`the query parameter "step" must be a step of ${of}, and not ${given}; without "step" all are listed`);
+  return invalidQuery(
+    `the query parameter "step" must be a step of ${of}, and not ${given}; without "step" all are listed`,
+  );
 }
 
 /** Null: neither a series nor a heat map is wanted. */
@@ -66,19 +68,15 @@ export function wantedCourse(
 ): StopwatchCourse | HttpProblem | null {
   if (!series && !heat) {
     if (buckets === undefined) return null;
-    return refused('the query parameter "buckets" needs "series=true" or "heat=true"');
+    return invalidQuery('the query parameter "buckets" needs "series=true" or "heat=true"');
   }
   const most = buckets ?? bucketsDefault;
   if (steps * most > pointsMax) {
     const fitting = `"buckets" must be at most ${Math.floor(pointsMax / steps)}, or "step" must select steps`;
-    return refused(`${steps} steps in ${most} buckets are more than ${pointsMax} points: ${fitting}`);
+    return invalidQuery(`${steps} steps in ${most} buckets are more than ${pointsMax} points: ${fitting}`);
   }
   const minutes = Math.max(1, Math.ceil((to - from + 1) / most));
   return { minutes, series, heat, exemplars: may(caller, exemplarScopes) };
-}
-
-function refused(detail: string): HttpProblem {
-  return problem('invalid_query', detail);
 }
 
 /**

@@ -1,4 +1,4 @@
-// Functions that copy bytes.
+// Functions on bytes.
 
 /** If more bytes than this are copied, a native copy is faster than a loop. */
 const longBytes = 32;
@@ -22,4 +22,19 @@ export function unpinned(bytes: Uint8Array): Uint8Array {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   own.set(bytes);
   return own;
+}
+
+/** The same bytes as a Buffer, not copied. */
+export function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** A key as text, for a message. */
+export function hexOf(key: Uint8Array): string {
+  return bufferOf(key).toString('hex');
+}
+
+/** The smallest key greater than this one. */
+export function keyAfter(key: Uint8Array): Buffer {
+  return Buffer.concat([key, Buffer.of(0)]);
 }

@@ -2,6 +2,7 @@
 // must follow, and some literal bytes.
 //
 //   0xc1 (no packed value begins with it) | length of the represented bytes (4) | packed list of sections
+import { bufferOf } from './bytes.ts';
 import { pack, packedNull, unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import type { Reader } from './store/store.ts';
@@ -34,7 +35,7 @@ export function isParted(value: Uint8Array): boolean {
 
 /** The length of a packed value. For a value in parts, the length of the bytes that it represents. */
 export function lengthOf(value: Uint8Array): number {
-  return isParted(value) ? asBuffer(value).readUInt32LE(1) : value.length;
+  return isParted(value) ? bufferOf(value).readUInt32LE(1) : value.length;
 }
 
 export function encodeParted(sections: readonly Section[]): Uint8Array {
@@ -218,8 +219,4 @@ export function shownOf(reader: Reader, value: Uint8Array): Uint8Array {
 /** Reads parts from the table `arrivals`. */
 export function partsIn(reader: Reader): PartReader {
   return { get: key => reader.get('arrivals', key), has: key => reader.peek('arrivals', key) !== undefined };
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,5 +1,5 @@
 // Schedules for the HTTP servers: the ledger runs, pauses and resumes them; lists are read from the store and the configuration.
-import type { RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
+import type { RefusedWork, SubmitReply } from '../actors/job/protocol.ts';
 import type { RunSchedule, ScheduleReply } from '../actors/schedule/protocol.ts';
 import { firedRanges, hasFired } from '../actors/schedule/records/fired.ts';
 import { readSchedule } from '../actors/schedule/records/schedule.ts';
@@ -16,7 +16,6 @@ export const backfillMax = 10_000;
 export type ScheduleParts = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
 /** The number of occurrences of a backfill, and how many of them have fired. Null: more than `backfillMax` occurrences. */
 export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
-export type BackfillRequest = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
 
 export function openSchedules({ link, reader, config }: ScheduleParts) {
   const slices = new Slices(() => reader.refresh());

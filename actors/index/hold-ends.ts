@@ -1,4 +1,5 @@
 // The times at which pauses and other holds ended. The stopwatch uses them to find when a held job could first run.
+import { hexOf } from '../../runtime/bytes.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { countsKey } from '../job/records/counts.ts';
 import { readHoldEnds } from '../job/records/hold-ends.ts';
@@ -18,7 +19,7 @@ export class HoldEnds {
   refresh(): void {
     const count = this.#reader.count('hold_ends');
     let newest = '';
-    if (count > 0) for (const key of this.#reader.keys('hold_ends', { reverse: true, limit: 1 })) newest = hex(key);
+    if (count > 0) for (const key of this.#reader.keys('hold_ends', { reverse: true, limit: 1 })) newest = hexOf(key);
     const read = `${newest} ${count}`;
     if (read === this.#read) return;
     this.#read = read;
@@ -54,8 +55,4 @@ function lastUpTo(times: readonly number[], toUs: number): number {
     else high = middle;
   }
   return times[low - 1] ?? 0;
-}
-
-function hex(key: Uint8Array): string {
-  return Buffer.from(key).toString('hex');
 }

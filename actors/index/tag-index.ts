@@ -17,7 +17,7 @@ export const sweptPerStep = 4_096;
 
 export class TagIndex {
   readonly #stores: IndexStores;
-  /** The newest block that was taken. Null: no block was taken. */
+  /** The block after which `take` continues. Null: it begins with the oldest one. */
   #upTo: BlockKey | null;
   /** The key at which `prune` continues. Undefined: it begins at the oldest indexed block. */
   #swept: Buffer | undefined;

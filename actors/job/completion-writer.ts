@@ -153,7 +153,7 @@ export class CompletionWriter {
     return this.#momentUs;
   }
 
-  /** Called when the actors start, with the time that was given to each open action. Later commits get later times. */
+  /** Called when the actors start, for each open action, with the time that an earlier turn gave it. Later commits get later times. */
   wasGiven(us: number): void {
     this.#givenUs = Math.max(this.#givenUs, us);
   }

@@ -1,5 +1,6 @@
 // The times of jobs: when delayed jobs run, when jobs expire, and when their deadlines pass. For a block without times, a lookup costs
 // one comparison. Of the timers, only the time of the next one is in memory.
+import { earlier } from '../../runtime/clock.ts';
 import { type BlockKey, blockKeyBytes, type JobId, jobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -138,8 +139,4 @@ export class JobTimesTable {
     this.#setUs = null;
     if (this.#rescheduled.size > 0) this.#rescheduled.clear();
   }
-}
-
-function earlier(a: number | null, b: number | null): number | null {
-  return a === null || b === null ? (a ?? b) : Math.min(a, b);
 }

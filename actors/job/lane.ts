@@ -161,7 +161,7 @@ export class Lane extends Backlog {
     return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;
   }
 
-  /** Whether the next job of the lane has times: it may have to end instead of starting. */
+  /** Whether the next job of the lane has times (records/options.ts). Such a job may have to end instead of starting. */
   get nextIsTimed(): boolean {
     return (this.attempts.peek()?.open ?? this.nextBlock)?.isTimed === true;
   }

@@ -1,4 +1,5 @@
 // Removes the oldest settled jobs, block by block, with their logs and their entries in other tables.
+import { keyAfter } from '../../runtime/bytes.ts';
 import { blockKeyMs, blockOf, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { isNeeded, isTreeNeeded, pruneReuse } from '../pipeline/records/reuse.ts';
@@ -328,11 +329,6 @@ export class Retention {
 
 function hasBudget({ passed, open }: SweepCursor): boolean {
   return passed < passedPerSweepMax && open < openPerSweepMax;
-}
-
-/** The smallest key greater than this one. */
-function keyAfter(key: Uint8Array): Buffer {
-  return Buffer.concat([key, Buffer.of(0)]);
 }
 
 function isEmpty(page: Buffer): boolean {

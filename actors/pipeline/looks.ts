@@ -16,7 +16,7 @@ export type Sight = {
 };
 
 export const wholeBytesMax = 4096;
-/** The maximum size of a step. */
+/** The maximum of `stepBytes`. */
 export const stepBytesMax = 64 * 2 ** 10;
 
 const nothing: PartReader = { get: () => undefined, has: () => false };

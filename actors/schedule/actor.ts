@@ -10,12 +10,12 @@ import type { IdempotencyStore, SubmitReply } from '../job/protocol.ts';
 import type { TerminalStatus } from '../job/records/job.ts';
 import { backfill } from './backfill.ts';
 import { DueHeap } from './due-heap.ts';
-import { Firer, type FiringPorts, textOf } from './firer.ts';
+import { Firer, type FiringPorts } from './firer.ts';
 import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime, nextFireTime, type Passed, planOf } from './plan.ts';
 import type { PauseSchedule, RunSchedule, ScheduleMessage, ScheduleReply } from './protocol.ts';
 import { removeFired } from './records/fired.ts';
-import { type PassReason, putSchedule, scheduleKey } from './records/schedule.ts';
+import { type PassReason, putSchedule, scheduleKey, textOf } from './records/schedule.ts';
 import { loadSchedules, reconcile, removedFor } from './reload.ts';
 
 /** A refused occurrence is tried again at this interval, until the next occurrence is due. */

@@ -12,7 +12,7 @@ import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime } from './plan.ts';
 import { type ScheduledJobs, scheduleOrigin } from './protocol.ts';
 import { dropOldest, type FiredRange, putFired, readFired } from './records/fired.ts';
-import { type PassReason, queueMax } from './records/schedule.ts';
+import { type PassReason, queueMax, textOf } from './records/schedule.ts';
 
 export type FiringPorts = {
   readonly reader: Reader;
@@ -196,9 +196,4 @@ export class Firer {
   close(): void {
     this.#ranges.clear();
   }
-}
-
-/** The time as RFC 3339, with milliseconds. */
-export function textOf(ms: number): string {
-  return new Date(ms).toISOString();
 }

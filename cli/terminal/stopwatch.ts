@@ -16,7 +16,7 @@ import {
 import { percentileBar, sparkline } from './plot.ts';
 import { table } from './table.ts';
 import type { Piece, TerminalLine } from './text.ts';
-import { formatMs, msOf } from './time.ts';
+import { formatMs, formatUs, msOf } from './time.ts';
 
 const barColumns = 24;
 
@@ -139,10 +139,6 @@ function titleOf({ plugin, window, from, to }: StopwatchDocument): TerminalLine 
 function rangeText({ from, to }: TimeRange): string {
   const [begin, end] = [from, to].map(at => at.slice(0, 16).replace('T', ' '));
   return `${begin} to ${end} (UTC)`;
-}
-
-function formatUs(us: number): string {
-  return formatMs(us / 1000);
 }
 
 function dim(text: string): TerminalLine {

@@ -13,6 +13,10 @@ export function formatMs(ms: number): string {
   return `${Math.floor(hours / 24)}d ${two(hours % 24)}h`;
 }
 
+export function formatUs(us: number): string {
+  return formatMs(us / 1000);
+}
+
 /** Formats an RFC 3339 time in UTC as `2026-11-21 08:00:00.123`; null becomes the empty text. */
 export function formatAt(at: string | null): string {
   return at === null

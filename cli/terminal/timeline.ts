@@ -2,7 +2,7 @@
 import { densityStrip } from './plot.ts';
 import { table } from './table.ts';
 import { type Piece, statusPiece, type TerminalLine } from './text.ts';
-import { formatAt, formatMs } from './time.ts';
+import { formatAt, formatUs } from './time.ts';
 
 type Percentiles = { readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number };
 
@@ -77,17 +77,17 @@ export function timelineLines(timeline: JobTimeline): TerminalLine[] {
     { text: `${plugin}.${command}`, style: 'bold' },
     ' ',
     statusPiece(status),
-    ` ${durationOf(duration_us)} from ${formatAt(from)}, ${count} ${count === 1 ? 'job' : 'jobs'}${more}`,
+    ` ${formatUs(duration_us)} from ${formatAt(from)}, ${count} ${count === 1 ? 'job' : 'jobs'}${more}`,
   ];
   const rows = steps.map(step => [
     nameOf(step, timeline),
     String(step.count),
     String(failuresIn(step)),
-    ...[step.queue_us.p50, step.queue_us.p95, step.run_us.p50, step.run_us.p95, step.run_us.max].map(durationOf),
+    ...[step.queue_us.p50, step.queue_us.p95, step.run_us.p50, step.run_us.p95, step.run_us.max].map(formatUs),
     { text: densityStrip(step.buckets.map(activityOf)), style: 'cyan' as const },
   ]);
   const columns = ['STEP', 'JOBS', 'FAILED', 'QUEUED P50', 'P95', 'RAN P50', 'P95', 'MAX', 'STARTS AND ENDS'];
-  const scale = `one column is ${durationOf(timeline.bucket_us)}; × marks a failure`;
+  const scale = `one column is ${formatUs(timeline.bucket_us)}; × marks a failure`;
   return [
     title,
     ...(steps.length === 0 ? ['no jobs'] : [...table(columns, rows), dim(scale)]),
@@ -107,13 +107,13 @@ function pathLines(timeline: JobTimeline): TerminalLine[] {
   const rows = path.map(step => [
     nameOf(step, timeline),
     String(step.jobs),
-    ...[step.handing_out_us, step.waiting_us, step.running_us, step.retrying_us].map(durationOf),
+    ...[step.handing_out_us, step.waiting_us, step.running_us, step.retrying_us].map(formatUs),
     dimPiece(step.job_id),
   ]);
   const { handing_out_us: handing, waiting_us: waiting, retrying_us: retrying, commit_us: commit } = gaps;
   const total =
-    `no job of this path ran for ${durationOf(handing + waiting + retrying + commit)}: handing out ${durationOf(handing)}, ` +
-    `waiting for workers ${durationOf(waiting)}, between attempts ${durationOf(retrying)}, last commit ${durationOf(commit)}`;
+    `no job of this path ran for ${formatUs(handing + waiting + retrying + commit)}: handing out ${formatUs(handing)}, ` +
+    `waiting for workers ${formatUs(waiting)}, between attempts ${formatUs(retrying)}, last commit ${formatUs(commit)}`;
   return [
     '',
     heading(isCut ? 'Critical path (its beginning is missing)' : 'Critical path'),
@@ -128,7 +128,7 @@ function slowLines(timeline: JobTimeline): TerminalLine[] {
   slow.sort((a, b) => b.run_us - a.run_us);
   const rows = slow
     .slice(0, slowestShown)
-    .map(({ name, run_us, status, job_id }) => [name, durationOf(run_us), statusPiece(status), dimPiece(job_id)]);
+    .map(({ name, run_us, status, job_id }) => [name, formatUs(run_us), statusPiece(status), dimPiece(job_id)]);
   return ['', heading('Slowest jobs'), ...table(['STEP', 'RAN', 'STATUS', 'JOB'], rows)];
 }
 
@@ -157,10 +157,6 @@ function nameOf({ pipeline, step, phase, plugin, command }: Named, { command: ow
 
 function failuresIn({ by_status: { failed = 0, timed_out = 0, dead = 0 } }: TimelineStep): number {
   return failed + timed_out + dead;
-}
-
-function durationOf(us: number): string {
-  return formatMs(us / 1000);
 }
 
 function heading(text: string): TerminalLine {

@@ -1,5 +1,6 @@
 // The unusable records, by table and key. The actors skip these records, which stay unchanged in the store. The list is kept only in
 // memory, because each start finds the records again.
+import { hexOf } from '../bytes.ts';
 import type { Table } from './store.ts';
 
 /** `key` is in hex, because keys are bytes. */
@@ -41,7 +42,7 @@ export class SetAside {
     const name = nameOf(table, key);
     if (this.#keys.has(name)) return;
     this.#keys.add(name);
-    const record = { table, key: textOf(key), error: (error as Error).message };
+    const record = { table, key: hexOf(key), error: (error as Error).message };
     if (this.#listed.length < setAsideListedMax) this.#listed.push(record);
     this.#onAdded(record);
   }
@@ -74,13 +75,9 @@ export class SetAside {
   /** Takes a record off the list if it is listed. Called when the record can be decoded: it must have been written again. */
   #forget(table: Table, key: Uint8Array): void {
     if (!this.#keys.delete(nameOf(table, key))) return;
-    const text = textOf(key);
+    const text = hexOf(key);
     this.#listed = this.#listed.filter(record => record.table !== table || record.key !== text);
   }
-}
-
-function textOf(key: Uint8Array): string {
-  return Buffer.from(key).toString('hex');
 }
 
 function nameOf(table: Table, key: Uint8Array): string {

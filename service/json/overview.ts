@@ -7,7 +7,7 @@ import type { SettledCounts } from '../../actors/job/records/minute-counters.ts'
 import { earlier } from '../../runtime/clock.ts';
 import { type Overview, type RecentFailure, recentMinutes } from '../reads/overview.ts';
 import { pauseDocument } from './pause.ts';
-import { timestamp } from './timestamp.ts';
+import { optionalTime, timestamp } from './timestamp.ts';
 
 export function writeOverview(overview: Overview): string {
   const { nowUs, queue, counts, pauses, times, failures } = overview;
@@ -117,10 +117,6 @@ function sumOf(
   count: (minute: Readonly<SettledCounts>) => number,
 ): number {
   return minutes.reduce((sum, minute) => sum + count(minute), 0);
-}
-
-function optionalTime(us: number | null): string | null {
-  return us === null ? null : timestamp(us);
 }
 
 /** Rounds a ratio or a rate to four decimals. */

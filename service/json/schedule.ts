@@ -1,5 +1,7 @@
 // Writes schedules as JSON.
+
 import type { Firing, SchedulePause } from '../../actors/schedule/records/schedule.ts';
+import { textOf } from '../../actors/schedule/records/schedule.ts';
 import type { ScheduleState, ScheduleView } from '../../actors/schedule/views/schedules.ts';
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf } from '../../runtime/calendar/recurrence.ts';
@@ -11,15 +13,15 @@ export function scheduleDocument({ id, state, definition, record, next, nextFire
     id,
     state,
     ...(definition && definitionFields(definition)),
-    next: next.map(timeOf),
-    next_run_at: nextFireMs === null ? null : timeOf(nextFireMs),
+    next: next.map(textOf),
+    next_run_at: nextFireMs === null ? null : textOf(nextFireMs),
     ...(record && {
-      last_due_at: timeOf(record.lastDueMs),
+      last_due_at: textOf(record.lastDueMs),
       running: record.isRunning,
       queued: record.queue.length,
       failures: record.failures,
       ...(record.pause && { paused: pauseFields(record.pause) }),
-      ...(record.removedMs !== null && { removed_at: timeOf(record.removedMs) }),
+      ...(record.removedMs !== null && { removed_at: textOf(record.removedMs) }),
       history: record.history.toReversed().map(firing => firingFields(id, definition?.jitterMs ?? 0, firing)),
     }),
   };
@@ -31,7 +33,7 @@ function definitionFields(definition: ScheduleDefinition) {
     ...target,
     ...(recurrence.kind === 'cron' && { cron: recurrence.cron }),
     ...(recurrence.kind === 'every' && { every_ms: recurrence.everyMs }),
-    ...(recurrence.kind === 'at' && { at: timeOf(recurrence.atMs) }),
+    ...(recurrence.kind === 'at' && { at: textOf(recurrence.atMs) }),
     timezone: recurrence.kind === 'cron' ? recurrence.timezone : 'UTC',
     ...(tags && { tags }),
     jitter_ms: jitterMs,
@@ -45,21 +47,21 @@ function definitionFields(definition: ScheduleDefinition) {
 }
 
 function pauseFields({ by, reason, sinceMs }: SchedulePause) {
-  return { by, since: timeOf(sinceMs), ...(reason !== null && { reason }) };
+  return { by, since: textOf(sinceMs), ...(reason !== null && { reason }) };
 }
 
 function firingFields(id: string, jitterMs: number, firing: Firing) {
   if (firing.kind === 'passed') {
     const { reason, firstMs, lastMs, count, atMs } = firing;
     const outcome = reason === 'missed' || reason === 'refused' || reason === 'disabled' ? 'missed' : 'skipped';
-    return { outcome, reason, due_at: timeOf(firstMs), last_due_at: timeOf(lastMs), count, at: timeOf(atMs) };
+    return { outcome, reason, due_at: textOf(firstMs), last_due_at: textOf(lastMs), count, at: textOf(atMs) };
   }
   const { dueMs, firedMs, job, status, missed } = firing;
   return {
     outcome: status ?? 'running',
     job_id: formatId(job),
-    due_at: dueMs === null ? null : timeOf(dueMs),
-    fired_at: timeOf(firedMs),
+    due_at: dueMs === null ? null : textOf(dueMs),
+    fired_at: textOf(firedMs),
     late_ms: dueMs === null ? null : Math.max(0, firedMs - dueMs - delayOf(id, dueMs, jitterMs)),
     missed,
   };
@@ -85,11 +87,6 @@ export function schedulerJob(view: ScheduleView, definition: ScheduleDefinition)
     status: ductileStatus[state],
     reason: record?.pause ? (record.pause.reason ?? `paused by ${record.pause.by}`) : null,
     timezone: recurrence.kind === 'cron' ? recurrence.timezone : 'UTC',
-    next_run_at: nextFireMs === null ? null : timeOf(nextFireMs),
+    next_run_at: nextFireMs === null ? null : textOf(nextFireMs),
   };
-}
-
-/** RFC 3339 with milliseconds, as plugins get these times. */
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString();
 }

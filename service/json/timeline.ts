@@ -5,7 +5,7 @@ import { bucketCounts, type StepName } from '../../actors/job/views/timeline.ts'
 import type { FailedWithError, Timeline, ToldStep } from '../../actors/job/views/timeline-reading.ts';
 import { formatId } from '../../runtime/ids.ts';
 import type { JsonPart } from './chunks.ts';
-import { timestamp } from './timestamp.ts';
+import { optionalTime, timestamp } from './timestamp.ts';
 
 /** `withErrors`: whether the caller may see the errors of jobs. */
 export function* timelineParts(timeline: Timeline, withErrors: boolean): Iterable<JsonPart> {
@@ -48,8 +48,8 @@ function stepOf(step: ToldStep, withErrors: boolean): object {
     by_status: Object.fromEntries(statuses.map((status: Status) => [status, byStatus[status]])),
     first_created: timestamp(step.firstCreatedUs),
     last_created: timestamp(step.lastCreatedUs),
-    first_start: timeOf(firstStartUs),
-    last_end: timeOf(lastEndUs),
+    first_start: optionalTime(firstStartUs),
+    last_end: optionalTime(lastEndUs),
     queue_us: step.queueUs,
     run_us: step.runUs,
     buckets: bucketsOf(buckets),
@@ -90,8 +90,4 @@ function pathStepOf({ name, id, status, jobs, fromUs, toUs, ...times }: PathStep
     running_us: times.runningUs,
     retrying_us: times.retryingUs,
   };
-}
-
-function timeOf(us: number | null): string | null {
-  return us === null ? null : timestamp(us);
 }

@@ -13,6 +13,10 @@ export function timestamp(us: number): string {
   return `${lastText}${String(1_000_000 + us - second * 1_000_000).slice(1)}Z`;
 }
 
+export function optionalTime(us: number | null): string | null {
+  return us === null ? null : timestamp(us);
+}
+
 const instant = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /** Reads an RFC 3339 time: its µs since the epoch, plus a half if it lies between two µs. Undefined if the time is not valid. */

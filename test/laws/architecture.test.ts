@@ -42,6 +42,13 @@ test("an attempt's end has at most five forms from handler to disk, and its byte
   expect(missing).toEqual([]);
 });
 
+test('the bytes of a payload are copied at most six times from the call to the handler', () => {
+  const rows = tableBelow('A payload,');
+  expect(rows.map(([number]) => number)).toEqual(['1', '2', '3', '4', '5']);
+  expect(rows.reduce((sum, row) => sum + Number.parseInt(row[3]!, 10), 0)).toBeLessThanOrEqual(6);
+  expect(rows.filter(row => !existsSync(root + row[2]!.replaceAll('`', '')))).toEqual([]);
+});
+
 test('ten questions are answered', () => {
   const answers = page.split('## Ten questions')[1] ?? '';
   expect(answers.match(/^\d+\. \*\*.+\?\*\* .+/gm)).toHaveLength(10);

@@ -1,6 +1,8 @@
 // Numbers that stand for names in short entries of other tables: for each plugin and command, and for each submitter. A number is never
 // reused.
+
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { countsKey } from './counts.ts';
 
 const kinds = { command: 0, submitter: 1 } as const;
 type NameKind = keyof typeof kinds;
@@ -12,10 +14,6 @@ function nameKey(kind: NameKind, number: number): Buffer {
   key[0] = kinds[kind];
   key.writeUInt32BE(number, 1);
   return key;
-}
-
-function joined(plugin: string, command: string): string {
-  return `${plugin}\0${command}`;
 }
 
 /** Reads the names. Any thread may use it. */
@@ -76,7 +74,7 @@ export class NameTableWriter {
   }
 
   command(plugin: string, command: string): number {
-    return this.#numberOf('command', joined(plugin, command));
+    return this.#numberOf('command', countsKey(plugin, command));
   }
 
   submitter(text: string): number {

@@ -1,5 +1,6 @@
 // Invariants between the tables of the store. Each invariant is a check of a single record, which can be repeated at any time.
 
+import { hexOf } from '../../../runtime/bytes.ts';
 import {
   type BlockKey,
   blockKeyBytes,
@@ -83,11 +84,11 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
   function openHasBlock(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
     const bytes = reader.get('blocks', key);
-    if (!bytes) return `the open record ${hex(key)} has no block`;
+    if (!bytes) return `the open record ${hexOf(key)} has no block`;
     const { plugin, command, count } = blockIn(bytes);
     const isSame = open.plugin === plugin && open.command === command && open.count === count;
-    if (!isSame) return `the open record ${hex(key)} names another plugin, command or number of jobs than its block`;
-    return open.unsettled > 0 && open.next <= count ? null : `the open record ${hex(key)} has no open job`;
+    if (!isSame) return `the open record ${hexOf(key)} names another plugin, command or number of jobs than its block`;
+    return open.unsettled > 0 && open.next <= count ? null : `the open record ${hexOf(key)} has no open job`;
   }
 
   function retryIsOpen(key: Uint8Array): string | null {
@@ -101,13 +102,15 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const open = OpenBlock.decode(keyText(key), value);
     let found = 0;
     for (const _ of reader.scan('retries', rangeOf(Buffer.from(key), open.count))) found++;
-    return found === open.retrying ? null : `the block ${hex(key)} has ${found} jobs in retries, not ${open.retrying}`;
+    return found === open.retrying
+      ? null
+      : `the block ${hexOf(key)} has ${found} jobs in retries, not ${open.retrying}`;
   }
 
   /** A hold must have unsettled jobs. The store does not show whether these jobs are really held. */
   function holdHasJobs(key: Uint8Array, value: Uint8Array): string | null {
     const hold = decodeHold(key, value);
-    if (!hold) return `the hold ${hex(key)} cannot be decoded`;
+    if (!hold) return `the hold ${hexOf(key)} cannot be decoded`;
     const { plugin, command } = hold;
     for (const counted of readCounts(reader)) {
       if (counted.plugin !== plugin || (command !== null && counted.command !== command)) continue;
@@ -157,9 +160,9 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const root = Buffer.from(key.subarray(0, jobIdBytes));
     const blockKey = key.subarray(jobIdBytes);
     const bytes = reader.get('blocks', blockKey);
-    if (!bytes) return `the tree of ${formatId(root)} names the block ${hex(blockKey)}, which does not exist`;
+    if (!bytes) return `the tree of ${formatId(root)} names the block ${hexOf(blockKey)}, which does not exist`;
     const same = Buffer.compare(Buffer.from(Uint32Array.from(rangesIn(blockIn(bytes), root)).buffer), value) === 0;
-    return same ? null : `the tree of ${formatId(root)} lists the wrong jobs of the block ${hex(blockKey)}`;
+    return same ? null : `the tree of ${formatId(root)} lists the wrong jobs of the block ${hexOf(blockKey)}`;
   }
 
   function blockIsInTrees(key: Uint8Array, value: Uint8Array): string | null {
@@ -167,7 +170,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     for (const place of block.starts.keys()) {
       const { root } = block.group(place);
       if (root && !reader.get('tree', Buffer.concat([root, key])))
-        return `the tree of ${formatId(root)} lacks the block ${hex(key)}`;
+        return `the tree of ${formatId(root)} lacks the block ${hexOf(key)}`;
     }
     return null;
   }
@@ -209,16 +212,16 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const name = names.commands[Buffer.from(key).readUInt32BE(0)];
     const blockKey = key.subarray(4);
     const bytes = reader.get('blocks', blockKey);
-    if (!bytes) return `the block ${hex(blockKey)} is listed in by_command, but does not exist`;
+    if (!bytes) return `the block ${hexOf(blockKey)} is listed in by_command, but does not exist`;
     const { plugin, command } = blockIn(bytes);
     if (name?.plugin === plugin && name.command === command) return null;
-    return `the block ${hex(blockKey)} of ${plugin}/${command} is listed in by_command under another command`;
+    return `the block ${hexOf(blockKey)} of ${plugin}/${command} is listed in by_command under another command`;
   }
 
   function blockIsListed(key: Uint8Array, value: Uint8Array): string | null {
     const number = numberOf(blockIn(value));
     const isListed = number !== undefined && reader.get('by_command', byCommandKey(number, key)) !== undefined;
-    return isListed ? null : `the block ${hex(key)} is missing in by_command`;
+    return isListed ? null : `the block ${hexOf(key)} is missing in by_command`;
   }
 
   function unsuccessfulIsSo(key: Uint8Array): string | null {
@@ -271,12 +274,12 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
 
   function attemptHasBody(key: Uint8Array, value: Uint8Array): string | null {
     const isWhole = !new AttemptPage(reader, key, value).isApart || reader.get('bodies', key) !== undefined;
-    return isWhole ? null : `the body of the attempt ${hex(key)} is missing`;
+    return isWhole ? null : `the body of the attempt ${hexOf(key)} is missing`;
   }
 
   function bodyHasAttempt(key: Uint8Array): string | null {
     const value = reader.get('attempts', key);
-    return value && new AttemptPage(reader, key, value).isApart ? null : `the body ${hex(key)} belongs to no attempt`;
+    return value && new AttemptPage(reader, key, value).isApart ? null : `the body ${hexOf(key)} belongs to no attempt`;
   }
 
   function countOf(id: JobId): number {
@@ -308,7 +311,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
 
   function partHasRun(key: Uint8Array): string | null {
     const run = Buffer.from(key.subarray(0, jobIdBytes));
-    return reader.get('runs', run) ? null : `the run ${formatId(run)} has ended, but its record ${hex(key)} remains`;
+    return reader.get('runs', run) ? null : `the run ${formatId(run)} has ended, but its record ${hexOf(key)} remains`;
   }
 
   function descendantsAreCounted(key: Uint8Array, value: Uint8Array): string | null {
@@ -364,8 +367,4 @@ function rangeOf(key: BlockKey, count: number) {
 /** A short name of an attempt, for use in sets. */
 function shortName(id: Uint8Array, attempt: number): string {
   return `${Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1')}${attempt}`;
-}
-
-function hex(key: Uint8Array): string {
-  return Buffer.from(key).toString('hex');
 }

@@ -1,5 +1,6 @@
 // The list of jobs, newest first (docs/contract.md#job-list). Indexes provide the pages and counters the totals; tree-listing.ts lists the
 // jobs of one tree.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -198,9 +199,4 @@ class PageBuilder {
     if (order !== 0) return order < 0 ? count : 0;
     return Math.min(count, indexOf(this.#before));
   }
-}
-
-/** The smallest key greater than this one. */
-function keyAfter(key: Uint8Array): Buffer {
-  return Buffer.concat([key, Buffer.of(0)]);
 }

@@ -1,4 +1,5 @@
 // Finds the spans of jobs that can contain matches of a selection, oldest first, by an index that suits the selection.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -75,7 +76,7 @@ function* ofAll(reader: Reader, after: Uint8Array): Iterable<JobSpan | null> {
     const keys = Array.from(reader.keys('blocks', { from, limit: keysPerStep }), key => Buffer.from(key));
     for (const key of keys) yield { key, indexes: null };
     if (keys.length < keysPerStep) return;
-    from = behind(keys.at(-1)!);
+    from = keyAfter(keys.at(-1)!);
     yield null;
   }
 }
@@ -131,7 +132,7 @@ function* oldestKeys(
     const page = found.sort(Buffer.compare).slice(0, keysPerStep);
     yield* page;
     if (page.length < keysPerStep) return;
-    from = behind(page.at(-1)!);
+    from = keyAfter(page.at(-1)!);
     yield null;
   }
 }
@@ -143,7 +144,7 @@ function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Arr
     for (const { key, value } of reader.scan('open', { from, limit: blocksPerStep })) {
       const own = Buffer.from(key);
       seen++;
-      from = behind(own);
+      from = keyAfter(own);
       const open = readable(() => OpenBlock.decode(keyText(own), value));
       if (!open || (plugin !== null && open.plugin !== plugin) || (command !== null && open.command !== command))
         continue;
@@ -171,7 +172,7 @@ function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<JobSpan
     }));
     for (const { key, ranges } of entries) yield { key: key.subarray(-blockKeyBytes), indexes: indexesIn(ranges) };
     if (entries.length < blocksPerStep) return;
-    from = behind(entries.at(-1)!.key);
+    from = keyAfter(entries.at(-1)!.key);
     yield null;
   }
 }
@@ -182,9 +183,4 @@ export function indexesIn(ranges: readonly number[]): number[] {
     for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) indexes.push(index);
   }
   return indexes;
-}
-
-/** The smallest key above this one. */
-function behind(key: Uint8Array): Buffer {
-  return Buffer.concat([key, Buffer.of(0)]);
 }

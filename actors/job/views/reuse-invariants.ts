@@ -1,4 +1,5 @@
 // Invariants of reruns: each rerun is listed with its original job, and the jobs that an open rerun may reuse are stored.
+import { hexOf } from '../../../runtime/bytes.ts';
 import { blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -91,7 +92,7 @@ export function reuseInvariants(reader: Reader): readonly Invariant[] {
     const block = blockAt(blockKey);
     return block && index + count <= block.count
       ? null
-      : `the run ${formatId(root)} may reuse jobs of ${hex(blockKey)}, which are not stored`;
+      : `the run ${formatId(root)} may reuse jobs of ${hexOf(blockKey)}, which are not stored`;
   }
 
   function needIsNamed(key: Uint8Array): string | null {
@@ -116,9 +117,9 @@ export function reuseInvariants(reader: Reader): readonly Invariant[] {
   }
 
   function unusedIsUnused(hash: Uint8Array): string | null {
-    if (!reader.get('definitions', hash)) return `the definition ${hex(hash)} is unused, but not stored`;
+    if (!reader.get('definitions', hash)) return `the definition ${hexOf(hash)} is unused, but not stored`;
     return reader.get('run_counts', hash)
-      ? `the definition ${hex(hash)} is called unused, but runs are open with it`
+      ? `the definition ${hexOf(hash)} is called unused, but runs are open with it`
       : null;
   }
 
@@ -135,8 +136,4 @@ export function reuseInvariants(reader: Reader): readonly Invariant[] {
 
 function idsOf(key: Uint8Array): readonly [JobId, JobId] {
   return [Buffer.from(key.subarray(0, jobIdBytes)), Buffer.from(key.subarray(jobIdBytes))];
-}
-
-function hex(key: Uint8Array): string {
-  return Buffer.from(key).toString('hex');
 }

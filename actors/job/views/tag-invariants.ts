@@ -1,4 +1,5 @@
 // Invariants of tags: the table of tagged jobs agrees with the blocks, and a tree has the tags of its root.
+import { hexOf } from '../../../runtime/bytes.ts';
 import { formatId, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
@@ -18,15 +19,17 @@ export function tagInvariants(reader: Reader): readonly Invariant[] {
 
   function countIsRight(key: Uint8Array, value: Uint8Array): string | null {
     const bytes = reader.get('blocks', key);
-    if (!bytes) return `the block ${hex(key)} is listed in tagged, but does not exist`;
+    if (!bytes) return `the block ${hexOf(key)} is listed in tagged, but does not exist`;
     const counted = taggedIn(decodeBlock(bytes));
     const listed = taggedCount(value);
-    return counted === listed ? null : `${counted} jobs of the block ${hex(key)} have tags, but tagged says ${listed}`;
+    return counted === listed
+      ? null
+      : `${counted} jobs of the block ${hexOf(key)} have tags, but tagged says ${listed}`;
   }
 
   function taggedAreListed(key: Uint8Array, value: Uint8Array): string | null {
     if (taggedIn(decodeBlock(value)) === 0 || reader.get('tagged', key)) return null;
-    return `jobs of the block ${hex(key)} have tags, but the block is missing in tagged`;
+    return `jobs of the block ${hexOf(key)} have tags, but the block is missing in tagged`;
   }
 
   function tagsAreInherited(key: Uint8Array, value: Uint8Array): string | null {
@@ -56,8 +59,4 @@ function taggedIn(block: Block): number {
     if (block.group(place).options?.tags !== undefined) count += groupEnd(block, place) - start;
   }
   return count;
-}
-
-function hex(key: Uint8Array): string {
-  return Buffer.from(key).toString('hex');
 }

@@ -137,7 +137,7 @@ export class TimelineSums {
     this.#stepsMost = stepsMost;
   }
 
-  /** The sums of a step, to which its jobs are added. */
+  /** The sums to which the jobs of a step are added. Further steps than the maximum share one object. */
   of(name: StepName): StepSums {
     const key = keyOf(name);
     const known = this.#steps.get(key);

@@ -1,5 +1,6 @@
 // Invariants of delayed jobs, timers and rescheduled jobs. Jobs that have started may still have timers: a timer is removed at its
 // time, or with the open record of its block.
+import { hexOf } from '../../../runtime/bytes.ts';
 import { formatId, indexOf, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
@@ -31,7 +32,7 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
     if (!block || block.count !== open.count) return null;
     const rescheduled = new Map(rescheduledIn(reader, key, open.count));
     if (rescheduled.size !== open.rescheduled)
-      return `${rescheduled.size} jobs of the block ${hex(key)} were rescheduled, but its open record says ${open.rescheduled}`;
+      return `${rescheduled.size} jobs of the block ${hexOf(key)} were rescheduled, but its open record says ${open.rescheduled}`;
     for (let index = 0; index < open.count; index++) {
       const missing = open.isDelayed(index) ? missingTimer(key, block, index) : null;
       if (missing !== null) return missing;
@@ -56,8 +57,8 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
   function timerHasJobs(key: Uint8Array, value: Uint8Array): string | null {
     const { block, first, count } = decodeTimer(key, value);
     const open = openOf(reader, block);
-    if (open?.isTimed !== true) return `a timer names the block ${hex(block)}, which has no open job with times`;
-    return first + count <= open.count ? null : `a timer names jobs that the block ${hex(block)} does not have`;
+    if (open?.isTimed !== true) return `a timer names the block ${hexOf(block)}, which has no open job with times`;
+    return first + count <= open.count ? null : `a timer names jobs that the block ${hexOf(block)} does not have`;
   }
 
   function delayedAreCounted(key: Uint8Array): string | null {
@@ -82,8 +83,4 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
     if (options?.runAtUs !== undefined) return null;
     return `the job ${formatId(key)} was rescheduled, but ${block ? 'it never had a time' : 'does not exist'}`;
   }
-}
-
-function hex(key: Uint8Array): string {
-  return Buffer.from(key).toString('hex');
 }

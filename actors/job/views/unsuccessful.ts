@@ -11,8 +11,8 @@ import type { JobFilter } from './job-page.ts';
 const keysPerStep = 256;
 
 /**
- * Of the keys that begin with one of the prefixes, the bytes after the prefix: the greatest below `to`, at most `limit`, in descending
- * order.
+ * The bytes after the prefix of the keys that begin with one of the prefixes: the greatest `limit` of those below `to`, in
+ * descending order.
  */
 export function newestKeys(
   reader: Reader,

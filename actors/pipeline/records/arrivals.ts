@@ -4,6 +4,7 @@
 //
 // A stretch has the results of tokens whose paths differ only in the last ordinal, which counts up. Its head has the path of the
 // first token. A result in parts is a stretch of its own.
+import { bufferOf } from '../../../runtime/bytes.ts';
 import { isParted } from '../../../runtime/parted.ts';
 import { listHead } from '../../../runtime/splice.ts';
 
@@ -133,10 +134,6 @@ export function readStretches(
     at = end;
   }
   return found;
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** Whether path `b` immediately follows path `a`. */

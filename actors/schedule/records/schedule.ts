@@ -175,3 +175,8 @@ export function readSchedule(reader: Reader, id: string): ScheduleRecord | undef
   const value = reader.get('schedules', scheduleKey(id));
   return value && decodeSchedule(value);
 }
+
+/** The time as RFC 3339, with milliseconds. */
+export function textOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

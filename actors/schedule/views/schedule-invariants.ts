@@ -4,7 +4,7 @@ import { recurrenceText } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Invariant } from '../../job/views/invariant.ts';
 import { decodeFired, firedRanges, readFired, readFiredKey } from '../records/fired.ts';
-import { decodeSchedule, queueMax, readSchedule, scheduleIdOf } from '../records/schedule.ts';
+import { decodeSchedule, queueMax, readSchedule, scheduleIdOf, textOf } from '../records/schedule.ts';
 
 export function scheduleInvariants(reader: Reader): readonly Invariant[] {
   return [
@@ -51,8 +51,4 @@ export function scheduleInvariants(reader: Reader): readonly Invariant[] {
     if (rangeMs === null || rangeMs <= knownMs || readFired(reader, id, rangeMs)) return null;
     return `the schedule ${id} continues a range of firings that has no record`;
   }
-}
-
-function textOf(ms: number): string {
-  return new Date(ms).toISOString();
 }
