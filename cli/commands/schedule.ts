@@ -43,7 +43,7 @@ type RunOptions = { readonly wait?: true; readonly timeout?: number; readonly id
 
 const scheduleRun = clientCommand<RunOptions>({
   usage: 'schedule run <id>',
-  description: 'run the target of a schedule now; the schedule itself goes on as before',
+  description: 'run the target of a schedule now; the schedule itself continues as before',
   examples: ['headgate schedule run nightly --wait'],
   options: [
     new Option('--wait', 'wait for the job, and print its result'),
@@ -88,7 +88,7 @@ type Backfill = { readonly matched: number; readonly already_fired?: number; rea
 
 const scheduleBackfill = clientCommand<BackfillOptions>({
   usage: 'schedule backfill <id>',
-  description: 'fire the occurrences of a stretch of the past that have not fired, as an action',
+  description: 'fire the occurrences of a period of the past that have not fired, as an action',
   examples: ['headgate schedule backfill nightly --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z --dry-run'],
   options: [
     new Option('--from <time>', 'the beginning (RFC 3339), or 2d for two days ago')

@@ -21,7 +21,7 @@ type Options = {
 export const topCommand = clientCommand<Options>({
   usage: 'top',
   description:
-    'show live what goes on: counts, lanes, throughput, pauses and groups of failed jobs; q quits, p pauses the display',
+    'show live what is going on: counts, lanes, throughput, pauses and groups of failed jobs; q quits, p pauses the display',
   examples: ['headgate top', 'headgate top --once --sort oldest', 'headgate top --json --interval 10s --count 6'],
   options: [
     new Option('--interval <duration>', 'how often to look').argParser(parseInterval).default(1_000, '1s'),

@@ -104,7 +104,7 @@ const getOverview = route({
   method: 'GET',
   path: '/overview',
   section: 'Observation',
-  summary: 'Reports what goes on now: counts, lanes, pauses, throughput, and recent failures.',
+  summary: 'Reports what is going on now: counts, lanes, pauses, throughput, and recent failures.',
   notes:
     'The answer comes from counters and from the first jobs of the queues, so it takes no longer if a million jobs wait. `headgate top` ' +
     'shows it.',

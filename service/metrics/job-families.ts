@@ -13,8 +13,8 @@ import { secondsLimits } from '../../runtime/buckets.ts';
 import type { BucketValues, MetricFamily, MetricLabels, Sample } from './family.ts';
 
 const named = ['plugin', 'command'];
-const goesOn = 'Goes on after a restart.';
-const sinceIndex = 'Goes on after a restart; begins again if the index is rebuilt.';
+const continues = 'Continues after a restart.';
+const sinceIndex = 'Continues after a restart; begins again if the index is rebuilt.';
 
 /** The counters of all jobs ever accepted, including pruned ones. `commands`: those of the configuration come first. */
 export function countFamilies(commands: readonly CommandCounts[]): readonly MetricFamily[] {
@@ -22,14 +22,14 @@ export function countFamilies(commands: readonly CommandCounts[]): readonly Metr
     {
       name: 'headgate_jobs_accepted',
       type: 'counter',
-      help: `Accepted jobs by what caused them; plugin pipeline: runs, plugin headgate: actions. ${goesOn}`,
+      help: `Accepted jobs by what caused them; plugin pipeline: runs, plugin headgate: actions. ${continues}`,
       named,
       samples: commands.flatMap(each => acceptedBySource(each)),
     },
     {
       name: 'headgate_jobs_settled',
       type: 'counter',
-      help: `Jobs that ended, by status. ${goesOn}`,
+      help: `Jobs that ended, by status. ${continues}`,
       named,
       samples: commands.flatMap(({ plugin, command, counts }) =>
         terminalStatuses.map(status => ({ labels: { plugin, command, status }, value: everCounted(counts, status) })),
@@ -38,7 +38,7 @@ export function countFamilies(commands: readonly CommandCounts[]): readonly Metr
     {
       name: 'headgate_attempts',
       type: 'counter',
-      help: `Attempts that ended, by outcome, including attempts that were retried. ${goesOn}`,
+      help: `Attempts that ended, by outcome, including attempts that were retried. ${continues}`,
       named,
       samples: commands
         .filter(({ plugin }) => isHosted(plugin))

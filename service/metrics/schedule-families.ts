@@ -35,7 +35,7 @@ export function scheduleFamilies(
     {
       name: 'headgate_schedule_fires',
       type: 'counter',
-      help: 'Occurrences that fired, runs by hand, and occurrences that did not fire, by reason. Goes on after a restart.',
+      help: 'Occurrences that fired, runs by hand, and occurrences that did not fire, by reason. Continues after a restart.',
       named,
       samples: fires,
     },

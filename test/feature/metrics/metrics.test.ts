@@ -134,7 +134,7 @@ test('each counter and each histogram says whether it goes on after a restart', 
   const counting = [...worked.types].filter(([, type]) => type !== 'gauge').map(([name]) => name);
   expect(counting.length).toBeGreaterThan(12);
   const silent = counting.filter(
-    name => !/Goes on after a restart|Begins at 0 at each start/.test(worked.help.get(name)!),
+    name => !/Continues after a restart|Begins at 0 at each start/.test(worked.help.get(name)!),
   );
   expect(silent).toEqual([]);
 });
