@@ -31,7 +31,7 @@ export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepByt
   return { from: at, to: yield* skipInSteps(bytes, at, 1, stepBytes) };
 }
 
-/** The offset of the value under a key of the map at `at`; -1 if the map does not have the key, or if the value is no map. */
+/** The offset of the value under a key of the map at `at`; -1 if the map does not have the key, or if the value is not a map. */
 function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes: number): Sliced<number> {
   let here = contentsOf(bytes, at);
   let stepEnd = here + stepBytes;

@@ -110,7 +110,7 @@ const getTimeline = route({
   section: 'Jobs',
   summary: 'Says where the time of a run went: counts, waiting and running times by step, and the critical path.',
   notes:
-    'All jobs inside the run count, also those of runs that it called, but not those of runs that its events started. A job that is no ' +
+    'All jobs inside the run count, including those of runs that it called, but not those of runs that its events started. A job that is not a ' +
     'run has itself as its only step. `from` and `to` divide only this part of the time into buckets; all other figures are still those of ' +
     'the whole run. [pipelines.md](pipelines.md#the-timeline-of-a-run) describes the answer.',
   access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),

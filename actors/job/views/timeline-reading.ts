@@ -99,7 +99,7 @@ function reusedIn({ counts }: JobView): number {
   return counts?.reused ?? 0;
 }
 
-/** Adds a job that is no run. Returns the job if it has ended. */
+/** Adds a job that is not a run. Returns the job if it has ended. */
 function addAlone(
   reader: Reader,
   blocks: BlockCache,
