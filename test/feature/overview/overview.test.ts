@@ -1,4 +1,4 @@
-// GET /overview: what goes on now, for tokens that may only read jobs; its figures against those of the lists and of the analytics.
+// GET /overview: what is going on now, for tokens that may only read jobs; its figures against those of the lists and of the analytics.
 import { expect, test } from 'vitest';
 import { failureCharsMax, recentFailuresMax, trendMinutes } from '../../../service/reads/overview.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
