@@ -1,5 +1,14 @@
 // A start with damaged files of the state: a ledger ends it with 74 and a line that says what to do, an index is built again.
-import { readdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { headgate } from '../../feature/cli/headgate.ts';
@@ -67,7 +76,7 @@ test('a damaged index is built again from the ledger, with a warning', async () 
 });
 
 // The last: the ledger cannot be used any more.
-test('a damaged ledger ends the start and every command on the store with 74', async () => {
+test('a damaged ledger ends the start and every command on the store with 74, and stays as it is', async () => {
   await gateway.term();
   const file = join(gateway.directory, 'data/data.mdb');
   writeFileSync(file, 'hello\n');
@@ -81,4 +90,5 @@ test('a damaged ledger ends the start and every command on the store with 74', a
     expect([words, status, json.code]).toEqual([words, 74, 'store_fault']);
     expect(stderr).toContain(line);
   }
+  expect(readFileSync(file, 'utf8')).toBe('hello\n');
 });

@@ -22,9 +22,10 @@ describe.skipIf(!hasStrace)('a disk', () => {
   afterAll(() => gateway.discard());
   const accepted: string[] = [];
 
-  test('that takes 200 ms for each sync makes commits late, and nothing else: work goes on, and /healthz answers at once', async () => {
+  test('that takes 200 ms for each sync makes commits late, and nothing else: work goes on, and /healthz and reads answer at once', async () => {
     diskThat(`delay_exit=${syncMs * 1000}`, 'fdatasync');
     await gateway.start();
+    const { job_id: read } = await gateway.finished('echo/handle');
     const calls = [1, 2, 3].map(round => callOnce(gateway, round, false));
     const startMs = performance.now();
     let looks = 0;
@@ -35,6 +36,8 @@ describe.skipIf(!hasStrace)('a disk', () => {
     });
     while (!isOver) {
       expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'ok' });
+      expect((await gateway.job(read)).status).toBe('succeeded');
+      expect((await gateway.call('GET', '/jobs')).status).toBe(200);
       looks++;
     }
     accepted.push(...(await all).flat());
