@@ -84,7 +84,11 @@ const promised = {
       'conditions_of_a_chain_turn_max_ms',
       'conditions_of_events_per_s',
       'state_updates_turn_max_ms',
+      'state_updates_in_no_order_turn_max_ms',
       'join_turn_max_ms',
+      'inflating_turn_max_ms',
+      'result_turn_max_ms',
+      'large_element_in_with_turn_max_ms',
       'hook_per_s',
     ],
   },
@@ -130,7 +134,17 @@ const promised = {
     work: 'c214e8b49829720b',
     metrics: ['restart_to_ready_ms', 'delayed_jobs_per_s'],
   },
-  backlog: { work: '8b91530739a87a91', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
+  backlog: {
+    work: '8b91530739a87a91',
+    metrics: [
+      'rss_mb',
+      'restart_to_ready_ms',
+      'runs_restart_to_ready_ms',
+      'runs_rss_restarted_mb',
+      'idle_cpu_percent',
+      ...costs,
+    ],
+  },
 };
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-out-'));

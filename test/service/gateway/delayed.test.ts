@@ -180,17 +180,20 @@ test('a delayed job is rescheduled, and no other', async () => {
 test('delayed jobs and runs last over a kill: what came due meanwhile runs, and what expired meanwhile never starts', async () => {
   const soon = await call('/plugin/echo/say', { delay: '100ms' });
   const run = await call('/pipeline/two', { delay: '200ms' });
-  const next = await call('/plugin/echo/say', { delay: '3s' });
+  const next = await call('/plugin/echo/say', { delay: '2s' });
+  // The pause keeps it from running before the kill.
+  const resume = await pause('plugin/worker');
   const late = await call('/plugin/worker/handle', { delay: '100ms', expires: '100ms' });
   const later = await call('/plugin/echo/say', { delay: '1d' });
   await gateway.kill9();
   await until('one has expired', async () => (Date.now() > Date.parse(late.expires_at!) ? true : null));
   await gateway.start();
+  expect(await gateway.settled(late.job_id)).toMatchObject({ status: 'cancelled', cancel: { reason: 'expired' } });
+  await resume();
   for (const { job_id } of [soon, run, next]) {
     const { status, run_at, started_at } = (await gateway.settled(job_id)) as Timed;
     expect([status, msBetween(run_at, started_at) >= 0]).toEqual(['succeeded', true]);
   }
-  expect(await gateway.settled(late.job_id)).toMatchObject({ status: 'cancelled', cancel: { reason: 'expired' } });
   expect(gateway.notesOf(late.job_id)).toEqual([]);
   expect(await gateway.job(later.job_id)).toMatchObject({ status: 'queued', run_at: later.run_at });
   expect(await counts()).toMatchObject({ scheduled_count: 1 });

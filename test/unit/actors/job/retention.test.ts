@@ -14,6 +14,7 @@ import { invariantsOf } from '../../../../actors/job/views/invariants.ts';
 import { blockOf, jobId, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
 import { packedEmpty } from '../../../../runtime/packing.ts';
 import { Ledger } from '../../../feature/search/ledger.ts';
+import { countRead } from '../../../support/count-read.ts';
 import { calm, config, dice, heldMs, plugin, Simulation } from './simulator.ts';
 
 const succeeded = { attempts: [{ status: 'succeeded' }], end: 'over' } as const;
@@ -141,23 +142,6 @@ it('looks at so many kept blocks in a sweep at most, and goes on behind them in 
   expect(ledger.store.count('blocks')).toBe(kept);
 });
 
-/** How many blocks are read from now on, by the store's own count. */
-function countBlocksRead({ store }: Simulation): () => number {
-  let read = 0;
-  const { get, scan } = store;
-  store.get = (table, key) => {
-    if (table === 'blocks') read++;
-    return get(table, key);
-  };
-  store.scan = function* (table, range) {
-    for (const entry of scan(table, range)) {
-      if (table === 'blocks') read++;
-      yield entry;
-    }
-  };
-  return () => read;
-}
-
 /** Open blocks of one job each, which nothing can run. */
 function openBlocks(world: Simulation, count: number): void {
   world.sealed.add('held');
@@ -185,7 +169,7 @@ it('keeps no more than max_jobs behind very many open blocks, and reads none of 
   const opens = 4 * passedPerSweepMax;
   openBlocks(world, opens);
   end(world, 30);
-  const read = countBlocksRead(world);
+  const read = countRead(world.store, 'blocks');
   for (let sweep = 1; sweep <= 3; sweep++) {
     world.tell({ kind: 'prune' });
     world.run();

@@ -1,7 +1,7 @@
 // Very many open runs: a start reads none of them, memory has those that were needed lately, and their bytes are bounded.
 import { expect, it } from 'vitest';
 import { formatId } from '../../../../runtime/ids.ts';
-import type { Table } from '../../../../runtime/store/store.ts';
+import { countRead } from '../../../support/count-read.ts';
 import { type Job, Stage, type StageOptions } from './stage.ts';
 
 const plugins = { text: () => ({ result: { text: 'x' } }), twice: () => ({ events: [{ type: 'a' }, { type: 'a' }] }) };
@@ -30,26 +30,9 @@ function runsOf(s: Stage, pipeline: string): Job[] {
   return s.of('pipeline').filter(({ command }) => command === pipeline);
 }
 
-/** Records of a table that are read from now on. */
-function countRead({ store }: Stage, wanted: Table): () => number {
-  let read = 0;
-  const { get, scan } = store;
-  store.get = (table, key) => {
-    if (table === wanted) read++;
-    return get(table, key);
-  };
-  store.scan = function* (table, range) {
-    for (const entry of scan(table, range)) {
-      if (table === wanted) read++;
-      yield entry;
-    }
-  };
-  return () => read;
-}
-
 it('reads no run at a start, and each when it goes on', () => {
   const s = stageWithRuns(300);
-  const read = countRead(s, 'runs');
+  const read = countRead(s.store, 'runs');
   s.restart();
   expect(read()).toBe(0);
   s.finish();
