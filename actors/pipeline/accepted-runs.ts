@@ -95,7 +95,7 @@ export class AcceptedRuns {
     const version = versions.ofHash(hash);
     versions.count(version, -count, 0, 0, 0);
     batch.remove('accepted_runs', key);
-    for (const [index, start] of starts.entries()) enterRun(table, version, jobId(key, index), start);
+    for (const [index, start] of starts.entries()) enterRun(table, version, jobId(key, index), start, start.createdUs);
   }
 
   #add(block: AcceptedBlock): void {

@@ -20,7 +20,7 @@ export function beginDelayed(table: RunTable, id: JobId, runAtUs: number): void 
   if ('missing' in version) {
     settleUnbegun(table, name, id, start, version.missing, 'failed');
     if (of) table.sources.end(id);
-  } else enterRun(table, version, id, start);
+  } else enterRun(table, version, id, start, start.createdUs);
 }
 
 /** Ends a delayed run as cancelled. */

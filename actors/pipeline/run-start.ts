@@ -57,7 +57,7 @@ export type RunStart = {
 
 export function beginRun(table: RunTable, version: Version, start: RunStart): JobId {
   const id = unpinned(createRun(table, version.name, start));
-  enterRun(table, version, id, { ...start, createdUs: table.turn.nowUs });
+  enterRun(table, version, id, start, table.turn.nowUs);
   return id;
 }
 
@@ -67,13 +67,8 @@ export function delayRun(table: RunTable, name: string, start: RunStart): JobId 
 }
 
 /** Begins the run whose job has been created under this id. */
-export function enterRun(
-  table: RunTable,
-  version: Version,
-  id: JobId,
-  start: RunStart & { readonly createdUs: number },
-): void {
-  const { called, context, depth, event, createdUs } = start;
+export function enterRun(table: RunTable, version: Version, id: JobId, start: RunStart, createdUs: number): void {
+  const { called, context, depth, event } = start;
   const stored: StoredRun = {
     createdUs,
     submittedBy: start.submittedBy,
@@ -97,7 +92,7 @@ export function enterRun(
   const tree = start.root === null ? table.descendants.begin(id) : table.descendants.open(start.root);
   const run = runOf(stored, id, version, tree, start.parent, 0);
   table.add(run);
-  const deadlines = deadlinesOf(version, start);
+  const deadlines = deadlinesOf(version, start, createdUs);
   if (deadlines.length > 0) table.deadlines.set(table.batch, run, deadlines);
   const scope = openScope(run, 0, -1, [], { cause: null, context }, isReused);
   scope.depth = depth;
@@ -122,10 +117,9 @@ export function enterRun(
  * The deadlines with which the run begins: the shorter of its pipeline's and its call's deadline, and the timeout of the step that called
  * it.
  */
-function deadlinesOf({ compiled }: Version, start: RunStart & { readonly createdUs: number }) {
-  const { called, options, runAtUs = 0 } = start;
+function deadlinesOf({ compiled }: Version, { called, options, runAtUs = 0 }: RunStart, acceptedUs: number) {
   // The deadline of a delayed run counts from its time to run.
-  const createdUs = Math.max(start.createdUs, runAtUs);
+  const createdUs = Math.max(acceptedUs, runAtUs);
   const deadlineMs = deadlineMsOf(compiled.definition, options);
   const timeoutMs = called?.timeoutMs;
   if (deadlineMs === undefined && timeoutMs === undefined) return noDeadlines;

@@ -104,8 +104,7 @@ function* walkTree(
     const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
-      // The block may have been pruned since the scan.
-      const members = blocks.read(key);
+      const members = blocks.find(key);
       for (const view of members ? jobsOf(reader, members, key, rangesOf(entry.value), below) : []) {
         if (view === null || !shown.has(view.jobId)) yield view;
       }
@@ -142,6 +141,8 @@ function* jobsOf(
         continue;
       }
       const endings = attemptsOfJobs(reader, key, from, to);
+      // The cached block may have been pruned since the scan, together with the attempts of its jobs.
+      if (endings.size === 0 && !reader.get('blocks', key)) return;
       for (; from < to; from++) {
         const view = members.view(from, endings.get(from));
         // A body may be large, so each one is dropped before the next is read.
