@@ -142,8 +142,9 @@ export class ScheduleModel {
       if (firing.has(nameOf(id, due)) || after.queue.includes(due)) kept++;
       else passed++;
     }
-    // They are counted up to this number, together with those that fire.
-    const counted = kept + passed > missedMax ? missedMax - kept : passed;
+    // They are counted up to this number, together with those that fire; not with one whose job was refused.
+    const refused = (after.counts?.refused ?? 0) - (before.counts?.refused ?? 0);
+    const counted = kept + passed - refused > missedMax ? missedMax - kept + refused : passed;
     const off = noted - counted;
     holds(off === 0, () => `${Math.abs(off)} occurrences of ${id} are ${off < 0 ? 'forgotten' : 'made up'}`);
   }
