@@ -48,7 +48,8 @@ export function* listFailures(
     groups: behind.slice(0, limit),
     total: found.length,
     more: behind.length > limit,
-    indexedUs: atUs === 0 ? null : atUs - 1,
+    // Before the first attempt has ended, the index has counted up to the time 0.
+    indexedUs: atUs <= 1 ? null : atUs - 1,
   };
 }
 

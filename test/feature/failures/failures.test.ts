@@ -116,6 +116,11 @@ test('failed jobs with errors that differ in numbers, ids and quoted texts are o
   expect(await jobsOf(`fingerprint=${'0'.repeat(16)}`)).toEqual({ ids: [], total: 0 });
 });
 
+test('before the first attempt has ended, the list is counted up to no time', async () => {
+  const gateway = await startGateway({ plugins: { failing } });
+  expect((await gateway.call('GET', '/failures')).body).toEqual({ failures: [], total: 0 });
+});
+
 test('jobs that are dead or timed out, and runs, are in groups; a retried attempt is in none', async () => {
   const dead = await shared.finished('ended/handle', { message: 'down' });
   const late = await shared.finished('late/handle');
