@@ -15,7 +15,7 @@ import { useWidth } from '../run/width.ts';
 import { Change } from './change.tsx';
 import { type ComparedRunStep, comparedSteps, mostChanged, samplesOf } from './compared-runs.ts';
 import { ratioText } from './difference.ts';
-import { RunPicker, useLatestRuns } from './run-picker.tsx';
+import { RunPicker, runBefore, useLatestRuns } from './run-picker.tsx';
 
 const buckets = 400;
 
@@ -27,11 +27,10 @@ export function CompareScreen(): JSX.Element {
   const known = after.data ?? before.data;
   const runs = useLatestRuns(known && known.plugin === 'pipeline' ? known.command : null);
   // Without a first run, it is the one before the second.
-  const previous = b === null ? -1 : runs.findIndex(({ job_id }) => job_id === b) + 1;
+  const proposed = a === null && b !== null ? runBefore(runs, b) : undefined;
   useEffect(() => {
-    const run = previous > 0 ? runs[previous] : undefined;
-    if (a === null && run) setQuery({ a: run.job_id });
-  }, [a, previous]);
+    if (proposed !== undefined) setQuery({ a: proposed });
+  }, [proposed]);
   return (
     <Page
       title="Compare runs"

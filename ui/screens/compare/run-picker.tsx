@@ -13,12 +13,20 @@ export type ListedRun = {
   readonly status: string;
   readonly created_at: string;
   readonly completed_at: string | null;
+  readonly counts?: { readonly reused?: number };
 };
 
 /** The latest runs of a pipeline, newest first. Null: it is not known yet. */
 export function useLatestRuns(pipeline: string | null): readonly ListedRun[] {
   const query = queryText({ plugin: 'pipeline', command: pipeline ?? undefined, limit: '50' });
   return useResource<{ jobs: ListedRun[] }>(pipeline === null ? null : `/jobs${query}`).data?.jobs ?? [];
+}
+
+/** The run before this one; preferably not a rerun of what had failed, which has only some of the jobs. Undefined: none is listed. */
+export function runBefore(runs: readonly ListedRun[], id: string): string | undefined {
+  const at = runs.findIndex(({ job_id }) => job_id === id);
+  const earlier = at < 0 ? [] : runs.slice(at + 1);
+  return (earlier.find(({ counts }) => !counts?.reused) ?? earlier[0])?.job_id;
 }
 
 export type RunPickerProps = {

@@ -25,8 +25,17 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
 
   test('zoom the time axis of a run, and show the whole run again', async () => {
     const page = await visit(gateway, { at: `#/run/${seeded().runs[0]}` });
+    const parts: string[] = [];
+    page.on('request', request => {
+      if (/[/]timeline[?].*from=.*to=/.test(request.url())) parts.push(request.url());
+    });
     await page.getByRole('button', { name: 'Zoom in' }).click();
     await expect.poll(() => page.url()).toMatch(/[?&]zoom=/);
+    await page.getByText(/^\d.* to \d.* of \d/).waitFor();
+    // The part in view is read with finer buckets, and the URL brings it back.
+    await expect.poll(() => parts.length).toBe(1);
+    await page.reload();
+    await page.getByRole('link', { name: 'Jobs accepted in this time' }).waitFor();
     await page.getByRole('button', { name: 'Whole run' }).click();
     await expect.poll(() => page.url()).not.toMatch(/[?&]zoom=/);
   });
@@ -37,6 +46,8 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
     const page = await visit(gateway, { at: `#/run/${run}` });
     await page.getByRole('button', { name: 'Rerun failed' }).click();
     const dialog = page.getByRole('dialog', { name: /^Rerun/ });
+    // What it would do, before it does it.
+    await dialog.getByText('2 jobs succeeded and are reused. 1 job runs again, and the steps after it.').waitFor();
     await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
     await page.getByText('The new job is accepted.').waitFor();
     await expect.poll(() => page.url()).not.toContain(run);
@@ -54,5 +65,15 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
     await page.getByText(/^B took/).waitFor();
     await page.getByRole('button', { name: 'Swap' }).click();
     await expect.poll(() => page.url()).toContain(`a=${second}`);
+  });
+
+  test('a run is compared with the one before it, and not with a rerun of what had failed', async () => {
+    const { job_id: first } = await gateway.ran('fan', { list: [{}, { fail: 'broken' }] });
+    const { body } = await gateway.call('POST', `/job/${first}/rerun`, { from: 'failed' });
+    await gateway.settled(String(body['job_id']));
+    const { job_id: third } = await gateway.ran('fan', { list: [{}, {}] });
+    const page = await visit(gateway, { at: `#/run/${third}` });
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await expect.poll(() => page.url()).toContain(`a=${first}`);
   });
 }
