@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-export type { Browser, BrowserContext, Locator, Page, Request } from 'playwright-core';
+export type { Browser, BrowserContext, Locator, Page, Request, Route } from 'playwright-core';
 
 const executablePath = '/usr/bin/chromium';
 

@@ -11,7 +11,7 @@ export type Column<Row> = {
   render(row: Row): ComponentChildren;
   readonly align?: 'left' | 'right';
   readonly width?: string;
-  /** On wide pages the column takes the room that the others leave, and cuts longer texts. */
+  /** The column takes the room that the others leave, and cuts longer texts. */
   readonly grow?: boolean;
   /** The column is left out on pages narrower than this. */
   readonly hideBelow?: 768 | 1024;

@@ -40,4 +40,22 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded): voi
     found.push(...(await violationsOf(other)));
     expect(found).toEqual([]);
   });
+
+  test.each([
+    ['Cancel all…', () => '#/jobs?status=queued'],
+    ['Rerun all…', () => '#/jobs?status=failed'],
+    ['Rerun failed', () => `#/run/${seeded().runs[0]}`],
+    ['Rerun', () => `#/job/${seeded().job}`],
+    ['Pause the service', () => '#/now'],
+    ['Backfill nightly', () => '#/schedules/nightly'],
+    ['Reload…', () => '#/config'],
+  ])('axe has no complaint about the dialog of %s, light and dark', async (name, at) => {
+    const page = await visit(gateway, { at: at(), ...withoutPolicy });
+    await page.getByRole('main').getByRole('button', { name, exact: true, disabled: false }).click();
+    await page.getByRole('dialog').waitFor();
+    const found = await violationsOf(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    found.push(...(await violationsOf(page, ['color-contrast'])).map(text => `dark: ${text}`));
+    expect(found).toEqual([]);
+  });
 }

@@ -4,7 +4,7 @@ import { beforeAll, expect, onTestFinished } from 'vitest';
 import { type Browser, type BrowserContext, launchBrowser, type Page, type Request } from '../../../bench/browser.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 
-export type { Locator, Page } from '../../../bench/browser.ts';
+export type { Locator, Page, Route } from '../../../bench/browser.ts';
 export { hasBrowser } from '../../../bench/browser.ts';
 
 /** How long a test waits for what it expects on a page. */

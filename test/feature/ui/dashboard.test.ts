@@ -9,6 +9,7 @@ import { hostileFlows } from './flows/hostile.ts';
 import { jobFlows } from './flows/jobs.ts';
 import { keyboardFlows } from './flows/keyboard.ts';
 import { liveFlows } from './flows/live.ts';
+import { narrowFlows } from './flows/narrow.ts';
 import { operationFlows } from './flows/operations.ts';
 import { runFlows } from './flows/runs.ts';
 import { signInFlows } from './flows/sign-in.ts';
@@ -35,6 +36,7 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
   describe('runs', () => runFlows(gateway, () => seeded));
   describe('plugins, failures, events, schedules and the vault', () => operationFlows(gateway, () => adminToken));
   describe('what is live', () => liveFlows(gateway, () => seeded));
+  describe('narrow pages', () => narrowFlows(gateway, () => seeded));
   describe('keys', () => keyboardFlows(gateway));
   describe('hostile texts', () => hostileFlows());
   describe('accessibility', () => accessibilityChecks(gateway, () => seeded));

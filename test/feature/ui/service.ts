@@ -11,8 +11,12 @@ const parcels = tour.find(({ name }) => name === 'plugins/parcels/index.mjs')!.t
 const carriers = Object.fromEntries(['AT', 'BE', 'DE', 'DK', 'FR', 'IT', 'NL', 'PL', 'SE'].map(name => [name, 'post']));
 
 export const viewerToken = 'token-of-a-viewer-0123456789';
+/** May cancel jobs, and run none. */
+export const stopperToken = 'token-of-a-stopper-0123456789';
 const readScopes = ['jobs:ro', 'plugin:ro', 'events:ro'];
 const once = { max_attempts: 1 };
+/** How long a seeded run may take. */
+const settleMsMax = 500_000;
 
 const greetSchema = {
   type: 'object',
@@ -102,6 +106,7 @@ export const settings: Settings = {
       tokens: [
         { name: 'test', token: everythingToken, scopes: ['*'] },
         { name: 'viewer', token: viewerToken, scopes: readScopes },
+        { name: 'stopper', token: stopperToken, scopes: ['jobs:rw'] },
       ],
     },
   },
@@ -109,8 +114,12 @@ export const settings: Settings = {
 
 /** A little of everything: jobs of each status, two runs of the same pipeline, and failures. */
 export async function seed(gateway: Gateway, parcelCount = 60): Promise<Seeded> {
-  const first = await gateway.ran('send-parcels', { count: parcelCount });
-  const second = await gateway.ran('send-parcels', { count: parcelCount });
+  const runs: string[] = [];
+  for (let n = 0; n < 2; n++) {
+    const run = await gateway.run('send-parcels', { count: parcelCount });
+    await gateway.settled(run, settleMsMax);
+    runs.push(run);
+  }
   await gateway.ran('news', { web: true });
   const failed = await gateway.finished('mailer/handle', {
     message: 'mail server 7 refused the connection',
@@ -122,16 +131,18 @@ export async function seed(gateway: Gateway, parcelCount = 60): Promise<Seeded> 
   await gateway.finished('echo/say', { text: 'as sent' });
   await gateway.call('POST', '/control/plugin/echo/pause', { reason: 'the printer is out of paper' });
   await gateway.submit('echo/say');
-  return { runs: [first.job_id, second.job_id], job: failed.job_id };
+  return { runs, job: failed.job_id };
 }
 
-/** A run of ten thousand parcels, and many jobs of different ages, sizes and ends. */
+/** A run with 100,000 children, and many jobs of different sizes and ends. */
 export async function seedMuch(gateway: Gateway): Promise<Seeded> {
-  const seeded = await seed(gateway, 3_000);
+  const seeded = await seed(gateway, 1_000);
   const large = await gateway.run('fan', {
-    list: Array.from({ length: 20_000 }, (_, n) => (n % 400 === 7 ? { fail: `no such host db-${n}.example.org` } : {})),
+    list: Array.from({ length: 100_000 }, (_, n) =>
+      n % 2_000 === 7 ? { fail: `no such host db-${n}.example.org` } : {},
+    ),
   });
-  await gateway.settled(large, 300_000);
+  await gateway.settled(large, settleMsMax);
   const payloads = Array.from({ length: 10_000 }, (_, n) => ({
     n,
     message: `timeout after ${n} ms`,

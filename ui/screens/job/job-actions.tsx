@@ -19,6 +19,7 @@ export function JobActions({ job, reload }: { job: ShownJob; reload: () => void 
     reload();
   };
   const mayAct = may('jobs:rw');
+  const mayRerun = mayAct && may('plugin:rw', 'plugin:ro');
   const hasEnded = isSettled(job);
   const runNow = () =>
     act(`Run ${jobTitle(job)} now`, async () => {
@@ -37,12 +38,12 @@ export function JobActions({ job, reload }: { job: ShownJob; reload: () => void 
       {mayAct && isWaiting(job) && job.waits_for?.reason === 'run_at' && (
         <Button onClick={() => ask('reschedule')}>Reschedule</Button>
       )}
-      {mayAct && hasEnded && isRun(job) && job.status !== 'succeeded' && (
+      {mayRerun && hasEnded && isRun(job) && job.status !== 'succeeded' && (
         <Button kind="primary" onClick={() => ask('failed')}>
           Rerun failed
         </Button>
       )}
-      {mayAct && hasEnded && <Button onClick={() => ask('rerun')}>Rerun</Button>}
+      {mayRerun && hasEnded && <Button onClick={() => ask('rerun')}>Rerun</Button>}
       {mayAct && !hasEnded && job.cancelling === undefined && (
         <Button kind="danger" onClick={() => ask('cancel')}>
           Cancel

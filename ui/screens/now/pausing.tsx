@@ -7,9 +7,9 @@ import { may } from '../../core/session.ts';
 import { Button, Confirm, Field, Select } from '../../parts/index.ts';
 import type { PauseTarget } from './overview.ts';
 
-/** The target in words: `the plugin mailer`, `the whole service`. */
+/** The target in words: `the plugin mailer`, `the service`. */
 export function targetText({ kind, name, command }: PauseTarget): string {
-  if (kind === 'system') return 'the whole service';
+  if (kind === 'system') return 'the service';
   return `the ${kind} ${name}${command === undefined ? '' : `, command ${command}`}`;
 }
 

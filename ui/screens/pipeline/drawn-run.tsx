@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '../../core/resource.ts';
 import { href, place, queryText, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
-import { Duration, Empty, JobId, Problem, Section, Status, Table, Time } from '../../parts/index.ts';
+import { Duration, Empty, JobId, Loading, Problem, Section, Status, Table, Time } from '../../parts/index.ts';
 import { type DrawnCounts, type DrawnStep, PipelineDrawing } from '../../parts/pipeline.tsx';
 import type { PipelineView } from './pipeline-view.ts';
 
@@ -50,7 +50,7 @@ export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Elem
         title="Steps"
         note={
           chosen === null ? (
-            'without counts: it has not run'
+            withoutCounts(mayRead, runs.data)
           ) : (
             <span class="drawn-run">
               counts of the run <JobId id={chosen} /> {status && <Status status={status} />}
@@ -65,6 +65,7 @@ export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Elem
       {mayRead && (
         <Section title="Newest runs">
           {runs.error && <Problem error={runs.error} retry={runs.reload} />}
+          {!runs.data && !runs.error && <Loading rows={2} />}
           {runs.data && (
             <Table
               label="Newest runs"
@@ -92,8 +93,14 @@ export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Elem
   );
 }
 
+/** Why no run is drawn; empty as long as that is unknown. */
+function withoutCounts(mayRead: boolean, runs: RunsAnswer | undefined): string {
+  if (!mayRead) return 'without counts: this token may not read runs';
+  return runs?.jobs.length === 0 ? 'without counts: it has not run' : '';
+}
+
 function ShowRun({ id, isShown }: { id: string; isShown: boolean }): JSX.Element {
-  if (isShown) return <span class="muted">shown above</span>;
+  if (isShown) return <span class="muted">shown</span>;
   return (
     <button
       type="button"
@@ -101,7 +108,7 @@ function ShowRun({ id, isShown }: { id: string; isShown: boolean }): JSX.Element
       aria-label={`Show the counts of the run ${id}`}
       onClick={() => setQuery({ run: id })}
     >
-      Show counts
+      Show
     </button>
   );
 }

@@ -18,19 +18,19 @@ export function ZoomTools(props: {
   const { span, isZoomed } = props.view;
   return (
     <>
-      <Button kind="plain" label="Zoom in" onClick={() => props.zoomBy(0.5)}>
+      <Button label="Zoom in" onClick={() => props.zoomBy(0.5)}>
         +
       </Button>
-      <Button kind="plain" label="Zoom out" disabled={!isZoomed} onClick={() => props.zoomBy(2)}>
+      <Button label="Zoom out" disabled={!isZoomed} onClick={() => props.zoomBy(2)}>
         −
       </Button>
-      <Button kind="plain" label="Earlier" disabled={!isZoomed} onClick={() => props.moveBy(-0.5)}>
+      <Button label="Earlier" disabled={!isZoomed} onClick={() => props.moveBy(-0.5)}>
         ←
       </Button>
-      <Button kind="plain" label="Later" disabled={!isZoomed} onClick={() => props.moveBy(0.5)}>
+      <Button label="Later" disabled={!isZoomed} onClick={() => props.moveBy(0.5)}>
         →
       </Button>
-      <Button kind="plain" disabled={!isZoomed} onClick={props.onAll}>
+      <Button disabled={!isZoomed} onClick={props.onAll}>
         Whole run
       </Button>
       <span class="strips-span" aria-live="polite">

@@ -139,9 +139,20 @@ function StepOverTime({ plugin, step, window, against }: StepOverTimeProps) {
   const zoom = ({ fromMs, toMs }: TimeWindow) =>
     setQuery({ from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() });
   const { sample_count: samples, p50_us, p95_us, p99_us } = measured;
+  if (samples === 0 && !old?.sample_count)
+    return (
+      <Section title={step}>
+        <Empty title="No job of it ran in this window">
+          Choose a longer window, or run it: <a href={href('plugin', plugin)}>{plugin}</a>.
+        </Empty>
+      </Section>
+    );
   return (
     <>
-      <Section title={step} note={`${counted(samples, 'sample')}, ${duration(p50_us)} at the median`}>
+      <Section
+        title={step}
+        note={samples === 0 ? 'no samples' : `${counted(samples, 'sample')}, ${duration(p50_us)} at the median`}
+      >
         <PercentilesChart
           columns={columns}
           before={oldP95}

@@ -2,10 +2,12 @@
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { startGateway } from '../../../service/gateway/gateway.ts';
+import { until } from '../../../service/gateway/until.ts';
+import { openSource } from '../../events/reader.ts';
 import { freeAddress } from '../../kit/page.ts';
-import { visit } from '../browser.ts';
+import { type Route, visit } from '../browser.ts';
 import { type Seeded, screensOf, shown } from '../screens.ts';
-import { greeter, viewerToken } from '../service.ts';
+import { greeter, stopperToken, viewerToken } from '../service.ts';
 
 /** Words of buttons that change something. */
 const acts = /^(cancel|rerun|run|pause|resume|reschedule|backfill|revoke|reload|run now)\b/i;
@@ -26,19 +28,40 @@ export function liveFlows(gateway: Gateway, seeded: () => Seeded): void {
   });
 
   test('a gap in the stream: what is on screen is fetched again', async () => {
-    const page = await visit(gateway, { at: '#/jobs?plugin=greeter' });
-    await page.getByRole('button', { name: 'Live' }).waitFor();
-    const lists: string[] = [];
-    page.on('request', request => request.url().includes('/jobs?') && lists.push(request.url()));
-    // The stream ends, and the next one tells of a gap.
-    await page.route(/\/events/, route =>
-      route.fulfill({
-        headers: { 'Content-Type': 'text/event-stream' },
-        body: 'id: x\nevent: gap\ndata: {"reason":"too_old","lost":7}\n\n',
-      }),
-    );
+    const { job_id: id } = await gateway.finished('greeter/handle', { name: 'the last event before the gap' });
+    const { seen } = await openSource(gateway, `?last_event_id=0&job_id=${id}`);
+    const last = await until('its end is an event', () => seen.find(({ type }) => type === 'job.completed')?.id);
+    const page = await visit(gateway, { at: '#/jobs' });
+    // The stream waits until the list is there, reports a gap and ends; the next one is that of the service, without news for the list.
+    const held: Route[] = [];
+    let isHeld = true;
+    await page.route(/\/events\?/, route => {
+      if (isHeld) held.push(route);
+      else void route.continue();
+    });
     await page.reload();
-    await expect.poll(() => lists.length, { timeout: 20_000 }).toBeGreaterThan(1);
+    await page.getByRole('table', { name: 'Jobs' }).getByTitle(id, { exact: true }).waitFor();
+    const stream = await until('the page asks for events', () => held.at(-1));
+    isHeld = false;
+    const again = page.waitForRequest(/[/]jobs[?].*limit=100/);
+    const body = `id: ${last}\nevent: gap\ndata: {"reason":"too_slow","lost":7}\n\n`;
+    await stream.fulfill({ headers: { 'Content-Type': 'text/event-stream' }, body });
+    await again;
+  });
+
+  test('a gap is among the events, with its reason', async () => {
+    const restarted = await startGateway({ plugins: { greeter }, api: { listen: await freeAddress() } });
+    const page = await visit(restarted, { at: '#/events', expected: [/ERR_/, /Failed to load resource/] });
+    await page.getByText('As they happen', { exact: true }).waitFor();
+    const events = page.getByRole('list', { name: 'Events, newest first' }).getByRole('listitem');
+    const heard = async () => {
+      await restarted.finished('greeter/handle', { name: 'before' });
+      return events.filter({ hasText: 'job.completed' }).count();
+    };
+    await expect.poll(heard, { interval: 300 }).toBeGreaterThan(0);
+    await restarted.kill9();
+    await restarted.start();
+    await events.filter({ hasText: 'Events may be missing here: the service was restarted.' }).waitFor();
   });
 
   test('updates stop while the user has stopped them', async () => {
@@ -58,6 +81,16 @@ export function liveFlows(gateway: Gateway, seeded: () => Seeded): void {
     expect([await rows.count(), fetched]).toEqual([before, fetchedBefore]);
     await page.getByRole('button', { name: 'Updates stopped' }).click();
     await expect.poll(() => rows.count()).toBe(before + 2);
+  });
+
+  test('a token that may act on jobs and run no plugin sees no button that reruns', async () => {
+    const page = await visit(gateway, { token: stopperToken, at: `#/run/${seeded().runs[0]}` });
+    const main = page.getByRole('main');
+    await main.getByRole('link', { name: 'Compare' }).waitFor();
+    expect(await main.getByRole('button', { name: /^Rerun/ }).count()).toBe(0);
+    await page.goto(`${gateway.url}/ui#/job/${seeded().job}`);
+    await page.getByRole('heading', { name: 'mailer.handle', level: 1 }).waitFor();
+    expect(await main.getByRole('button', { name: /^Rerun/ }).count()).toBe(0);
   });
 
   test('a token that may only read sees no button that acts and can be pressed', async () => {

@@ -74,12 +74,32 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     expect(body).toMatchObject({ id: 'nightly', history: [{ job_id: expect.any(String) }] });
   });
 
+  test('a step of the stopwatch without samples says so, and what to do', async () => {
+    const at = '#/stopwatch/greeter?from=2020-01-01T00:00:00Z&to=2020-01-01T01:00:00Z';
+    const page = await visit(gateway, { at });
+    await page.getByText('No job of it ran in this window').waitFor();
+    await page.getByRole('main').getByRole('link', { name: 'greeter', exact: true }).click();
+    await page.getByRole('heading', { name: 'greeter', level: 1 }).waitFor();
+  });
+
   test('a pipeline is drawn with the counts of its newest run', async () => {
+    const { job_id: newest } = await gateway.ran('send-parcels', { count: 2 });
     const page = await visit(gateway, { at: '#/pipelines' });
     await page.getByRole('link', { name: 'send-parcels' }).first().click();
     await page.getByRole('heading', { name: 'send-parcels', level: 1 }).waitFor();
     await page.getByText('parcels.price').first().waitFor();
     await page.getByText('parcels.label').first().waitFor();
+    const steps = page.getByRole('main');
+    await steps.getByTitle(newest, { exact: true }).first().waitFor();
+    // Both parcels have a price, and one of them no carrier.
+    await steps
+      .getByText(/\b2 succeeded/)
+      .first()
+      .waitFor();
+    await steps
+      .getByText(/\b1 failed/)
+      .first()
+      .waitFor();
   });
 
   test('the vault shows names and ages to its admin token, never a value, and keeps the token in memory alone', async () => {

@@ -1,7 +1,7 @@
 // Flows of signing in: by token, by a code of `headgate ui`, and what the page says once a token is no longer valid.
 import { expect, test } from 'vitest';
 import { everythingToken } from '../../../service/gateway/configuration.ts';
-import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
 import { headgate } from '../../cli/headgate.ts';
 import { visit } from '../browser.ts';
 
@@ -40,6 +40,29 @@ export function signInFlows(gateway: Gateway): void {
     expect(page.url()).not.toContain('code=');
     const other = await visit(gateway, { token: null, at: fragment, expected: [/status of 40[0-9]/] });
     await other.getByText('The code of headgate ui was refused.').waitFor();
+  });
+
+  test('a token that expires under the page leads to the sign-in, which says so, and is refused there', async () => {
+    const token = 'token-that-expires-0123456789';
+    const scopes = ['jobs:ro'];
+    const tokens = (expires_at: string) => ({
+      api: {
+        auth: {
+          tokens: [
+            { name: 'test', token: everythingToken, scopes: ['*'] },
+            { token, scopes, expires_at },
+          ],
+        },
+      },
+    });
+    const own = await startGateway(tokens('2999-01-01T00:00:00Z'));
+    const page = await visit(own, { token, at: '#/now', expected: refused401 });
+    await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+    await own.reload(tokens('2020-01-01T00:00:00Z'));
+    await page.getByText('The token is no longer valid: it has expired').waitFor();
+    await page.getByLabel('API token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The service does not accept this token.').waitFor();
   });
 
   test('a session that has ended leads back to the sign-in, which says so', async () => {

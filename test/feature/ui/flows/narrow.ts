@@ -1,0 +1,23 @@
+// Every screen on a phone: nothing is wider than the page.
+import { expect, test } from 'vitest';
+import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { visit } from '../browser.ts';
+import { type Seeded, screensOf, shown } from '../screens.ts';
+
+/** How much wider the page, and each of its lists, is than its room, in px. */
+const overflow = `[document.documentElement, ...[...document.querySelectorAll('main table[aria-rowcount]')].map(table => table.parentElement)]
+  .map(node => node.scrollWidth - node.clientWidth)`;
+
+export function narrowFlows(gateway: Gateway, seeded: () => Seeded): void {
+  test('on a page of 360 px no screen and no list is cut off', async () => {
+    const page = await visit(gateway, { size: { width: 360, height: 740 } });
+    const cut: [string, number[]][] = [];
+    for (const { name, at } of screensOf(seeded())) {
+      await page.goto(`${gateway.url}/ui${at}`);
+      await shown(page);
+      const found = (await page.evaluate(overflow)) as number[];
+      if (found.some(px => px > 0)) cut.push([name, found]);
+    }
+    expect(cut).toEqual([]);
+  });
+}
