@@ -89,7 +89,7 @@ export type UnauthenticatedCalls = {
 /** To the main thread: the status of the vault, at each start of the actors and after each commit that changes the status. */
 export type VaultStatus = {
   readonly kind: 'vault_status';
-  /** SHA-256 of the admin token, one character a byte; null: no vault is open. */
+  /** SHA-256 of the admin token, as a text with one character for each byte; null: no vault is open. */
   readonly adminDigest: string | null;
 };
 
