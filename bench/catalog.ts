@@ -1,6 +1,7 @@
 // All benches, in the order in which they are listed and run.
 import { accept } from './accept.ts';
 import { backlog } from './backlog.ts';
+import { backup } from './backup.ts';
 import { bare } from './bare.ts';
 import { batch } from './batch.ts';
 import type { Bench } from './bench.ts';
@@ -45,6 +46,7 @@ export const benches: readonly Bench[] = [
   cancel,
   backlog,
   delayed,
+  backup,
   start,
   httpRead,
   reads,

@@ -1,6 +1,7 @@
 // All commands, in the order in which help and reference list them.
 import type { CommandDeclaration } from './command.ts';
 import { actionCommands } from './commands/action.ts';
+import { backupCommands } from './commands/backup.ts';
 import { completionCommands } from './commands/completion.ts';
 import { configCheck } from './commands/config-check.ts';
 import { configLock } from './commands/config-lock.ts';
@@ -31,9 +32,11 @@ import { pluginNew } from './commands/plugin-new.ts';
 import { pluginRun } from './commands/plugin-run.ts';
 import { pluginTest } from './commands/plugin-test.ts';
 import { reloadCommand } from './commands/reload.ts';
+import { restoreCommand } from './commands/restore.ts';
 import { scheduleCommands } from './commands/schedule.ts';
 import { servicePrint } from './commands/service-print.ts';
 import { startCommand } from './commands/start.ts';
+import { stateCommands } from './commands/state.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopwatchCommand } from './commands/stopwatch.ts';
 import { tokenNew } from './commands/token-new.ts';
@@ -58,6 +61,9 @@ export const commands: readonly CommandDeclaration[] = [
   uiCommand,
   doctorCommand,
   reloadCommand,
+  ...backupCommands,
+  restoreCommand,
+  ...stateCommands,
   servicePrint,
   configCheck,
   configLock,

@@ -29,6 +29,7 @@ const groups: { readonly [words: string]: readonly [description: string, example
     'headgate vault secret set smtp-password --grant mailer < password.txt',
   ],
   service: ['run headgate as a systemd service', 'headgate service print --config /etc/headgate'],
+  state: ['show, upgrade and export the state', 'headgate state info'],
   token: ['create API tokens', 'headgate token new ci --scope plugin:rw'],
   completion: ['print shell completion scripts', 'source <(headgate completion bash)'],
 };
@@ -74,7 +75,9 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
   if (statuses) own.addHelpText('after', `\nExit status: ${statuses}`);
   addExamples(own, examples);
   own.action(async () => {
-    const { json, ...options } = own.opts<{ json?: true }>();
+    const { json: _, ...options } = own.opts<{ json?: true }>();
+    // A command such as `backup` that has commands below it takes this option of theirs, too.
+    const { json } = own.optsWithGlobals<{ json?: true }>();
     const call: CommandCall = {
       options,
       args: own.args,

@@ -6,6 +6,8 @@ export type UnitOptions = {
   readonly main: string;
   readonly config: string;
   readonly state: string;
+  /** The directory of scheduled backups; null: there are none. */
+  readonly backups: string | null;
   readonly user: string;
   /** Whether a plugin uses bubblewrap, which needs namespaces and mounts. */
   readonly hasBubblewrap: boolean;
@@ -14,12 +16,12 @@ export type UnitOptions = {
 /** Restrictions that would prevent bubblewrap from creating its sandbox. */
 const bubblewrapConflicts = ['ProtectKernelTunables', 'ProtectKernelLogs', 'RestrictNamespaces'];
 
-export function serviceUnit({ node, main, config, state, user, hasBubblewrap }: UnitOptions): string {
+export function serviceUnit({ node, main, config, state, backups, user, hasBubblewrap }: UnitOptions): string {
   const hardening: readonly (readonly [name: string, value: string])[] = [
     ['NoNewPrivileges', 'yes'],
     ['ProtectSystem', 'strict'],
     ['ProtectHome', 'read-only'],
-    ['ReadWritePaths', quoted(state)],
+    ['ReadWritePaths', quoted(state) + (backups === null ? '' : ` ${quoted(`-${backups}`)}`)],
     ['PrivateTmp', 'yes'],
     ['PrivateDevices', 'yes'],
     ['ProtectClock', 'yes'],

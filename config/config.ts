@@ -253,6 +253,14 @@ export type Config = {
     /** The directory to which records of the audit trail are exported before they are pruned; null: they are pruned without an export. */
     readonly auditExport: string | null;
   };
+  readonly backups: {
+    /** How often a backup is written; null: never by itself. */
+    readonly everyMs: number | null;
+    /** How many backups with a name made of the time are kept. */
+    readonly keep: number;
+    /** The directory of the backups. */
+    readonly into: string;
+  };
   /** Lines about broken plugins and other problems that do not prevent a start. */
   readonly warnings: readonly string[];
 };

@@ -14,7 +14,7 @@ import { checkListeners } from './section/listen.ts';
 import { readMetrics } from './section/metrics.ts';
 import { readPipelines } from './section/pipelines.ts';
 import { readSchedules } from './section/schedules.ts';
-import { readLog, readPluginRoots, readService, readState, readVault } from './section/service.ts';
+import { readBackups, readLog, readPluginRoots, readService, readState, readVault } from './section/service.ts';
 import { settingsSchema } from './section/settings.ts';
 import { type Certificates, readCertificates } from './section/tls.ts';
 import { readUi } from './section/ui.ts';
@@ -118,6 +118,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     pipelines,
     schedules,
     vault: readVault(root, state.path),
+    backups: readBackups(root, main.file),
     warnings,
   };
   return {

@@ -17,6 +17,7 @@ const entries = [
   'service/ledger/thread',
   'service/indexer/thread',
   'service/reads/thread',
+  'service/backup/process',
   'runtime/host/process/main',
   'runtime/host/thread/thread',
   'runtime/host/thread/concurrent-thread',

@@ -14,6 +14,7 @@ import type { Link } from '../runtime/link.ts';
 import { Slices } from '../runtime/slices.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import { askLedger } from './ask-ledger.ts';
+import type { Backups } from './backup/backups.ts';
 import { type Check, examine } from './doctor/doctor.ts';
 import { heldNow } from './held-jobs.ts';
 import type { IndexCondition } from './indexer/thread.ts';
@@ -32,6 +33,7 @@ export type AdministrationParts = {
   readonly reload: Pick<Reload, 'reload' | 'dryRun'>;
   readonly listeners: Pick<Listeners, 'detail' | 'served'>;
   readonly index: () => IndexCondition;
+  readonly backups: Pick<Backups, 'condition'>;
   readonly startedAtMs: number;
   /** The value that HEADGATE_VAULT_KEY had at the start. */
   readonly vaultKey: string | undefined;
@@ -74,6 +76,7 @@ export function openAdministration(parts: AdministrationParts) {
       setAside: () => askLedger(link, { kind: 'ask_set_aside' }),
       server: listeners.detail,
       index: parts.index(),
+      backups: parts.backups.condition,
       vault() {
         reader.refresh();
         const keys = vaultKeys();

@@ -16,6 +16,7 @@ import type { Reader } from '../runtime/store/store.ts';
 import { type ActionCalls, type ActionReads, openActions } from './actions.ts';
 import type { Administration } from './administration.ts';
 import { askLedger } from './ask-ledger.ts';
+import type { Backups } from './backup/backups.ts';
 import { EventStreams } from './events/streams.ts';
 import { JobWaiters, type OnJobEnd } from './job-waiters.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -46,6 +47,7 @@ export type EngineParts = {
   readonly metrics: Metrics;
   readonly vault: VaultCalls;
   readonly uiSessions: UiSessions;
+  readonly backups: Pick<Backups, 'write'>;
   /** Whether the service is stopping and refuses new work. */
   readonly stopping: () => boolean;
   readonly startedAtMs: number;

@@ -3,6 +3,7 @@ import type { PauseReply } from '../actors/job/pause-protocol.ts';
 import type { RefusedWork } from '../actors/job/protocol.ts';
 import type { Pause, PauseTarget } from '../actors/job/records/pause.ts';
 import { listPauses } from '../actors/job/views/pauses.ts';
+import { type Unsettled, unsettledIn } from '../actors/job/views/unsettled.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Reader } from '../runtime/store/store.ts';
 
@@ -12,6 +13,8 @@ export type PauseCalls = {
   /** Ends a pause. Resolves when its end is on disk, or refused. */
   resume(target: PauseTarget, by: string): Promise<PauseReply | RefusedWork>;
   list(): readonly Pause[];
+  /** What a restored state runs once it is resumed. */
+  unsettled(): Unsettled;
 };
 
 export function openPauses(link: Link, reader: Reader): PauseCalls {
@@ -22,5 +25,6 @@ export function openPauses(link: Link, reader: Reader): PauseCalls {
       reader.refresh();
       return listPauses(reader);
     },
+    unsettled: () => unsettledIn(reader),
   };
 }

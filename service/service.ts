@@ -13,9 +13,11 @@ import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import { openReader } from '../runtime/store/lmdb.ts';
 import { readable } from '../runtime/store/set-aside.ts';
+import { storeIdIn } from '../runtime/store/store-id.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { openAdministration } from './administration.ts';
 import { askLedger } from './ask-ledger.ts';
+import { Backups } from './backup/backups.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
 import type { IndexCondition, IndexerData } from './indexer/thread.ts';
 import { CommitMeter } from './ledger/commit-meter.ts';
@@ -61,17 +63,20 @@ export class Service {
   readonly #vault = new VaultClient(() => this.#link!);
   readonly #origins = new JobOrigins();
   readonly #reload: Reload;
+  readonly #backups: Backups;
   #stopping = false;
   #drained: Promise<void> | null = null;
+  #storeId: string | null = null;
   #hub: Hub | null = null;
   #link: Link | null = null;
   #engine: GatewayEngine | null = null;
   #index: IndexCondition = { kind: 'closed', reason: 'the indexer has not started yet' };
 
   constructor(options: ServiceOptions) {
-    const { log } = options;
+    const { log, version } = options;
     this.#options = options;
     this.#log = log;
+    this.#backups = new Backups({ config: () => this.config, log, version });
     this.#reload = new Reload({ ...options, link: () => this.#link!, publish: groups => this.publish(groups) });
   }
 
@@ -103,6 +108,11 @@ export class Service {
     return this.#reload.logHeld();
   }
 
+  /** The id of the store; null before the ledger has started. */
+  get storeId(): string | null {
+    return this.#storeId;
+  }
+
   /** The run and the tree of a job; null: it is no longer stored, or its record is unusable. */
   originOf(id: JobId): JobOrigin | null {
     this.#origins.refresh();
@@ -130,6 +140,7 @@ export class Service {
     this.#link = link;
     this.#engine = this.#openEngine(link);
     this.#engine.actions.resume();
+    this.#backups.start();
     this.publish(pluginsLoaded(this.config));
     return { died, stop: () => this.drain() };
   };
@@ -138,6 +149,7 @@ export class Service {
     const { vaultKey, version, source, listeners } = this.#options;
     const reader = openReader(this.config.state.path);
     this.#origins.open(reader);
+    this.#storeId = storeIdIn(reader);
     const shared = {
       link,
       reader,
@@ -148,6 +160,7 @@ export class Service {
     };
     const administration = openAdministration({
       ...shared,
+      backups: this.#backups,
       vaultKey,
       source,
       listeners,
@@ -157,6 +170,7 @@ export class Service {
     const stopping = () => this.#stopping;
     const metrics = openMetrics({
       ...shared,
+      backups: this.#backups,
       version,
       commits: this.#commits,
       reports: this.#reports,
@@ -171,6 +185,7 @@ export class Service {
       selecting: this.#reads,
       hub: this.#hub!,
       administration,
+      backups: this.#backups,
       vault: this.#vault,
       uiSessions: new UiSessions(
         sessionFile(this.config.state.path, file => {
@@ -205,6 +220,7 @@ export class Service {
   async #drain(): Promise<void> {
     const { graceMs } = this.#options;
     this.#vault.flush();
+    this.#backups.stop();
     await this.#link?.ask('job', { kind: 'stop', graceMs });
   }
 

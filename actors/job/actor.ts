@@ -194,8 +194,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         areHoldsDue = true;
         break;
       case 'pause': {
-        const pause = { ...message.pause, sinceUs: turn.nowUs };
-        beginPause(state, turn, pause);
+        const pause = beginPause(state, turn, { ...message.pause, sinceUs: turn.nowUs });
         areHoldsDue = true;
         turn.reply(message.replyTo, { kind: 'pause', pause } satisfies PauseReply);
         break;
@@ -347,8 +346,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
     createRuns: (pipeline, group, payloads, turn) => runs.createAll(turn, pipeline, group, payloads),
     settleRun: (run, turn) => runs.settle(turn, run),
     pauseOf: pipeline => state.pauses.ofPipeline(pipeline),
-    pauseRefusal(pipeline) {
-      const pause = state.pauses.rejectingRuns(pipeline);
+    pauseRefusal(pipeline, submittedBy) {
+      const pause = state.pauses.rejectingRuns(pipeline, submittedBy);
       return pause && refusedBy(pause);
     },
     begin(turn) {

@@ -70,7 +70,8 @@ export class JobAcceptor {
     const isDelayed = isLater(options, turn.nowUs);
     const refusal = this.#unknown(message) ?? this.refusal(message.plugin, 0, isDelayed);
     if (refusal) return { kind: 'refused', refusal };
-    const pause = this.#state.pauses.rejecting(this.#state.lane(message.plugin), message.command);
+    const lane = this.#state.lane(message.plugin);
+    const pause = this.#state.pauses.rejecting(lane, message.command, message.submittedBy);
     if (pause && !message.waitsUnderPause) return refusedBy(pause);
     if (message.source && !message.payloads.every(payload => isWhole(this.#state.reader, payload))) return payloadGone;
     const ids: JobId[] = [];

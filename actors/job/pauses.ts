@@ -4,8 +4,17 @@ import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Lane } from './lane.ts';
+import { isWebhook } from './records/counts.ts';
 import type { Hold } from './records/hold.ts';
-import { decodePause, encodePause, type Pause, type PauseTarget, pauseKey, pauseText } from './records/pause.ts';
+import {
+  decodePause,
+  encodePause,
+  isRestoreHold,
+  type Pause,
+  type PauseTarget,
+  pauseKey,
+  pauseText,
+} from './records/pause.ts';
 
 const system: PauseTarget = { kind: 'system', name: '', command: null };
 const noCommands: ReadonlyMap<string, Hold> = new Map();
@@ -72,6 +81,13 @@ export class Pauses {
     return this.#known.size > 0 && this.#find(system) !== null;
   }
 
+  /** The pause of a restored state that nobody has resumed yet. Null: there is none. */
+  get ofRestore(): Pause | null {
+    if (this.#known.size === 0) return null;
+    const pause = this.#find(system);
+    return pause && isRestoreHold(pause) ? pause : null;
+  }
+
   /** The pause that holds the runs of a pipeline: its own, or that of the service. Null: there is none. */
   ofPipeline(name: string): Pause | null {
     if (this.#known.size === 0) return null;
@@ -98,16 +114,18 @@ export class Pauses {
     return new Map(held);
   }
 
-  /** The pause that refuses new jobs of this command. Null: none does. */
-  rejecting(lane: Lane, command: string): Pause | null {
+  /** The pause that refuses new jobs of this command, by `submittedBy`. Null: none does. */
+  rejecting(lane: Lane, command: string, submittedBy: string): Pause | null {
     if (this.#known.size === 0) return null;
+    if (isWebhook(submittedBy) && this.ofRestore) return this.ofRestore;
     const found = [this.#ofPlugin(lane, command), this.#ofPlugin(lane, null), this.#find(system)];
     return found.find(pause => pause?.rejects) ?? null;
   }
 
-  /** The pause that refuses new runs of this pipeline. Null: none does. */
-  rejectingRuns(pipeline: string): Pause | null {
+  /** The pause that refuses new runs of this pipeline, by `submittedBy`. Null: none does. */
+  rejectingRuns(pipeline: string, submittedBy: string): Pause | null {
     if (this.#known.size === 0) return null;
+    if (isWebhook(submittedBy) && this.ofRestore) return this.ofRestore;
     const found = [this.#find({ kind: 'pipeline', name: pipeline, command: null }), this.#find(system)];
     return found.find(pause => pause?.rejects) ?? null;
   }

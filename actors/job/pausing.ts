@@ -4,11 +4,14 @@ import { breakerName } from './breaker.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import { writeHoldEnd } from './records/hold-ends.ts';
-import type { Pause, PauseTarget } from './records/pause.ts';
+import { type Pause, type PauseTarget, restoreName } from './records/pause.ts';
 
-export function beginPause(state: JobState, turn: Turn, pause: Pause): void {
+/** Begins a pause and returns it. The pause that replaces the one of a restored state holds that state as before. */
+export function beginPause(state: JobState, turn: Turn, wanted: Pause): Pause {
+  const pause = wanted.kind === 'system' && state.pauses.ofRestore ? { ...wanted, by: restoreName } : wanted;
   state.pauses.put(turn, pause);
-  announce(state, turn, 'paused', pause, pause.by);
+  announce(state, turn, 'paused', pause, wanted.by);
+  return pause;
 }
 
 /** Ends the pause of the target and returns it; null: there is none. */

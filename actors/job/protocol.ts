@@ -201,7 +201,7 @@ export interface JobCalls {
   /** The pause that holds the runs of this pipeline at their next step. Null: there is none. */
   pauseOf(pipeline: string): Pause | null;
   /** Why a pause refuses new runs of this pipeline. Null: none does. */
-  pauseRefusal(pipeline: string): RefusedWork | null;
+  pauseRefusal(pipeline: string, submittedBy: string): RefusedWork | null;
   /** The cancels of runs, for lookups and counts. */
   readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted' | 'phaseBegins'> & {
     readonly detached: Pick<DetachedCancels, 'coversEventsOf'>;

@@ -24,6 +24,7 @@ export function scheduledJobs(
       const lane = state.lane(plugin);
       return state.pauses.ofLane(lane) !== null || state.pauses.commandsOf(lane).has(command);
     },
+    isRestored: () => state.pauses.ofRestore !== null,
     cancel(id, cancel, turn) {
       cancelling.cancelAll(turn, [id], cancel);
       onCancel();

@@ -83,7 +83,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     }
     const refusal = version ? refusalOf(accepted.count, isDelayed) : 'unknown_pipeline';
     if (!version || refusal !== null) return { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' };
-    const paused = waitsUnderPause ? null : jobs.pauseRefusal(pipeline);
+    const paused = waitsUnderPause ? null : jobs.pauseRefusal(pipeline, submittedBy);
     if (paused) return paused;
     if (source && !isWhole(store, payload)) return payloadGone;
     const start: RunStart = {
@@ -122,7 +122,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     if (!version) return { kind: 'refused', refusal: 'unknown_pipeline' };
     const refusal = refusalOf(accepted.count, isDelayed);
     if (refusal) return { kind: 'refused', refusal };
-    const paused = jobs.pauseRefusal(pipeline);
+    const paused = jobs.pauseRefusal(pipeline, submittedBy);
     if (paused) return paused;
     const all = new PackedList(payloads).values();
     const full = all.findIndex((_, index) => refusalOf(accepted.count + index, isDelayed) !== null);

@@ -56,6 +56,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   let endedAtOnce: JobId[] = [];
   let alarmMs: number | null = null;
   let isFirstTurn = true;
+  /** Whether the state was restored, and nobody had resumed it by the last turn. */
+  let wasRestored = false;
   let { config } = options;
 
   const observe = (type: PlainObservation['type'], turn: Turn, fields: PlainObservation['fields']): void => {
@@ -246,8 +248,19 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     }
   }
 
+  /**
+   * Whether nothing may fire, because the state was restored and nobody has resumed it. What came due until it is resumed counts as
+   * missed.
+   */
+  function isHeld(turn: Turn): boolean {
+    const isRestored = jobs.isRestored();
+    if (wasRestored && !isRestored) for (const schedule of schedules.values()) schedule.liveMs = msOf(turn);
+    wasRestored = isRestored;
+    return isRestored;
+  }
+
   function setAlarm(turn: Turn): void {
-    const nextMs = Number.isFinite(due.nextMs) ? due.nextMs : null;
+    const nextMs = Number.isFinite(due.nextMs) && !wasRestored ? due.nextMs : null;
     if (nextMs === alarmMs) return;
     alarmMs = nextMs;
     turn.after(() => options.alarm(nextMs));
@@ -299,6 +312,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
         followAll(turn);
         isFirstTurn = false;
       }
+      if (isHeld(turn)) return;
       const nowMs = turn.nowUs / 1_000;
       if (nowMs < due.nextMs) return;
       let fired = 0;

@@ -63,6 +63,8 @@ export interface ScheduledJobs {
   submit(calls: NewCalls, turn: Turn): SubmitJobsReply;
   /** Whether a pause holds the jobs of this command. */
   isPaused(plugin: string, command: string): boolean;
+  /** Whether a restored state waits to be resumed. Until then nothing fires. */
+  isRestored(): boolean;
   /** Cancels a job or run; no caller waits for an answer. */
   cancel(id: JobId, cancel: Cancel, turn: Turn): void;
   /** How the job ended, as of the last commit. Null: it has not ended. Undefined: it is no longer stored. */

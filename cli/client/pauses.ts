@@ -1,7 +1,14 @@
 // The JSON documents of pauses in the API, and their lines on the terminal.
 import type { TerminalLine } from '../terminal/text.ts';
-import { formatAt } from '../terminal/time.ts';
+import { formatAt, formatMs } from '../terminal/time.ts';
 import type { Client } from './client.ts';
+
+export type WouldRun = {
+  readonly jobs: number;
+  readonly delayed: number;
+  readonly runs: number;
+  readonly oldest_at: string | null;
+};
 
 export type PauseDocument = {
   readonly target: { readonly kind: string; readonly name?: string; readonly command?: string };
@@ -10,6 +17,8 @@ export type PauseDocument = {
   readonly since: string;
   readonly until?: string;
   readonly reject?: true;
+  /** Only of a restored state: what it would run. */
+  readonly would_run?: WouldRun;
 };
 export type PauseList = { readonly pauses: readonly PauseDocument[] };
 
@@ -29,12 +38,29 @@ export function pausedUntil({ until, reject }: PauseDocument): string {
 }
 
 export function pauseLines(pauses: readonly PauseDocument[]): TerminalLine[] {
-  return pauses.map(pause => {
+  return pauses.flatMap(pause => {
     const { target, by, since, reason } = pause;
     const why = reason === undefined ? '' : `: ${reason}`;
-    return [
+    const line: TerminalLine = [
       { text: 'paused   ', style: 'yellow' },
       `${targetName(target)} by ${by} since ${formatAt(since)}, ${pausedUntil(pause)}${why}`,
     ];
+    if (pause.would_run === undefined) return [line];
+    const would = `once it is resumed, it runs ${wouldRunText(pause.would_run, Date.now())}; meanwhile no schedule fires, and webhooks get 503`;
+    return [line, ['         ', would]];
   });
+}
+
+/** What would run and how old it is, such as `3 jobs (1 of them delayed); the oldest was accepted 2h ago`. */
+export function wouldRunText({ jobs, delayed, runs, oldest_at }: WouldRun, nowMs: number): string {
+  if (jobs === 0 && runs === 0) return 'nothing';
+  const later = delayed > 0 ? ` (${delayed} of them delayed)` : '';
+  const pipelines = runs > 0 ? `, and continues ${count(runs, 'run')} of pipelines` : '';
+  const oldest =
+    oldest_at === null ? '' : `; the oldest was accepted ${formatMs(Math.max(0, nowMs - Date.parse(oldest_at)))} ago`;
+  return `${count(jobs, 'job')}${later}${pipelines}${oldest}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

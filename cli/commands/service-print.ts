@@ -25,6 +25,7 @@ export const servicePrint = command<{ readonly config?: string; readonly user: s
       main: join(installation, 'dist/cli/main.js'),
       config: dirname(config.mainFile),
       state: config.state.path,
+      backups: config.backups.everyMs === null ? null : config.backups.into,
       user: options.user,
       hasBubblewrap: Object.values(config.plugins).some(({ sandbox }) => sandbox?.kind === 'bwrap'),
     });

@@ -5,7 +5,7 @@ import { discardThreads, prepareThreads } from '../../service/threads.ts';
 import { command, configOption } from '../command.ts';
 import { parseMs } from '../quantity.ts';
 
-export const startCommand = command<{ config?: string; grace: number }>({
+export const startCommand = command<{ config?: string; grace: number; backup: boolean }>({
   usage: 'start',
   description:
     'run the service until SIGTERM or SIGINT; SIGHUP reloads the configuration. The log goes to stderr, as text on a terminal, else as JSON',
@@ -15,10 +15,11 @@ export const startCommand = command<{ config?: string; grace: number }>({
     new Option('--grace <duration>', 'how long running jobs may take to finish after a stop signal')
       .argParser(parseMs)
       .default(30_000, '30s'),
+    new Option('--no-backup', 'write no backup before the state gets a newer format'),
   ],
   statuses:
     '0 stopped on request, 70 an internal error, 74 a disk error, 75 another process holds the state or a listening address, 78 an invalid configuration',
-  async run({ options: { config: path, grace: graceMs }, out }) {
+  async run({ options: { config: path, grace: graceMs, backup: backsUp }, out }) {
     // Takes the vault's unlock key out of the environment before threads start, because each thread gets a copy of the environment.
     const vaultKey = takeVaultKey(process.env);
     prepareThreads();
@@ -29,7 +30,7 @@ export const startCommand = command<{ config?: string; grace: number }>({
     ]);
     const startLog = openStartLog(out.json ? 'json' : null);
     captureAll(startLog);
-    const started = await start({ path, graceMs, vaultKey, startLog }).catch(async (error: unknown) => {
+    const started = await start({ path, graceMs, vaultKey, startLog, backsUp }).catch(async (error: unknown) => {
       const status = await refuse(error, startLog, out);
       await discardThreads();
       // Ends the process at once, because running threads would keep it alive.

@@ -11,8 +11,10 @@ import { ignoreDebugSignal } from '../../runtime/debug-signal.ts';
 import { takeVaultKey } from '../../runtime/host/client/environment.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { forbidInspection } from '../../runtime/inspection.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
 import { supervise } from '../../runtime/supervisor.ts';
+import { backUpBeforeUpgrade, formatToUpgrade } from '../../service/backup/before-upgrade.ts';
 import { type LocalToken, withLocalToken } from '../../service/local-token.ts';
 import { Service } from '../../service/service.ts';
 import { ServiceFault } from '../../service/start-thread.ts';
@@ -32,6 +34,8 @@ export type StartOptions = {
   readonly vaultKey?: string | undefined;
   /** Changes the configuration at the start and at each reload, for programs that run the service in their own process. */
   readonly adjust?: (config: Config) => Config;
+  /** Whether the state is backed up before it gets a newer format. Default: yes. */
+  readonly backsUp?: boolean;
   /** The log; by default on stderr, in the format of the configuration. */
   readonly startLog?: StartLog;
 };
@@ -58,6 +62,7 @@ export async function start({
   vaultKey,
   adjust = same => same,
   startLog = openStartLog(),
+  backsUp = true,
 }: StartOptions): Promise<Started> {
   const key = vaultKey ?? takeVaultKey(process.env);
   const inspection = await forbidInspection().then(
@@ -129,6 +134,7 @@ export async function start({
   process.on('SIGHUP', () => {
     if (isUp) void service.reload().catch((error: Error) => log.error({ err: error }, 'a reload failed'));
   });
+  if (backsUp) await backUp(config, log);
   try {
     await supervisor.start();
   } catch (error) {
@@ -158,10 +164,23 @@ export async function start({
   const metrics = listen && { metrics: urlOf({ listen }, listeners.metricsPort) };
   const plugins = Object.keys(config.plugins).length;
   if (local?.made) log.info({ token_file: local.file }, 'created an API token');
-  const about = { server: listeners.serverName, workers: config.service.workersMax, plugins };
+  const about = { store: service.storeId, server: listeners.serverName, workers: config.service.workersMax, plugins };
   log.info({ url, webhooks, ...metrics, ...about, ...(local && { token_file: local.file }) }, 'ready');
   void service.logHeld();
   return { config: () => service.config, url, local, ended, stop };
+}
+
+/** Backs the state up if this start gives it a newer format. */
+async function backUp(config: Config, log: Logger): Promise<void> {
+  // If the ledger cannot be read, its thread says why, and what to do.
+  if ((await formatToUpgrade(config.state.path).catch(() => null)) === null) return;
+  try {
+    const backup = await backUpBeforeUpgrade(config, version);
+    if (backup) log.info({ path: backup.path }, 'the state gets a newer format: it was backed up before');
+  } catch (error) {
+    const detail = `the state gets a newer format, and cannot be backed up before: ${(error as Error).message}; start with --no-backup to do without`;
+    throw failure(exitStatus.io, 'not_backed_up', 'Not started', detail, error);
+  }
 }
 
 function later(act: () => void, ms: number): void {

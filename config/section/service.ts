@@ -1,4 +1,4 @@
-// Reads the sections `service`, `log`, `state` and `vault`, and the plugin roots.
+// Reads the sections `service`, `log`, `state`, `vault` and `backups`, and the plugin roots.
 import { dirname, join, resolve } from 'node:path';
 import type { LogFormat } from '../../runtime/log.ts';
 import type { Config, LogLevel } from '../config.ts';
@@ -60,6 +60,15 @@ export function readVault(root: SourceNode, statePath: string): Config['vault'] 
     keyFile: readPath(nodeAt(root, 'vault', 'key_file')) ?? defaultKeyFile(statePath),
     auditRetentionMs: numberOf(retention) ?? parseDuration(textOf(retention)) ?? 90 * day,
     auditExport: readPath(nodeAt(root, 'vault', 'audit_export')) ?? null,
+  };
+}
+
+export function readBackups(root: SourceNode, mainFile: string): Config['backups'] {
+  const backups = nodeAt(root, 'backups');
+  return {
+    everyMs: parseDuration(textOf(nodeAt(backups, 'every'))) ?? null,
+    keep: numberOf(nodeAt(backups, 'keep')) ?? 7,
+    into: readPath(nodeAt(backups, 'into')) ?? join(dirname(mainFile), 'backups'),
   };
 }
 

@@ -306,6 +306,20 @@ export const settingsSchema = field.closedMap(
       },
       'The vault, which stores secrets.',
     ),
+    backups: field.closedMap(
+      {
+        every: field.duration('How often a backup is written while the service runs. Default: never. Example: `24h`.'),
+        keep: field.count(
+          1,
+          'How many backups whose names are times are kept; older ones are removed after a newer one was written. Default: `7`.',
+        ),
+        into: field.text(
+          'the path of a directory',
+          'The directory of scheduled backups and of those that `POST /system/backup` writes, relative to this file. Default: `backups` beside the main file.',
+        ),
+      },
+      'Backups of the state.',
+    ),
   },
   'The configuration of headgate.',
   { definitions: pipelineDefinitions },

@@ -2,6 +2,7 @@
 import type { Route } from '../route.ts';
 import { actionRoutes } from './actions.ts';
 import { analyticsRoutes } from './analytics.ts';
+import { backupRoutes } from './backup.ts';
 import { batchRoutes } from './batch.ts';
 import { configViewRoutes } from './config-view.ts';
 import { countRoutes } from './counts.ts';
@@ -49,6 +50,7 @@ export const apiRoutes: readonly Route[] = [
   ...metricsRoutes,
   ...actionRoutes,
   ...pauseRoutes,
+  ...backupRoutes,
   ...scheduleRoutes,
   ...backfillRoutes,
   ...systemRoutes,

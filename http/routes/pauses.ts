@@ -1,10 +1,11 @@
 // The routes that pause and resume plugins, commands, pipelines and the whole service (docs/engine.md#pauses).
-import type { PauseKind, PauseTarget } from '../../actors/job/records/pause.ts';
+import { isRestoreHold, type PauseKind, type PauseTarget } from '../../actors/job/records/pause.ts';
 import type { Config } from '../../config/config.ts';
 import { parseDuration } from '../../config/quantity.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { pauseDocument, targetDocument } from '../../service/json/pause.ts';
 import { parseTimestamp } from '../../service/json/timestamp.ts';
+import { unsettledDocument } from '../../service/json/unsettled.ts';
 import { reasonSchema } from '../openapi/schemas.ts';
 import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
@@ -41,14 +42,29 @@ const target = Type.Object({
   name: Type.Optional(Type.String()),
   command: Type.Optional(Type.String()),
 });
-export const pauseSchema = Type.Object({
+const pauseShape = {
   target,
   reason: Type.Optional(Type.String()),
   by: Type.String({ description: 'The `submitted_by` of whoever paused it.' }),
   since: instant,
   until: Type.Optional(instant),
   reject: Type.Optional(Type.Literal(true)),
-});
+};
+export const pauseSchema = Type.Object(pauseShape);
+const count = Type.Integer({ minimum: 0 });
+const wouldRunSchema = Type.Object(
+  {
+    jobs: count,
+    delayed: count,
+    runs: Type.Integer({ minimum: 0, description: 'Runs of pipelines that have not settled.' }),
+    oldest_at: Type.Union([instant, Type.Null()]),
+    commands: Type.Array(Type.Object({ plugin: Type.String(), command: Type.String(), jobs: count }), {
+      maxItems: 100,
+    }),
+  },
+  { description: 'Only for a restored state: the unsettled jobs, and when the oldest was accepted.' },
+);
+const listedSchema = Type.Object({ ...pauseShape, would_run: Type.Optional(wouldRunSchema) });
 const resumedSchema = Type.Object({
   target,
   resumed: Type.Boolean({ description: 'False: it was not paused.' }),
@@ -137,8 +153,17 @@ const getPauses = route({
   section,
   summary: 'Lists what is paused, by whom, since when and until when.',
   access: anyOf('control:ro', 'control:rw'),
-  answers: { 200: { description: 'The pauses.', schema: Type.Object({ pauses: Type.Array(pauseSchema) }) } },
-  handle: ({ engine }) => json(200, JSON.stringify({ pauses: engine.pauses.list().map(pauseDocument) })),
+  notes:
+    'A restored state starts with a pause of the whole service, by `restore`: until it is resumed, schedules fire nothing and webhook ' +
+    'deliveries get 503 `paused`. `would_run` says what runs once it is resumed.',
+  answers: { 200: { description: 'The pauses.', schema: Type.Object({ pauses: Type.Array(listedSchema) }) } },
+  handle({ engine }) {
+    const documents = engine.pauses.list().map(pause => ({
+      ...pauseDocument(pause),
+      ...(isRestoreHold(pause) && { would_run: unsettledDocument(engine.pauses.unsettled()) }),
+    }));
+    return json(200, JSON.stringify({ pauses: documents }));
+  },
 });
 
 const kinds: readonly PauseKind[] = ['plugin', 'pipeline', 'system'];

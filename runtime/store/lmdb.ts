@@ -22,6 +22,7 @@ import { WriteBatch } from './batch.ts';
 import { type CommitLock, openCommitLock } from './commit-lock.ts';
 import { damageOf, StoreDamaged } from './damage.ts';
 import { asStoreError } from './fault.ts';
+import { formatsRead, formatVersion, wrongFormat } from './format.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
 import { CommitRoom } from './room.ts';
 import {
@@ -44,10 +45,6 @@ const ownerOnly = { permissionsMode: 0o600 };
 const descriptorsNeeded = 4;
 /** The address space that is reserved for a data file, and so its maximum size. The file itself grows with its contents. */
 export const mapBytesMax = 256 * 2 ** 30;
-/** The state format that this version writes. */
-export const formatVersion = 10;
-/** The state formats that this version reads. The previous one needs no conversion: new tables are empty and new fields are absent. */
-export const formatsRead = [9, formatVersion];
 /** The format of the index. An index of another format is rebuilt from the ledger. */
 const indexFormatVersion = 2;
 /** An unusable index is moved to a directory whose name begins with this. That directory is kept until another index is moved. */
@@ -70,10 +67,10 @@ export class StoreHeld extends Error {
   }
 }
 
-type Sheets<T extends string> = { env: RootDatabase; of: Record<T, Database<Uint8Array, Uint8Array>> };
+export type Sheets<T extends string> = { env: RootDatabase; of: Record<T, Database<Uint8Array, Uint8Array>> };
 
 /** Opens an environment, which is created if it does not exist. Throws StoreDamaged if its file is damaged. */
-function openChecked<T extends string>(path: string, names: readonly T[]): Sheets<T> {
+export function openChecked<T extends string>(path: string, names: readonly T[]): Sheets<T> {
   makeDirectory(path, 0o700);
   const file = join(path, 'data.mdb');
   const damage = damageOf(file);
@@ -96,21 +93,9 @@ function makeEmpty<T extends string>(path: string, file: string, names: readonly
   rmSync(aside, { recursive: true });
 }
 
-function openSheets<T extends string>(path: string, names: readonly T[]): Sheets<T> {
+export function openSheets<T extends string>(path: string, names: readonly T[]): Sheets<T> {
   tryFiles(path);
-  const env = open({
-    path,
-    // Without this, the library would take a path with a dot in its name for the path of a file.
-    noSubdir: false,
-    mapSize: mapBytesMax,
-    maxDbs: names.length + 16,
-    maxReaders: 256,
-    // By default syncs overlap, and a write whose sync has failed stays readable.
-    overlappingSync: false,
-    encoding: 'binary',
-    keyEncoding: 'binary',
-    ...ownerOnly,
-  });
+  const env = openEnvironment(path, names.length);
   for (const name of ['data.mdb', 'lock.mdb']) closeToOthers(join(path, name));
   const openOne = (name: T) => env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' });
   // All databases are opened in one transaction. Otherwise each new one would be a commit of its own, and wait for the disk.
@@ -118,11 +103,28 @@ function openSheets<T extends string>(path: string, names: readonly T[]): Sheets
   return { env, of };
 }
 
+export function openEnvironment(path: string, databases: number, readOnly = false): RootDatabase {
+  return open({
+    path,
+    // Without this, the library would take a path with a dot in its name for the path of a file.
+    noSubdir: false,
+    mapSize: mapBytesMax,
+    maxDbs: databases + 16,
+    maxReaders: 256,
+    // By default syncs overlap, and a write whose sync has failed stays readable.
+    overlappingSync: false,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+    readOnly,
+    ...ownerOnly,
+  });
+}
+
 /**
  * Throws if the files cannot be opened. Without this check the library would end the process in this case. The lock file is not
  * opened here, because closing it would release the locks of this process.
  */
-function tryFiles(path: string): void {
+export function tryFiles(path: string): void {
   const lock = join(path, 'lock.mdb');
   if (statSync(lock, { throwIfNoEntry: false })?.isFile() === false) throw new Error(`${lock} is not a file`);
   if (existsSync(lock)) accessSync(lock, constants.R_OK | constants.W_OK);
@@ -147,7 +149,7 @@ function closeToOthers(file: string): void {
 
 const noKey = Buffer.alloc(1);
 
-function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
+export function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
   return {
     get(table, key) {
       const room = of[table].getBinaryFast(key);
@@ -238,7 +240,7 @@ function unusable(path: string): Sheets<IndexTable> | string {
   }
 }
 
-function indexPath(path: string): string {
+export function indexPath(path: string): string {
   return join(path, 'search');
 }
 
@@ -301,7 +303,7 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHea
  * A store on these databases. `within` runs each commit under a lock; `check` throws if this process may not commit. After a fault of the
  * disk the store commits no more batches.
  */
-function storeOf<T extends string>(
+export function storeOf<T extends string>(
   sheets: Sheets<T>,
   path: string,
   within: CommitLock['commit'] = act => act(),
@@ -337,7 +339,7 @@ function storeOf<T extends string>(
   };
 }
 
-const ownerKey = Buffer.from('owner');
+export const ownerKey = Buffer.from('owner');
 
 /**
  * Makes this process the owner of the store, and returns its entry. Throws StoreHeld, or StoreFault if the format is unreadable.
@@ -384,13 +386,6 @@ function replaceOwner(
   });
   if (found instanceof Error) throw found;
   return found;
-}
-
-function wrongFormat(path: string, format: number): string {
-  const found = `${path} was written in state format ${format}; this version reads ${formatsRead.join(' and ')}`;
-  return format > formatVersion
-    ? `${found}: start the newer version that wrote it, or set state.path to a copy from before the upgrade`
-    : `${found}: start it once with a version that reads ${format} and ${formatsRead[0]}, then with this one`;
 }
 
 function ownerIn(record: Uint8Array): ProcessIdentity {

@@ -14,9 +14,11 @@ import { dateText, endsSoonMs } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
 import { sealGap } from '../../config/load.ts';
 import type { Seal } from '../../config/seal/seal.ts';
+import type { BackupCondition } from '../backup/backups.ts';
 import { heldText } from '../held-jobs.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
 import type { Inspection } from '../reads/inspection.ts';
+import { checkBackups } from './backups.ts';
 import { type ListenerCertificate, leftBehind } from './certificates.ts';
 import { exposedFiles } from './exposed-files.ts';
 import { checkPauses } from './pauses.ts';
@@ -63,6 +65,7 @@ export type DoctorOptions = {
   /** The HTTP server in use and, if uWebSockets.js cannot be loaded, the reason. */
   readonly server: string;
   readonly index: IndexCondition;
+  readonly backups: BackupCondition;
   readonly vault: () => VaultExamination;
 };
 
@@ -93,6 +96,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['records', async () => checkRecords(await options.setAside())],
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
+    ['backups', () => checkBackups(config.backups, options.backups, options.nowMs)],
     ['vault', () => checkVault(options.vault())],
     ['tokens', () => checkTokens(config.api.tokens)],
     ['listen_exposure', () => checkExposure(config)],

@@ -33,6 +33,7 @@ import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
 import { hasRoom } from '../../runtime/store/room.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
+import { ensureStoreId } from '../../runtime/store/store-id.ts';
 import type { TurnHandler } from '../../runtime/turn.ts';
 import type { ThreadReport } from '../thread-report.ts';
 import { type ActorGeneration, ActorLifecycle } from './actor-lifecycle.ts';
@@ -94,6 +95,7 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
     notify({ kind: 'log', level, message, fields });
   const opened = openOrTell(config.state.path, notify);
   if (!opened) return;
+  ensureStoreId(opened);
   const store = meter.over(opened, () => gauges.get('changes'));
   const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store));
   const setAside = new SetAside(record => log('error', 'a record cannot be used: it is set aside', record));

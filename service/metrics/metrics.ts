@@ -10,9 +10,11 @@ import { isHosted, pipelinePlugin } from '../../actors/job/records/job.ts';
 import { readUs, usKey } from '../../actors/job/records/journal.ts';
 import { listPauses } from '../../actors/job/views/pauses.ts';
 import type { Config } from '../../config/config.ts';
+import { formatVersion } from '../../runtime/store/format.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
-import { formatVersion } from '../../runtime/store/lmdb.ts';
 import { IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
+import { storeIdIn } from '../../runtime/store/store-id.ts';
+import type { Backups } from '../backup/backups.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
 import type { CommitMeter } from '../ledger/commit-meter.ts';
 import { DiskMeter, loopDelayMs, processFamilies } from './environment.ts';
@@ -27,6 +29,7 @@ import { scheduleFamilies } from './schedule-families.ts';
 export type MetricsParts = {
   readonly config: () => Config;
   readonly reader: Reader;
+  readonly backups: Pick<Backups, 'condition' | 'outcomes'>;
   readonly gauges: Gauges;
   readonly commits: CommitMeter;
   readonly reports: LedgerReports;
@@ -164,15 +167,26 @@ export function openMetrics(parts: MetricsParts) {
   };
 }
 
+function buildLabels(version: string, store: string | null): { readonly [label: string]: string } {
+  return { version, node: process.versions.node, format: String(formatVersion), store: store ?? '' };
+}
+
 /** The version, the start, reloads and event streams. */
-function ownFamilies({ version, startedAtMs, reloads, streams }: MetricsParts): readonly MetricFamily[] {
+function ownFamilies({
+  version,
+  reader,
+  backups,
+  startedAtMs,
+  reloads,
+  streams,
+}: MetricsParts): readonly MetricFamily[] {
   const { count, gaps } = streams();
   return [
     {
       name: 'headgate_build_info',
       type: 'gauge',
-      help: 'Always 1; the labels are the version of headgate, the version of Node, and the format of the state.',
-      samples: [{ labels: { version, node: process.versions.node, format: String(formatVersion) }, value: 1 }],
+      help: 'Always 1; the labels are the version of headgate, the version of Node, the format of the state and the id of the store.',
+      samples: [{ labels: buildLabels(version, storeIdIn(reader)), value: 1 }],
     },
     {
       name: 'headgate_start_time_seconds',
@@ -185,6 +199,18 @@ function ownFamilies({ version, startedAtMs, reloads, streams }: MetricsParts): 
       type: 'counter',
       help: 'Reloads of the configuration by outcome. Begins at 0 at each start.',
       samples: Array.from(reloads, ([outcome, value]) => ({ labels: { outcome }, value })),
+    },
+    {
+      name: 'headgate_backups',
+      type: 'counter',
+      help: 'Backups that were scheduled or requested by a call, by outcome. Begins at 0 at each start.',
+      samples: Array.from(backups.outcomes, ([outcome, value]) => ({ labels: { outcome }, value })),
+    },
+    {
+      name: 'headgate_backup_timestamp_seconds',
+      type: 'gauge',
+      help: 'When the newest whole backup in the directory of backups was written, in seconds since the epoch. 0: there is none.',
+      samples: single((backups.condition.newestMs ?? 0) / 1000),
     },
     {
       name: 'headgate_sse_streams',

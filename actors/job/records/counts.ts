@@ -80,12 +80,17 @@ export function everCounted(counts: CommandTotals, name: PrunedCount): number {
   return counts[name] + (counts.pruned?.[name] ?? 0);
 }
 
+/** Whether a webhook endpoint submitted the work. */
+export function isWebhook(submittedBy: string): boolean {
+  return submittedBy.startsWith('webhook:');
+}
+
 /** Why the jobs of a group were accepted. */
 export function sourceOf({ submittedBy, parent, run, rerun }: JobGroup): JobSource {
   if (run !== null) return 'step';
   if (parent !== null) return 'event';
   if (rerun !== null) return 'rerun';
-  if (submittedBy.startsWith('webhook:')) return 'webhook';
+  if (isWebhook(submittedBy)) return 'webhook';
   return submittedBy.startsWith('schedule:') ? 'schedule' : 'api';
 }
 

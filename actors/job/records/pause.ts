@@ -15,7 +15,7 @@ export type PauseTarget = {
 
 export type Pause = PauseTarget & {
   readonly reason: string | null;
-  /** Who began the pause: the `submitted_by` of the caller, or `breaker`. */
+  /** Who began the pause: the `submitted_by` of the caller, `breaker` or `restore`. */
   readonly by: string;
   readonly sinceUs: number;
   /** When the pause ends by itself; null: it lasts until the target is resumed. */
@@ -23,6 +23,14 @@ export type Pause = PauseTarget & {
   /** Whether new calls and webhook deliveries for the target are refused, instead of waiting. */
   readonly rejects: boolean;
 };
+
+/** The `by` of the pause with which a restored state starts (docs/backup.md). */
+export const restoreName = 'restore';
+
+/** Whether this pause holds a restored state. Meanwhile schedules fire nothing, and webhook deliveries are refused. */
+export function isRestoreHold({ kind, by }: Pause): boolean {
+  return kind === 'system' && by === restoreName;
+}
 
 /** The key of the pause's record in `pauses`. */
 export function pauseKey({ kind, name, command }: PauseTarget): string {

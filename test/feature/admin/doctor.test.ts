@@ -36,6 +36,7 @@ const names = [
   'records',
   'pipelines',
   'webhooks',
+  'backups',
 ];
 const allNames = [...names, 'vault', 'tokens', 'listen_exposure', 'certificates', 'clock', 'node_version'];
 type Checks = readonly { readonly name: string; readonly passed: boolean; readonly detail: string }[];
@@ -146,6 +147,20 @@ test.each<[check: string, change: (options: DoctorOptions) => Partial<DoctorOpti
   ['node_version', () => ({ nodeVersion: '18.19.1' })],
   ['search_index', () => ({ index: { kind: 'closed', reason: 'EMFILE: too many open files' } })],
   ['search_index', () => ({ index: { kind: 'failing', reason: 'the disk is full' } })],
+  [
+    'backups',
+    ({ config, nowMs }) => ({
+      config: { ...config, backups: { ...config.backups, everyMs: 60_000 } },
+      backups: { newestMs: nowMs, failure: 'no room', startedAtMs: nowMs },
+    }),
+  ],
+  [
+    'backups',
+    ({ config, nowMs }) => ({
+      config: { ...config, backups: { ...config.backups, everyMs: 60_000 } },
+      backups: { newestMs: nowMs - 130_000, failure: null, startedAtMs: 0 },
+    }),
+  ],
   ['pauses', ({ nowMs }) => ({ pauses: [{ ...paused, sinceUs: (nowMs - 25 * 3_600_000) * 1000 }] })],
   ['schedules', () => ({ schedules: [{ id: 'a', pause: { by: 'schedule', reason: 'it fails', sinceMs: 0 } }] })],
   ['vault', () => ({ vault: () => ({ ...noVault, condition: { kind: 'sealed', problems: ['no key'] } }) })],
@@ -261,6 +276,7 @@ test('callers that ask while an examination is under way share its findings', as
     reload: { reload: unused, dryRun: unused },
     listeners: { detail: 'uws', served: () => [] },
     index: () => index,
+    backups: { condition: { newestMs: null, failure: null, startedAtMs: Date.now() } },
     reader: openMemoryStore(),
     config: () => config,
     source: { cwd: '/', processors: 1 },
@@ -339,6 +355,7 @@ function soundOptions(): DoctorOptions {
     setAside: async () => ({ kind: 'set_aside', all: 0, listed: [] }),
     server: 'uws',
     index: { kind: 'open', replaced: null },
+    backups: { newestMs: null, failure: null, startedAtMs: Date.now() },
     vault: () => noVault,
   };
 }

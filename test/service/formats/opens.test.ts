@@ -1,8 +1,11 @@
 // A state of each format that is read, with what it has gained since: it opens, its work goes on to its end, its vault and trail are whole.
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readAudit } from '../../../cli/vault/audit.ts';
-import { formatsRead, formatVersion, openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { formatsRead, formatVersion } from '../../../runtime/store/format.ts';
+import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { headgate } from '../../feature/cli/headgate.ts';
 import { scrape } from '../../feature/metrics/scrape.ts';
 import { placeIn, wholeTrail } from '../../feature/vault/service.ts';
 import { isDeep } from '../../support/deep.ts';
@@ -34,6 +37,18 @@ test.each(opened)('a state of format %s', async name => {
   // What was sick is well again.
   gateway.open('mended');
   await gateway.start();
+  // A state of an older format was backed up before the start changed it.
+  const backups = join(gateway.directory, 'backups');
+  const [written] = existsSync(backups) ? readdirSync(backups) : [];
+  expect(written !== undefined).toBe(name === '9');
+  if (written !== undefined) {
+    const { status, json } = await headgate(['backup', 'verify', join(backups, written), '--json']);
+    expect({ status, format: json.manifest.state_format, problems: json.problems }).toEqual({
+      status: 0,
+      format: 9,
+      problems: [],
+    });
+  }
   const counted = await scrape(gateway);
   // The jobs of versions that did not count their sources count as called.
   expect(counted.sum('headgate_jobs_accepted_total', { source: 'api' })).toBeGreaterThan(10);

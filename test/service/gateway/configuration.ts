@@ -25,6 +25,7 @@ export type Settings = {
   readonly ui?: Data;
   readonly tokens?: readonly Data[];
   readonly vault?: Data;
+  readonly backups?: Data;
 };
 
 export const everythingToken = canary('token for everything');
@@ -46,6 +47,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     ui,
     tokens = [],
     vault = {},
+    backups,
   } = settings;
   watchSecrets(settings);
   const root = join(directory, 'plugins');
@@ -65,6 +67,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     webhooks: { listen: '127.0.0.1:0', ...webhooks },
     ...(metrics && { metrics }),
     ...(ui && { ui }),
+    ...(backups && { backups }),
     tokens,
     vault,
     plugin_roots: ['./plugins', ...roots],

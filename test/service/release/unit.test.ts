@@ -11,6 +11,7 @@ const common = {
   main: '/opt/headgate/dist/cli/main.js',
   config: '/etc/headgate',
   state: '/var/lib/headgate',
+  backups: null,
   user: 'headgate',
   hasBubblewrap: false,
 };

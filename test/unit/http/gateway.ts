@@ -125,6 +125,7 @@ export function makeConfig(): Config {
       { ...pipeline('patient', 'synchronous', [uses('one')]), timeoutMs: 600_000 },
     ],
     vault: { keyFile: '/data/vault.key', auditRetentionMs: 0, auditExport: null },
+    backups: { everyMs: null, keep: 7, into: '/backups' },
   } as unknown as Config;
 }
 
@@ -190,7 +191,9 @@ export class MemoryEngine implements Engine {
     pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     list: () => [],
+    unsettled: () => ({ jobs: 0, delayed: 0, runs: 0, oldestMs: null, commands: [] }),
   };
+  readonly backups: Engine['backups'] = { write: async () => ({ kind: 'refused', reason: 'there is no disk here' }) };
   readonly cancel = async () => null;
   readonly uiSessions = new UiSessions({ read: () => [], replace: () => {} }, Date.now);
   readonly version = '0.1.0';

@@ -1,0 +1,38 @@
+// What a service would run that starts from a store: its unsettled jobs, and how old they are.
+import { blockKeyMs } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { readCounts, settledOf } from '../records/counts.ts';
+import { isHosted, pipelinePlugin } from '../records/job.ts';
+
+/** The unsettled jobs of one command. */
+export type UnsettledCommand = { readonly plugin: string; readonly command: string; readonly jobs: number };
+
+export type Unsettled = {
+  /** The number of unsettled jobs that plugins run, and how many of them are delayed. */
+  readonly jobs: number;
+  readonly delayed: number;
+  /** The number of runs of pipelines that have not settled. */
+  readonly runs: number;
+  /** When the oldest of these jobs and runs was accepted, in ms. Null: there is none. */
+  readonly oldestMs: number | null;
+  /** The jobs by command, those with the most jobs first. */
+  readonly commands: readonly UnsettledCommand[];
+};
+
+/** Reads counters and one open record, whatever the number of jobs. */
+export function unsettledIn(reader: Reader): Unsettled {
+  const commands: UnsettledCommand[] = [];
+  let [jobs, delayed, runs] = [0, 0, 0];
+  for (const { plugin, command, counts } of readCounts(reader)) {
+    const open = counts.accepted - settledOf(counts);
+    if (open <= 0) continue;
+    if (plugin === pipelinePlugin) runs += open;
+    if (!isHosted(plugin)) continue;
+    jobs += open;
+    delayed += counts.delayed;
+    commands.push({ plugin, command, jobs: open });
+  }
+  let oldestMs: number | null = null;
+  for (const key of reader.keys('open', { limit: 1 })) oldestMs = blockKeyMs(Buffer.from(key));
+  return { jobs, delayed, runs, oldestMs, commands: commands.sort((a, b) => b.jobs - a.jobs) };
+}

@@ -1,0 +1,66 @@
+// The common parts of the commands that write, verify and restore backups: how they fail, and what they print.
+import type { Unsettled } from '../../actors/job/views/unsettled.ts';
+import type { BackupManifest } from '../../service/backup/manifest.ts';
+import { unsettledDocument } from '../../service/json/unsettled.ts';
+import { wouldRunText } from '../client/pauses.ts';
+import { exitStatus } from '../exit-status.ts';
+import { CommandFailure, failure } from '../failure.ts';
+import type { Output } from '../output.ts';
+import type { TerminalLine } from '../terminal/text.ts';
+import { formatAt } from '../terminal/time.ts';
+
+const commandsShown = 20;
+const progressEveryBytes = 64 * 2 ** 20;
+
+/** Runs `work`. Throws a `CommandFailure` if it throws BackupRefused, or an error of the disk. */
+export async function refusing<T>(title: string, work: () => Promise<T>): Promise<T> {
+  const { BackupRefused } = await import('../../service/backup/manifest.ts');
+  const { isStoreFault } = await import('../../runtime/store/fault.ts');
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CommandFailure) throw error;
+    const { message, code } = error as NodeJS.ErrnoException;
+    if (error instanceof BackupRefused) throw failure(exitStatus.failed, 'backup_refused', title, message, error);
+    if (isStoreFault(error)) throw failure(exitStatus.io, 'store_fault', title, message, error);
+    if (typeof code === 'string' && /^E[A-Z]+$/.test(code))
+      throw failure(exitStatus.io, 'io_error', title, message, error);
+    throw error;
+  }
+}
+
+/** Shows how much has been read. */
+export function byteProgress(out: Output): (bytes: number) => void {
+  let [all, shown] = [0, 0];
+  return bytes => {
+    all += bytes;
+    if (all - shown < progressEveryBytes) return;
+    shown = all;
+    out.progress(`${sizeText(all)} read`);
+  };
+}
+
+export function sizeText(bytes: number): string {
+  return bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+}
+
+export function manifestLines({ version, state_format, last_commit, counts, files }: BackupManifest): TerminalLine[] {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const at = last_commit === null ? 'no job yet' : `last commit ${formatAt(last_commit)}`;
+  return [
+    [{ text: 'contains ', style: 'dim' }, `${counts.jobs} jobs, ${counts.schedules} schedules, ${at}`],
+    [{ text: 'files    ', style: 'dim' }, `${files.map(({ name }) => name).join(', ')}: ${sizeText(bytes)}`],
+    [{ text: 'written  ', style: 'dim' }, `by headgate ${version}, state format ${state_format}`],
+  ];
+}
+
+/** What a service on this state would run, and how old it is. */
+export function unsettledLines(unsettled: Unsettled, nowMs: number): TerminalLine[] {
+  const { commands } = unsettled;
+  const more = commands.length - commandsShown;
+  return [
+    [{ text: 'would run', style: 'yellow' }, ` ${wouldRunText(unsettledDocument(unsettled), nowMs)}`],
+    ...commands.slice(0, commandsShown).map(({ plugin, command, jobs }) => `          ${jobs} ${plugin}.${command}`),
+    ...(more > 0 ? [`          and jobs of ${more} more commands`] : []),
+  ];
+}

@@ -1,0 +1,25 @@
+// The id of a store: two copies of a state, such as the original and a restored backup, have different ids.
+import { randomUUID } from 'node:crypto';
+import type { Reader, Store } from './store.ts';
+
+const key = Buffer.from('store_id');
+
+/** The id of the store. Null: it has none, because no service of this version has opened it. */
+export function storeIdIn(reader: Pick<Reader, 'get'>): string | null {
+  const id = reader.get('meta', key);
+  return id ? Buffer.from(id).toString() : null;
+}
+
+/** Gives the store a new id, and returns it. */
+export function renewStoreId(store: Store): string {
+  const id = randomUUID();
+  const batch = store.batch();
+  batch.put('meta', key, Buffer.from(id));
+  store.commit(batch);
+  return id;
+}
+
+/** The id of the store, which gets one if it has none. */
+export function ensureStoreId(store: Store): string {
+  return storeIdIn(store) ?? renewStoreId(store);
+}

@@ -1,0 +1,160 @@
+// The backups of a running service: scheduled ones (`backups.every`), and those that callers request. One is written at a time.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, sep } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { Config } from '../../config/config.ts';
+import { makeDirectory } from '../../runtime/durable-file.ts';
+import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { newestBackupMs, removeOlder } from './kept.ts';
+import type { BackupEnd } from './write.ts';
+
+export type BackupReply = BackupEnd | { readonly kind: 'running' };
+
+export type BackupsOptions = {
+  readonly config: () => Config;
+  readonly log: Logger;
+  readonly version: string;
+};
+
+/** The state of the scheduled backups, for the doctor and the metrics. */
+export type BackupCondition = {
+  /** When the newest whole backup below `backups.into` was written. Null: there is none. */
+  readonly newestMs: number | null;
+  /** Why the last scheduled backup was not written. Null: it was, or there was none. */
+  readonly failure: string | null;
+  readonly startedAtMs: number;
+};
+
+const lookMs = 1_000;
+/** After a failure, a scheduled backup is tried again after this time, or after `every` if that is shorter. */
+const retryMs = 300_000;
+/** A path below `backups.into`: names without a dot at the beginning, separated by slashes. */
+export const backupPathPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9_][A-Za-z0-9._-]{0,127}){0,7}$';
+
+export class Backups {
+  /** How many backups were written, refused or failed since the start. */
+  readonly outcomes = new Map<BackupEnd['kind'], number>([
+    ['written', 0],
+    ['refused', 0],
+    ['failed', 0],
+  ]);
+  readonly #options: BackupsOptions;
+  readonly #startedAtMs = Date.now();
+  #timer: NodeJS.Timeout | null = null;
+  #child: ChildProcess | null = null;
+  #isRunning = false;
+  #failure: string | null = null;
+  #failedMs = 0;
+  #newest: { readonly into: string; readonly ms: number | null } | null = null;
+
+  constructor(options: BackupsOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#look(), lookMs);
+    this.#timer.unref();
+  }
+
+  /** Stops writing. What was written so far is removed by the next backup. */
+  stop(): void {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+    this.#child?.kill('SIGKILL');
+  }
+
+  get condition(): BackupCondition {
+    return { newestMs: this.#newestMs(), failure: this.#failure, startedAtMs: this.#startedAtMs };
+  }
+
+  /** Writes a backup below `backups.into`. `path` null: named by the time. */
+  async write(path: string | null): Promise<BackupReply> {
+    if (this.#isRunning) return { kind: 'running' };
+    this.#isRunning = true;
+    const { config, log } = this.#options;
+    const { into } = config().backups;
+    log.info({ into }, 'a backup begins; until it ends, the ledger reuses no page that was in use');
+    const startMs = performance.now();
+    const end = await this.#run(into, path).catch((error: Error): BackupEnd => {
+      return { kind: 'failed', reason: error.message };
+    });
+    this.#isRunning = false;
+    this.#child = null;
+    this.outcomes.set(end.kind, this.outcomes.get(end.kind)! + 1);
+    if (end.kind === 'written') {
+      const bytes = end.manifest.files.reduce((sum, file) => sum + file.bytes, 0);
+      const tookMs = Math.round(performance.now() - startMs);
+      log.info({ path: end.path, bytes, took_ms: tookMs }, 'a backup was written');
+      this.#newest = null;
+    } else {
+      log.error({ into, reason: end.reason }, 'a backup was not written');
+    }
+    return end;
+  }
+
+  async #run(into: string, path: string | null): Promise<BackupEnd> {
+    const { config, version } = this.#options;
+    makeDirectory(into, 0o700);
+    const to = path === null ? into : placeBelow(into, path);
+    if (to === null) return { kind: 'refused', reason: `${path} is not in a directory below ${into}` };
+    const order = JSON.stringify({ statePath: config().state.path, to, version });
+    const main = fileURLToPath(new URL('./process.js', import.meta.url));
+    const child = spawn(process.execPath, [main, order], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: pluginEnvironment(process.env, []),
+    });
+    this.#child = child;
+    const ended = new Promise<string>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (status, signal) => resolve(signal ?? `exit status ${status}`));
+    });
+    const [said, how] = await Promise.all([text(child.stdout), ended]);
+    if (said === '') return { kind: 'failed', reason: `the process that writes it ended with ${how}` };
+    return JSON.parse(said) as BackupEnd;
+  }
+
+  #look(): void {
+    const { everyMs, into, keep } = this.#options.config().backups;
+    if (everyMs === null || this.#isRunning) return;
+    const nowMs = Date.now();
+    if (this.#failure !== null && nowMs < this.#failedMs + Math.min(everyMs, retryMs)) return;
+    const newestMs = this.#newestMs();
+    if (newestMs !== null && nowMs >= newestMs && nowMs < newestMs + everyMs) return;
+    void this.write(null).then(end => {
+      if (end.kind === 'running') return;
+      this.#failure = end.kind === 'written' ? null : end.reason;
+      this.#failedMs = Date.now();
+      if (end.kind === 'written') this.#remove(into, keep);
+    });
+  }
+
+  /** Only called after a newer backup was written. */
+  #remove(into: string, keep: number): void {
+    const { log } = this.#options;
+    try {
+      for (const path of removeOlder(into, keep)) log.info({ path }, 'an old backup was removed');
+    } catch (error) {
+      log.error({ into, reason: (error as Error).message }, 'an old backup cannot be removed');
+    }
+  }
+
+  #newestMs(): number | null {
+    const { into } = this.#options.config().backups;
+    if (this.#newest?.into !== into) this.#newest = { into, ms: newestBackupMs(into) };
+    return this.#newest.ms;
+  }
+}
+
+/** The path below `into`, whose directory must exist. Null: it would be elsewhere, for example through a link. */
+function placeBelow(into: string, path: string): string | null {
+  const target = join(into, path);
+  try {
+    const [home, parent] = [realpathSync(into), realpathSync(dirname(target))];
+    return parent === home || parent.startsWith(home + sep) ? join(parent, basename(target)) : null;
+  } catch {
+    return null;
+  }
+}

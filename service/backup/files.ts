@@ -1,0 +1,92 @@
+// The files of a backup on disk: their hashes, copies of them, and directories that appear only when they are whole.
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
+import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes/identity.ts';
+import { BackupRefused } from './manifest.ts';
+
+/** A directory that is being written has the name of the backup and this ending. */
+export const partialEnding = '.partial';
+const writerName = 'writer.json';
+const readBytes = 2 ** 20;
+
+export type Hashed = { readonly bytes: number; readonly sha256: string };
+
+/** Called with the number of bytes that were read since the last call. */
+export type OnBytes = (bytes: number) => void;
+
+export async function hashOf(path: string, onBytes: OnBytes = () => {}): Promise<Hashed> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: readBytes })) {
+    hash.update(chunk);
+    bytes += chunk.length;
+    onBytes(chunk.length);
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/** Copies a file to a new file of mode 0600, which is on disk when this resolves, and returns the hash of what was read. */
+export async function copyFile(from: string, to: string, onBytes: OnBytes = () => {}): Promise<Hashed> {
+  const hash = createHash('sha256');
+  const target = await open(to, 'wx', 0o600);
+  let bytes = 0;
+  try {
+    for await (const chunk of createReadStream(from, { highWaterMark: readBytes })) {
+      hash.update(chunk);
+      for (let at = 0; at < chunk.length; ) at += (await target.write(chunk, at)).bytesWritten;
+      bytes += chunk.length;
+      onBytes(chunk.length);
+    }
+    await target.sync();
+  } finally {
+    await target.close();
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/**
+ * Makes the directory `target`, which `fill` fills under another name: it appears when it is whole and on disk. Throws BackupRefused if
+ * something has this name already. A process that dies leaves the directory under the other name, which `removeLeftovers` removes.
+ */
+export async function makeWhole<T>(target: string, fill: (directory: string) => Promise<T>): Promise<T> {
+  const parent = dirname(target);
+  removeLeftovers(parent);
+  const partial = target + partialEnding;
+  if (existsSync(target)) throw new BackupRefused(`${target} exists already; a backup never overwrites anything`);
+  if (existsSync(partial)) throw new BackupRefused(`${partial} exists: another backup of this name is being written`);
+  mkdirSync(partial, { mode: 0o700 });
+  try {
+    replaceFile(join(partial, writerName), Buffer.from(JSON.stringify(identify(process.pid))), 0o600);
+    const made = await fill(partial);
+    rmSync(join(partial, writerName));
+    syncDirectory(partial);
+    // Fails if something but an empty directory has this name by now.
+    renameSync(partial, target);
+    syncDirectory(parent);
+    return made;
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Removes the unfinished directories in this directory whose writers have died. */
+export function removeLeftovers(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    if (!name.endsWith(partialEnding) || name === partialEnding) continue;
+    const writer = writerOf(join(parent, name, writerName));
+    if (writer !== null && !isAlive(writer)) rmSync(join(parent, basename(name)), { recursive: true, force: true });
+  }
+}
+
+function writerOf(path: string): ProcessIdentity | null {
+  try {
+    const writer = JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity;
+    return Number.isSafeInteger(writer?.pid) ? writer : null;
+  } catch {
+    return null;
+  }
+}

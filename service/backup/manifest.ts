@@ -1,0 +1,86 @@
+// The manifest of a backup, which is written last: a directory without one is no backup.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatsRead, formatVersion } from '../../runtime/store/format.ts';
+
+/** The version of the manifest's own form. */
+export const manifestVersion = 1;
+export const manifestName = 'manifest.json';
+/** The largest manifest that is read, in bytes. */
+const manifestBytesMax = 65_536;
+
+/**
+ * The files of a backup, with their paths in a state directory: the ledger, which is always there; the index; the local API token; the
+ * newest lock that the state has accepted; the unlock key of the vault.
+ */
+export const backupFiles = ['data.mdb', 'search/data.mdb', 'api-token', 'seal.json', 'vault.key'] as const;
+export type BackupFile = (typeof backupFiles)[number];
+
+export type FileEntry = { readonly name: BackupFile; readonly bytes: number; readonly sha256: string };
+
+export type BackupManifest = {
+  readonly headgate_backup: typeof manifestVersion;
+  /** The version of headgate that wrote the backup. */
+  readonly version: string;
+  readonly state_format: number;
+  /** The id of the store that was copied; null: it had none. */
+  readonly store_id: string | null;
+  readonly created_at: string;
+  /** The time of the newest commit that accepted or ended a job. Null: there is none. */
+  readonly last_commit: string | null;
+  readonly counts: {
+    readonly jobs: number;
+    readonly unsettled: number;
+    readonly runs_unsettled: number;
+    readonly attempts: number;
+    readonly schedules: number;
+  };
+  readonly oldest_unsettled: string | null;
+  readonly files: readonly FileEntry[];
+};
+
+/** Thrown if a directory is not a whole backup that this version reads; the message says what is wrong with it. */
+export class BackupRefused extends Error {}
+
+export function encodeManifest(manifest: BackupManifest): Uint8Array {
+  return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** Reads the manifest of a backup. Throws BackupRefused if there is none, or it cannot be used. */
+export function readManifest(directory: string): BackupManifest {
+  const path = join(directory, manifestName);
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      throw new BackupRefused(`${directory} is not a whole backup: it has no ${manifestName}`);
+    throw new BackupRefused(`${path} cannot be read: ${message}`);
+  }
+  const refuse = (what: string) => new BackupRefused(`${path} is damaged: ${what}`);
+  if (bytes.length > manifestBytesMax) throw refuse(`it has ${bytes.length} bytes`);
+  let value: BackupManifest;
+  try {
+    value = JSON.parse(bytes.toString()) as BackupManifest;
+  } catch {
+    throw refuse('it is not JSON');
+  }
+  if (value?.headgate_backup !== manifestVersion)
+    throw refuse(`"headgate_backup" is ${JSON.stringify(value?.headgate_backup)}, not ${manifestVersion}`);
+  if (!Array.isArray(value.files) || !value.files.every(isEntry)) throw refuse('its list of files cannot be used');
+  const names = value.files.map(({ name }) => name);
+  if (new Set(names).size < names.length) throw refuse('it lists a file twice');
+  if (!names.includes('data.mdb')) throw refuse('it lists no ledger');
+  if (!formatsRead.includes(value.state_format)) throw new BackupRefused(wrongFormat(directory, value));
+  return value;
+}
+
+function isEntry(entry: FileEntry): boolean {
+  return backupFiles.includes(entry?.name) && Number.isSafeInteger(entry.bytes) && /^[0-9a-f]{64}$/.test(entry.sha256);
+}
+
+function wrongFormat(directory: string, { state_format: format, version }: BackupManifest): string {
+  const remedy = format > formatVersion ? 'use that version or a newer one' : 'restore it with that version first';
+  return `${directory} has state format ${JSON.stringify(format)}, written by headgate ${JSON.stringify(version)}; this version reads ${formatsRead.join(' and ')}: ${remedy}`;
+}

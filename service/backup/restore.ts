@@ -1,0 +1,116 @@
+// Restores a backup into a state directory that has no state. The ledger appears there last, when everything else is in place.
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { encodePause, type Pause, pauseKey, restoreName } from '../../actors/job/records/pause.ts';
+import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
+import { makeDirectory, syncDirectory } from '../../runtime/durable-file.ts';
+import { changeCopy, openCopy } from '../../runtime/store/copies.ts';
+import { ledgerFile } from '../../runtime/store/lmdb.ts';
+import { renewStoreId } from '../../runtime/store/store-id.ts';
+import { copyFile, type OnBytes } from './files.ts';
+import { type BackupFile, type BackupManifest, BackupRefused, readManifest } from './manifest.ts';
+import { hashProblem, sizeProblem } from './verify.ts';
+
+/** The files are collected in this directory of the state directory. If a restore dies, the next one removes the directory. */
+const stagingName = 'restore.partial';
+
+export type RestoreOrder = {
+  readonly backup: string;
+  readonly into: string;
+  /** Whether the restored state is not paused. */
+  readonly resumes: boolean;
+  readonly onBytes?: OnBytes;
+};
+
+export type Restored = {
+  readonly statePath: string;
+  readonly storeId: string;
+  readonly manifest: BackupManifest;
+  /** What the restored state runs once it is resumed. */
+  readonly unsettled: Unsettled;
+};
+
+/** Throws BackupRefused if the backup is not whole, or if there is a state already. */
+export async function restoreBackup({ backup, into, resumes, onBytes }: RestoreOrder): Promise<Restored> {
+  const manifest = readManifest(backup);
+  const statePath = resolve(into);
+  const ledger = ledgerFile(statePath);
+  if (existsSync(ledger))
+    throw new BackupRefused(`${statePath} has a state already; move it away, or name another directory`);
+  makeDirectory(statePath, 0o700);
+  const staging = join(statePath, stagingName);
+  rmSync(staging, { recursive: true, force: true });
+  mkdirSync(staging, { mode: 0o700 });
+  try {
+    for (const entry of manifest.files) await copyEntry(backup, staging, entry, onBytes);
+    const name = basename(resolve(backup));
+    let storeId = '';
+    await changeCopy(staging, store => {
+      storeId = renewStoreId(store);
+      const pause = resumes ? null : holdOf(name);
+      if (pause === null) return;
+      const batch = store.batch();
+      batch.put('pauses', Buffer.from(pauseKey(pause)), encodePause(pause));
+      store.commit(batch);
+    });
+    const copy = openCopy(staging);
+    const unsettled = unsettledIn(copy.reader);
+    await copy.close();
+    putInPlace(
+      staging,
+      statePath,
+      manifest.files.map(entry => entry.name),
+    );
+    return { statePath, storeId, manifest, unsettled };
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+async function copyEntry(
+  backup: string,
+  staging: string,
+  entry: BackupManifest['files'][number],
+  onBytes?: OnBytes,
+): Promise<void> {
+  const to = join(staging, entry.name);
+  if (dirname(entry.name) !== '.') mkdirSync(dirname(to), { mode: 0o700 });
+  const from = join(backup, entry.name);
+  if (!existsSync(from)) throw new BackupRefused(`${backup} is not whole: ${entry.name} is missing`);
+  const { bytes, sha256 } = await copyFile(from, to, onBytes);
+  if (bytes !== entry.bytes) throw new BackupRefused(`${backup} is not whole: ${sizeProblem(entry, bytes)}`);
+  if (sha256 !== entry.sha256) throw new BackupRefused(`${backup} is not whole: ${hashProblem(entry, sha256)}`);
+}
+
+/** The pause that holds a restored state until somebody resumes it. */
+function holdOf(backup: string): Pause {
+  return {
+    kind: 'system',
+    name: '',
+    command: null,
+    reason: `restored from ${backup}`,
+    by: restoreName,
+    sinceUs: Date.now() * 1000,
+    untilUs: null,
+    rejects: false,
+  };
+}
+
+/** Moves the files to the state directory: the ledger last, because a state directory with a ledger is whole. */
+function putInPlace(staging: string, statePath: string, names: readonly BackupFile[]): void {
+  const ledger = basename(ledgerFile(statePath));
+  for (const name of names) {
+    if (name === ledger) continue;
+    const to = join(statePath, name);
+    const directory = dirname(to);
+    if (directory !== statePath) {
+      rmSync(directory, { recursive: true, force: true });
+      mkdirSync(directory, { mode: 0o700 });
+    }
+    renameSync(join(staging, name), to);
+    syncDirectory(directory);
+  }
+  syncDirectory(statePath);
+  renameSync(join(staging, ledger), ledgerFile(statePath));
+  syncDirectory(statePath);
+}

@@ -1,0 +1,50 @@
+// Reads a state for people and programs, also while a service is running on it.
+import { existsSync, statSync } from 'node:fs';
+import { readCounts } from '../../actors/job/records/counts.ts';
+import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
+import { formatIn, formatsRead, formatVersion, wrongFormat } from '../../runtime/store/format.ts';
+import { ledgerFile, openReaderBeside } from '../../runtime/store/lmdb.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { storeIdIn } from '../../runtime/store/store-id.ts';
+import { BackupRefused } from './manifest.ts';
+
+export type StateInfo = {
+  readonly path: string;
+  /** The format of the state; null: no service has started on it. */
+  readonly format: number | null;
+  /** The formats that this version reads, and the one that it writes. */
+  readonly reads: readonly number[];
+  readonly writes: number;
+  readonly store_id: string | null;
+  readonly bytes: number;
+  readonly jobs: number;
+  readonly unsettled: Unsettled;
+};
+
+/** Throws BackupRefused if there is no state, or it has a format that this version does not read. */
+export function openState(path: string): Reader {
+  if (!existsSync(ledgerFile(path))) throw new BackupRefused(`there is no state in ${path}`);
+  const reader = openReaderBeside(path);
+  const format = formatIn(reader);
+  if (format === null || formatsRead.includes(format)) return reader;
+  reader.close();
+  throw new BackupRefused(wrongFormat(path, format));
+}
+
+export function readState(path: string): StateInfo {
+  const reader = openState(path);
+  try {
+    return {
+      path,
+      format: formatIn(reader),
+      reads: formatsRead,
+      writes: formatVersion,
+      store_id: storeIdIn(reader),
+      bytes: statSync(ledgerFile(path)).size,
+      jobs: readCounts(reader).reduce((sum, { counts }) => sum + counts.accepted, 0),
+      unsettled: unsettledIn(reader),
+    };
+  } finally {
+    reader.close();
+  }
+}

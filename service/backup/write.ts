@@ -1,0 +1,155 @@
+// Writes a backup of a state, while a service may be running on it.
+import { existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { newestBlock } from '../../actors/job/records/block.ts';
+import { readCounts } from '../../actors/job/records/counts.ts';
+import { readUs } from '../../actors/job/records/journal.ts';
+import { unsettledIn } from '../../actors/job/views/unsettled.ts';
+import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
+import { blockKeyMs } from '../../runtime/ids.ts';
+import { copyIndex, copyLedger, openCopy } from '../../runtime/store/copies.ts';
+import { formatIn } from '../../runtime/store/format.ts';
+import { indexFile, ledgerFile } from '../../runtime/store/lmdb.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { storeIdIn } from '../../runtime/store/store-id.ts';
+import { copyFile, hashOf, makeWhole, type OnBytes } from './files.ts';
+import {
+  type BackupFile,
+  type BackupManifest,
+  BackupRefused,
+  encodeManifest,
+  type FileEntry,
+  manifestName,
+  manifestVersion,
+} from './manifest.ts';
+
+/** A backup needs this many times the size of what it copies as free space: for the copy, and for pages that the ledger cannot reuse. */
+export const freeSpaceFactor = 2;
+
+export type BackupOrder = {
+  readonly statePath: string;
+  /** The path of the backup; an existing directory: a new name in it. */
+  readonly to: string;
+  /** The version of headgate. */
+  readonly version: string;
+  /** The unlock key of the vault, if the backup shall have it. */
+  readonly vaultKeyFile?: string | undefined;
+  /** Whether the index is copied too. Then no service may be running. */
+  readonly withIndex?: boolean | undefined;
+  readonly onBytes?: OnBytes | undefined;
+};
+
+export type Backup = { readonly path: string; readonly manifest: BackupManifest };
+
+/** How a backup ended that a process wrote for the service. */
+export type BackupEnd =
+  | { readonly kind: 'written'; readonly path: string; readonly manifest: BackupManifest }
+  /** `refused`: the backup cannot be written there, or there is not enough space. `failed`: the disk, or the process. */
+  | { readonly kind: 'refused' | 'failed'; readonly reason: string };
+
+/** Throws BackupRefused if the backup cannot be written there. */
+export async function writeBackup(order: BackupOrder): Promise<Backup> {
+  const { statePath, version, vaultKeyFile, withIndex = false, onBytes } = order;
+  if (!existsSync(ledgerFile(statePath))) throw new BackupRefused(`there is no state in ${statePath}`);
+  if (vaultKeyFile !== undefined && !existsSync(vaultKeyFile))
+    throw new BackupRefused(`there is no key file ${vaultKeyFile} of the vault`);
+  const createdAt = new Date();
+  const path = targetOf(order.to, createdAt);
+  assertRoom(dirname(path), bytesOf(ledgerFile(statePath)) + (withIndex ? bytesOf(indexFile(statePath)) : 0));
+  const manifest = await makeWhole(path, async directory => {
+    await copyLedger(statePath, directory);
+    const sources = new Map<BackupFile, string>();
+    for (const name of ['api-token', 'seal.json'] as const) sources.set(name, join(statePath, name));
+    if (vaultKeyFile !== undefined) sources.set('vault.key', vaultKeyFile);
+    const files: FileEntry[] = [];
+    for (const [name, from] of sources) {
+      if (existsSync(from)) files.push({ name, ...(await copyFile(from, join(directory, name))) });
+    }
+    if (withIndex && existsSync(indexFile(statePath))) {
+      mkdirSync(join(directory, 'search'), { mode: 0o700 });
+      await copyIndex(statePath, join(directory, 'search'));
+      syncDirectory(join(directory, 'search'));
+      files.push(await entryOf(directory, 'search/data.mdb', onBytes));
+    }
+    const facts = await factsOf(directory);
+    files.unshift(await entryOf(directory, 'data.mdb', onBytes));
+    const written = {
+      headgate_backup: manifestVersion,
+      version,
+      created_at: createdAt.toISOString(),
+      ...facts,
+      files,
+    } as const satisfies BackupManifest;
+    replaceFile(join(directory, manifestName), encodeManifest(written), 0o600);
+    return written;
+  });
+  return { path, manifest };
+}
+
+/** The name of a backup in a directory, which sorts by time. */
+export const backupNamePattern = /^headgate-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/;
+
+function targetOf(to: string, at: Date): string {
+  const path = resolve(to);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) {
+    if (existsSync(join(path, manifestName))) throw new BackupRefused(`${path} is a backup already; name another path`);
+    return join(path, `headgate-${at.toISOString().slice(0, 19).replaceAll(':', '-')}Z`);
+  }
+  if (found) throw new BackupRefused(`${path} exists already; a backup never overwrites anything`);
+  if (!statSync(dirname(path), { throwIfNoEntry: false })?.isDirectory())
+    throw new BackupRefused(`the directory ${dirname(path)} does not exist`);
+  if (!/^[^.\0][^\0]*$/.test(basename(path))) throw new BackupRefused(`${path} must not begin with a dot`);
+  return path;
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function assertRoom(directory: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(directory);
+  const freeBytes = bavail * bsize;
+  const neededBytes = freeSpaceFactor * bytes;
+  if (freeBytes >= neededBytes) return;
+  const [free, needed] = [freeBytes, neededBytes].map(each => `${(each / 2 ** 20).toFixed(1)} MiB`);
+  throw new BackupRefused(
+    `${directory} has ${free} free; this backup needs ${needed}, ${freeSpaceFactor} times the size of the state`,
+  );
+}
+
+async function entryOf(directory: string, name: BackupFile, onBytes?: OnBytes): Promise<FileEntry> {
+  return { name, ...(await hashOf(join(directory, name), onBytes)) };
+}
+
+type Facts = Pick<BackupManifest, 'state_format' | 'store_id' | 'last_commit' | 'counts' | 'oldest_unsettled'>;
+
+async function factsOf(directory: string): Promise<Facts> {
+  const copy = openCopy(directory);
+  try {
+    return factsIn(copy.reader);
+  } finally {
+    await copy.close();
+  }
+}
+
+function factsIn(reader: Reader): Facts {
+  const { jobs, runs, oldestMs } = unsettledIn(reader);
+  const accepted = readCounts(reader).reduce((sum, { counts }) => sum + counts.accepted, 0);
+  const [attempts, schedules] = [reader.count('attempts'), reader.count('schedules')];
+  const newest = newestBlock(reader);
+  let lastMs = newest ? blockKeyMs(newest) : null;
+  for (const key of reader.keys('journal', { reverse: true, limit: 1 }))
+    lastMs = Math.max(lastMs ?? 0, Math.floor(readUs(key) / 1000));
+  return {
+    state_format: formatIn(reader) ?? 0,
+    store_id: storeIdIn(reader),
+    last_commit: isoOf(lastMs),
+    counts: { jobs: accepted, unsettled: jobs, runs_unsettled: runs, attempts, schedules },
+    oldest_unsettled: isoOf(oldestMs),
+  };
+}
+
+function isoOf(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

@@ -1,0 +1,20 @@
+// The doctor's check of backups: scheduled ones are written, and the newest is not too old.
+import type { Config } from '../../config/config.ts';
+import type { BackupCondition } from '../backup/backups.ts';
+
+/** The check fails if the newest backup is older than this many times `backups.every`. */
+export const overdueFactor = 2;
+
+export function checkBackups(
+  { everyMs, into }: Config['backups'],
+  { newestMs, failure, startedAtMs }: BackupCondition,
+  nowMs: number,
+): { readonly passed: boolean; readonly detail: string } {
+  const newest =
+    newestMs === null ? `none in ${into}` : `the newest in ${into} is of ${new Date(newestMs).toISOString()}`;
+  if (everyMs === null) return { passed: true, detail: `not scheduled; ${newest}` };
+  if (failure !== null) return { passed: false, detail: `the last one was not written: ${failure}; ${newest}` };
+  const sinceMs = Math.max(newestMs ?? 0, startedAtMs);
+  const isOverdue = nowMs - sinceMs > overdueFactor * everyMs;
+  return { passed: !isOverdue, detail: isOverdue ? `overdue; ${newest}` : newest };
+}

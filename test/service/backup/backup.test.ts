@@ -1,0 +1,287 @@
+// Backups beside a running service, what a restored state does, and what is refused.
+import { spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { headgate } from '../../feature/cli/headgate.ts';
+import { canary } from '../canary/canary.ts';
+import type { Settings } from '../gateway/configuration.ts';
+import { Gateway, shareGateway } from '../gateway/gateway.ts';
+import { send } from '../gateway/send.ts';
+import { worker } from '../gateway/sources.ts';
+import { until } from '../gateway/until.ts';
+
+const key = canary('webhook key');
+const settings: Settings = {
+  plugins: { worker },
+  pipelines: [{ name: 'pair', on: 'pair', steps: [{ uses: 'worker', foreach: 'payload.list' }] }],
+  schedules: [{ id: 'often', plugin: 'worker', every: '1s', if_running: 'allow', payload: { name: 'often' } }],
+  tokens: [{ name: 'hook', key }],
+  webhooks: {
+    endpoints: [
+      { name: 'news', path: '/webhook/news', plugin: 'worker', secret_ref: 'hook', signature_header: 'X-Signature' },
+    ],
+  },
+};
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const gateway = shareGateway(settings);
+
+const out = mkdtempSync(join(tmpdir(), 'headgate-backups-'));
+/** The ids of jobs that the backup must have: of ended ones, and of ones that wait. */
+const ended: string[] = [];
+const waiting: string[] = [];
+const backup = join(out, 'first');
+
+beforeAll(async () => {
+  ended.push((await gateway.finished('worker/handle', { name: 'ended' })).job_id);
+  await gateway.call('POST', '/control/plugin/worker/pause', {});
+  // Calls go on while the backup is written; those that were acknowledged before it began must be in it.
+  let isOver = false;
+  let isBegun = false;
+  const load = (async () => {
+    for (let i = 0; !isOver; i++) {
+      const id = await gateway.submit('worker/handle', { name: `n${i}` });
+      if (!isBegun) waiting.push(id);
+    }
+  })();
+  await until('a load', () => waiting.length >= 50);
+  waiting.push(await gateway.run('pair', { list: [{ name: 'a' }, { name: 'b' }] }));
+  isBegun = true;
+  const { status, stderr } = await headgate(['backup', backup, '--config', gateway.directory]);
+  expect(stderr).toBe('');
+  expect(status).toBe(0);
+  isOver = true;
+  await load;
+  return () => rmSync(out, { recursive: true, force: true });
+});
+
+/** A gateway on a state that was restored from this backup. */
+async function restored(from: string, ...options: string[]): Promise<Gateway> {
+  const other = new Gateway(settings);
+  onTestFinished(() => other.discard());
+  const { status, stderr } = await headgate(['restore', from, '--into', join(other.directory, 'data'), ...options]);
+  expect({ status, stderr }).toMatchObject({ status: 0 });
+  await other.start();
+  return other;
+}
+
+async function deliver(to: Gateway) {
+  const body = '{"name":"news"}';
+  const signature = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
+  const headers = { 'X-Signature': signature, 'Content-Type': 'application/json' };
+  return send(`${to.webhooks}/webhook/news`, { method: 'POST', headers, body });
+}
+
+test('a backup has a manifest, and files for its owner only', async () => {
+  const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'));
+  expect(manifest).toMatchObject({ headgate_backup: 1, state_format: 10, store_id: expect.any(String) });
+  expect(manifest.counts.unsettled).toBeGreaterThanOrEqual(50);
+  expect(manifest.files.map(({ name }: { name: string }) => name)).toEqual(['data.mdb']);
+  expect(readdirSync(backup).sort()).toEqual(['data.mdb', 'manifest.json']);
+  for (const name of readdirSync(backup)) expect(statSync(join(backup, name)).mode & 0o777).toBe(0o600);
+  expect(statSync(backup).mode & 0o777).toBe(0o700);
+});
+
+test('verify says what it would run and how old that is, and leaves the backup as it is', async () => {
+  const before = readdirSync(backup);
+  const { status, json } = await headgate(['backup', 'verify', backup, '--json']);
+  expect(status).toBe(0);
+  expect(json).toMatchObject({
+    whole: true,
+    problems: [],
+    would_run: { runs: 1, oldest_at: expect.any(String), commands: [{ plugin: 'worker', command: 'handle' }] },
+  });
+  expect(json.would_run.jobs).toBe(json.manifest.counts.unsettled);
+  expect(readdirSync(backup)).toEqual(before);
+  const { stdout } = await headgate(['backup', 'verify', backup]);
+  expect(stdout).toMatch(/would run \d+ jobs, and continues 1 run of pipelines; the oldest was accepted .* ago/);
+});
+
+test('a restored state is paused until it is resumed, and then runs what was acknowledged before the backup', async () => {
+  const other = await restored(backup);
+  const paused = async () => (await other.call('GET', '/pauses')).body['pauses'] as readonly { target: object }[];
+  const system = (await paused()).find(({ target }) => JSON.stringify(target) === '{"kind":"system"}');
+  expect(system).toMatchObject({ by: 'restore', reason: 'restored from first', would_run: { runs: 1 } });
+  const { stdout } = await headgate(['status', '--config', other.directory, '--url', other.url], {
+    env: { HEADGATE_TOKEN: (await import('../gateway/configuration.ts')).everythingToken },
+  });
+  expect(stdout).toMatch(/the service by restore since .*: restored from first\n/);
+  expect(stdout).toMatch(/once it is resumed, it runs \d+ jobs/);
+  expect(other.log.find(({ msg }) => msg === 'ready')!['store']).not.toBe(
+    gateway.log.find(({ msg }) => msg === 'ready')!['store'],
+  );
+
+  const refused = await deliver(other);
+  expect(refused.status).toBe(503);
+  expect(JSON.parse(refused.text)).toMatchObject({ code: 'paused' });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  // A pause in place of the first one holds it as before.
+  await other.call('POST', '/control/system/pause', { reason: 'not yet' });
+  expect((await deliver(other)).status).toBe(503);
+  await other.restart();
+  expect((await deliver(other)).status).toBe(503);
+
+  await other.call('POST', '/control/plugin/worker/resume', {});
+  const schedule = async () => ((await other.call('GET', '/schedules')).body['schedules'] as never[])[0]!;
+  const history = (await schedule())['history'] as readonly { job_id?: string }[];
+  await until('an occurrence has passed', async () => Date.parse((await schedule())['next_run_at']) < Date.now());
+  expect((await schedule())['history']).toEqual(history);
+  expect(other.journal()).toEqual([]);
+
+  for (const id of waiting) expect((await other.job(id)).status).toMatch(/queued|running/);
+  expect((await other.job(ended[0]!)).status).toBe('succeeded');
+  await other.call('POST', '/control/system/resume', {});
+  for (const { status } of await other.allSettled(waiting)) expect(status).toBe('succeeded');
+  expect(other.notesOf(ended[0]!)).toEqual([]);
+  // What was missed while it was held is one occurrence (`catch_up: run_once`).
+  const fired = await until('a schedule fires', async () => {
+    const firings = (await schedule())['history'] as readonly { missed?: number }[];
+    return firings.some(({ missed = 0 }) => missed > 0) && firings;
+  });
+  expect(fired.length).toBeGreaterThan(history.length);
+  expect((await deliver(other)).status).toBe(202);
+  expect((await other.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok' });
+});
+
+test('--resume starts it at once; a state that exists is refused', async () => {
+  const other = await restored(backup, '--resume');
+  await other.call('POST', '/control/plugin/worker/resume', {});
+  expect((await other.settled(waiting[0]!)).status).toBe('succeeded');
+  const again = await headgate(['restore', backup, '--into', join(other.directory, 'data'), '--json']);
+  expect(again.status).toBe(1);
+  expect(again.json).toMatchObject({ code: 'backup_refused', detail: expect.stringContaining('has a state already') });
+});
+
+test('a backup in a directory is named by the time; nothing is ever overwritten', async () => {
+  const many = join(out, 'many');
+  mkdirSync(many);
+  const made = await headgate(['backup', many, '--config', gateway.directory, '--json']);
+  expect(made.json.path).toMatch(/many\/headgate-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/);
+  const file = join(out, 'file');
+  writeFileSync(file, 'mine');
+  for (const [path, why] of [
+    [file, 'exists already'],
+    [backup, 'is a backup already'],
+    [join(out, 'none/below'), 'does not exist'],
+  ] as const) {
+    const { status, json } = await headgate(['backup', path, '--config', gateway.directory, '--json']);
+    expect({ status, detail: json.detail }).toEqual({ status: 1, detail: expect.stringContaining(why) });
+  }
+  expect(readFileSync(file, 'utf8')).toBe('mine');
+});
+
+test('the unlock key of a vault is in it only on demand', async () => {
+  const plain = await headgate(['backup', join(out, 'keyless'), '--config', gateway.directory, '--with-vault-key']);
+  expect(plain).toMatchObject({ status: 1, stderr: expect.stringContaining('there is no key file') });
+  writeFileSync(join(gateway.directory, 'data/vault.key'), 'not a key', { mode: 0o600 });
+  onTestFinished(() => rmSync(join(gateway.directory, 'data/vault.key')));
+  const without = await headgate(['backup', join(out, 'without'), '--config', gateway.directory]);
+  expect(without.status).toBe(0);
+  expect(existsSync(join(out, 'without/vault.key'))).toBe(false);
+  const made = await headgate(['backup', join(out, 'with'), '--config', gateway.directory, '--with-vault-key']);
+  expect(made.stderr).toContain('can read all secrets');
+  expect(statSync(join(out, 'with/vault.key')).mode & 0o777).toBe(0o600);
+});
+
+test('the index is copied only while no service runs', async () => {
+  const words = ['backup', join(out, 'index'), '--config', gateway.directory, '--with-index'];
+  expect(await headgate(words)).toMatchObject({
+    status: 75,
+    stderr: expect.stringContaining('leave out --with-index'),
+  });
+  const other = await restored(backup);
+  await other.term();
+  const stopped = ['backup', join(out, 'index'), '--config', other.directory, '--with-index'];
+  expect((await headgate(stopped)).status).toBe(0);
+  const again = await restored(join(out, 'index'));
+  const { body } = await again.call('GET', '/system/doctor');
+  expect(body['checks']).toContainEqual({ name: 'search_index', passed: true, detail: 'open' });
+});
+
+test.each<readonly [string, (directory: string) => void, string]>([
+  ['a byte was changed', at => flip(join(at, 'data.mdb')), 'data.mdb was changed or damaged'],
+  ['the ledger is cut off', at => truncateSync(join(at, 'data.mdb'), 16_384), 'data.mdb has 16384 bytes, not'],
+  ['the ledger is missing', at => rmSync(join(at, 'data.mdb')), 'data.mdb is missing'],
+  ['the manifest is missing', at => rmSync(join(at, 'manifest.json')), 'it has no manifest.json'],
+  ['the manifest is cut off', at => truncateSync(join(at, 'manifest.json'), 40), 'it is not JSON'],
+  [
+    'the manifest names a file elsewhere',
+    at => edit(at, text => text.replace('"data.mdb"', '"../../data.mdb"')),
+    'its list of files cannot be used',
+  ],
+  [
+    'its format is newer',
+    at => edit(at, text => text.replace('"state_format": 10', '"state_format": 11')),
+    'format 11',
+  ],
+])('where %s, verify says so and restore refuses', async (_, damage, why) => {
+  const damaged = join(mkdtempSync(join(out, 'damaged-')), 'copy');
+  cpSync(backup, damaged, { recursive: true });
+  damage(damaged);
+  const verified = await headgate(['backup', 'verify', damaged]);
+  expect(verified.status).toBe(1);
+  expect(verified.stdout + verified.stderr).toContain(why);
+  const into = join(damaged, '../state');
+  const refused = await headgate(['restore', damaged, '--into', into]);
+  expect(refused.status).toBe(1);
+  expect(refused.stderr).toContain(why);
+  expect(existsSync(join(into, 'data.mdb'))).toBe(false);
+});
+
+function flip(path: string): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.from([0xff]), 0, 1, 9_000);
+  writeSync(file, Buffer.from([0x77]), 0, 1, 9_001);
+}
+
+function edit(directory: string, change: (text: string) => string): void {
+  const path = join(directory, 'manifest.json');
+  writeFileSync(path, change(readFileSync(path, 'utf8')));
+}
+
+/** Kills the command as soon as `path` exists. False: it had ended before. */
+async function killedWhen(path: string, words: readonly string[]): Promise<boolean> {
+  const child = spawn(process.execPath, ['dist/cli/main.js', ...words], { cwd: root, stdio: 'ignore' });
+  const ending = new Promise<NodeJS.Signals | null>(resolve => child.once('close', (_, signal) => resolve(signal)));
+  const isThere = until(`${path} exists`, () => existsSync(path) || child.exitCode !== null);
+  await Promise.race([isThere, ending]);
+  child.kill('SIGKILL');
+  return (await ending) === 'SIGKILL';
+}
+
+test('a backup that is killed leaves nothing that looks whole, and the next one removes what it left', async () => {
+  const place = join(out, 'killed');
+  mkdirSync(place);
+  const to = join(place, 'one');
+  const wasKilled = await killedWhen(`${to}.partial/writer.json`, ['backup', to, '--config', gateway.directory]);
+  expect(wasKilled).toBe(true);
+  expect(existsSync(to)).toBe(false);
+  expect(await headgate(['backup', 'verify', `${to}.partial`])).toMatchObject({ status: 1 });
+  expect((await headgate(['backup', to, '--config', gateway.directory])).status).toBe(0);
+  expect(readdirSync(place)).toEqual(['one']);
+  expect((await headgate(['backup', 'verify', to])).status).toBe(0);
+});
+
+test('a restore that is killed leaves no state, and can be repeated', async () => {
+  const into = mkdtempSync(join(out, 'state-'));
+  expect(await killedWhen(join(into, 'restore.partial'), ['restore', backup, '--into', into])).toBe(true);
+  expect(existsSync(join(into, 'data.mdb'))).toBe(false);
+  expect((await headgate(['restore', backup, '--into', into])).status).toBe(0);
+  expect(readdirSync(into)).toEqual(['data.mdb']);
+});

@@ -1,0 +1,98 @@
+// Backups that a running service writes, on schedule and by a call; and what the commands say of a state.
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { headgate } from '../../feature/cli/headgate.ts';
+import { shareGateway, startGateway } from '../gateway/gateway.ts';
+import { echo } from '../gateway/sources.ts';
+import { until } from '../gateway/until.ts';
+
+const gateway = shareGateway({ plugins: { echo } });
+const into = () => join(gateway.directory, 'backups');
+
+test('POST /system/backup writes below backups.into, and answers once it is whole', async () => {
+  const { job_id } = await gateway.finished('echo/handle', { big: 'x'.repeat(1000) });
+  const { status, body } = await gateway.call('POST', '/system/backup', { path: 'before' });
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ path: join(into(), 'before'), state_format: 10, counts: { jobs: 1, unsettled: 0 } });
+  expect((await headgate(['backup', 'verify', join(into(), 'before')])).status).toBe(0);
+  const again = await gateway.call('POST', '/system/backup', { path: 'before' });
+  expect(again).toMatchObject({ status: 409, body: { code: 'backup_refused' } });
+  const named = await gateway.call('POST', '/system/backup');
+  expect(named.body['path']).toMatch(/\/backups\/headgate-[0-9TZ-]+$/);
+  expect(gateway.log.map(({ msg }) => msg)).toContain(
+    'a backup begins; until it ends, the ledger reuses no page that was in use',
+  );
+  expect((await gateway.job(job_id)).status).toBe('succeeded');
+});
+
+test('a path cannot leave its directory', async () => {
+  for (const path of ['../out', '/tmp/out', 'a/../../out', '.hidden', 'a//b', 'a\0b', '']) {
+    const { status, body } = await gateway.call('POST', '/system/backup', { path });
+    expect({ path, status, code: body['code'] }).toEqual({ path, status: 400, code: 'invalid_request' });
+  }
+  const elsewhere = mkdtempSync(join(gateway.directory, 'elsewhere-'));
+  mkdirSync(into(), { recursive: true });
+  symlinkSync(elsewhere, join(into(), 'link'));
+  for (const path of ['link/out', 'none/out']) {
+    const { status, body } = await gateway.call('POST', '/system/backup', { path });
+    expect({ path, status, code: body['code'] }).toEqual({ path, status: 409, code: 'backup_refused' });
+  }
+  expect(readdirSync(elsewhere)).toEqual([]);
+});
+
+test('one backup is written at a time', async () => {
+  const [first, second] = await Promise.all([
+    gateway.call('POST', '/system/backup', { path: 'one' }),
+    gateway.call('POST', '/system/backup', { path: 'two' }),
+  ]);
+  expect([first.status, second.status].sort()).toEqual([200, 409]);
+  expect([first, second].find(({ status }) => status === 409)!.body['code']).toBe('backup_running');
+});
+
+test('scheduled backups are written, and old ones are removed only after a newer one; a reload applies', async () => {
+  const settings = { plugins: { echo } };
+  const other = await startGateway(settings);
+  const place = join(other.directory, 'backups');
+  expect(existsSync(place)).toBe(false);
+  const kept = await other.call('POST', '/system/backup', { path: 'mine' });
+  expect(kept.status).toBe(200);
+  await other.reload({ ...settings, backups: { every: '1s', keep: 2 } });
+  const named = () => readdirSync(place).filter(name => name.startsWith('headgate-') && !name.endsWith('.partial'));
+  const first = await until('a backup', () => named()[0]);
+  await until('the first one is replaced', () => !named().includes(first));
+  expect(named().length).toBeGreaterThanOrEqual(2);
+  expect(readdirSync(place)).toContain('mine');
+  const { body } = await other.call('GET', '/system/doctor');
+  expect(body['checks']).toContainEqual({ name: 'backups', passed: true, detail: expect.stringContaining('newest') });
+  const metrics = String((await other.call('GET', '/metrics')).body['text']);
+  expect(metrics).toMatch(/headgate_backups_total\{outcome="written"\} [1-9]/);
+  expect(metrics).toMatch(/headgate_backup_timestamp_seconds 1[0-9]{9}/);
+
+  // A directory that cannot be made: the log, the doctor and the metrics say so, and the backups that exist stay.
+  const before = named();
+  await other.reload({ ...settings, backups: { every: '1s', keep: 1, into: './config.yaml/below' } });
+  await until('the failure is logged', () => other.log.some(({ msg }) => msg === 'a backup was not written'));
+  const failed = (await other.call('GET', '/system/doctor')).body['checks'];
+  expect(failed).toContainEqual({ name: 'backups', passed: false, detail: expect.stringContaining('not written') });
+  expect(named().length).toBeGreaterThanOrEqual(Math.min(2, before.length));
+});
+
+test('state info, upgrade and export read a state beside its service', async () => {
+  const at = ['--config', gateway.directory];
+  const { json } = await headgate(['state', 'info', ...at, '--json']);
+  expect(json).toMatchObject({ format: 10, writes: 10, unsettled: { jobs: 0 } });
+  const lines = (await headgate(['state', 'export', ...at])).stdout.trim().split('\n');
+  const documents = lines.map(line => JSON.parse(line));
+  const job = documents.find(({ kind }) => kind === 'job');
+  expect(job).toMatchObject({ status: 'succeeded', plugin: 'echo', payload: { big: 'x'.repeat(1000) } });
+  expect(documents.find(({ kind }) => kind === 'log')).toMatchObject({ job_id: job.job_id, status: 'succeeded' });
+  const dry = await headgate(['state', 'upgrade', '--dry-run', ...at, '--json']);
+  expect(dry).toMatchObject({ status: 0, json: { needed: false, from: 10, to: 10 } });
+  const none = mkdtempSync(join(gateway.directory, 'none-'));
+  writeFileSync(join(none, 'config.yaml'), 'state: { path: ./data }\n');
+  expect(await headgate(['state', 'info', '--config', none])).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('there is no state'),
+  });
+});
