@@ -15,6 +15,7 @@ import { flood } from './flood.ts';
 import { httpRead } from './http-read.ts';
 import { io } from './io.ts';
 import { latency } from './latency.ts';
+import { metrics } from './metrics.ts';
 import { misbehaviour } from './misbehaviour.ts';
 import { openapi } from './openapi.ts';
 import { overload } from './overload.ts';
@@ -58,6 +59,7 @@ export const benches: readonly Bench[] = [
   vault,
   schedules,
   turns,
+  metrics,
   openapi,
   plugins,
   bare,

@@ -78,6 +78,7 @@ const promised = {
   soak: { work: '1fa852e6c4387f4a', metrics: ['capacity_calls_per_s', 'jobs', 'memoryMb_share', 'p99Ms_share'] },
   search: { work: '289a32267b691c30', metrics: ['rare_p99_ms', 'common_p99_ms', 'index_behind_ms'] },
   failures: { work: '707b7d9736cb750f', metrics: ['failures_p99_ms', 'jobs_p50_ms', 'index_behind_ms'] },
+  metrics: { work: '7f50c751afb47431', metrics: ['series', 'text_p99_ms', 'openmetrics_p99_ms', ...costs] },
   turns: {
     work: '6bbb10300f704b0a',
     metrics: [
