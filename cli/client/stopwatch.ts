@@ -42,7 +42,10 @@ export function parseTimeRange(text: string): TimeRange {
   const [from, to, ...more] = text.split('..');
   if (from === undefined || to === undefined || more.length > 0)
     throw new InvalidArgumentError('a window looks like 2h..1h, or 2026-01-31T12:00:00Z..2026-01-31T13:00:00Z.');
-  return { from: parseInstant(from), to: parseInstant(to) };
+  const range = { from: parseInstant(from), to: parseInstant(to) };
+  if (Date.parse(range.from) >= Date.parse(range.to))
+    throw new InvalidArgumentError('a window begins before it ends: 2h..1h is the hour before the last one.');
+  return range;
 }
 
 /** Rounds a time down to its minute, so that windows which follow each other share no minute. */
