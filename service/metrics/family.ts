@@ -89,7 +89,8 @@ export class SeriesRoom {
   }
 
   #takes(name: string, { labels, value }: Sample<unknown>, seriesMax: number): boolean {
-    const key = `${name}\0${Object.values(labels).join('\0')}`;
+    let key = name;
+    for (const label in labels) key += `\0${labels[label]}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const count = typeof value === 'number' ? 1 : seriesCountOf(value as BucketValues);

@@ -56,13 +56,13 @@ export function openMetrics(parts: MetricsParts) {
   const disk = new DiskMeter(config().state.path);
   const indexes = new IndexReaders(config().state.path);
 
-  function readIndex(): IndexReading {
+  function readIndex(withExamples: boolean): IndexReading {
     try {
       indexes.closeGone();
       const index = indexes.current();
       index.refresh();
       const atUs = Math.min(...[searchName, stopwatchName].map(name => positionOf(index, name).atUs));
-      return { totals: readTotals(index), lagUs: lagUs(atUs) };
+      return { totals: readTotals(index, withExamples), lagUs: lagUs(atUs) };
     } catch (error) {
       if (error instanceof IndexUnavailable) return null;
       throw error;
@@ -159,7 +159,7 @@ export function openMetrics(parts: MetricsParts) {
     async text(format: MetricsFormat): Promise<string> {
       const [mainDelayMs] = await Promise.all([loopDelayMs(), disk.refresh()]);
       reader.refresh();
-      const all = families(readIndex(), mainDelayMs, Date.now());
+      const all = families(readIndex(format === 'openmetrics'), mainDelayMs, Date.now());
       const { seriesMax } = config().metrics;
       const limited = Array.from(all, family => room.limit(family, seriesMax));
       return writeMetrics(limited, format);

@@ -25,7 +25,7 @@ export type BucketExample = { readonly us: number; readonly atUs: number; readon
 export type TotalTimes = {
   readonly sumUs: number;
   readonly counts: readonly number[];
-  /** By bucket; null: the bucket is empty. */
+  /** By bucket; null: the bucket is empty. Without entries: they were not read. */
   readonly examples: readonly (BucketExample | null)[];
 };
 
@@ -106,20 +106,21 @@ function bucketAt(bucket: number): number {
 }
 
 /** The histograms of a stored record by name; empty: another version wrote the record. */
-export function readTotal(kind: TotalKind, value: Uint8Array): ReadonlyMap<string, TotalTimes> {
+export function readTotal(kind: TotalKind, value: Uint8Array, withExamples = true): ReadonlyMap<string, TotalTimes> {
   const names = histogramsOf(kind);
   if (value.length !== names.length * histogramBytes) return new Map();
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  return new Map(names.map((name, place) => [name, readTimes(bytes, place * histogramBytes)]));
+  return new Map(names.map((name, place) => [name, readTimes(bytes, place * histogramBytes, withExamples)]));
 }
 
-function readTimes(bytes: Buffer, start: number): TotalTimes {
+function readTimes(bytes: Buffer, start: number, withExamples: boolean): TotalTimes {
   const counts: number[] = [];
   const examples: (BucketExample | null)[] = [];
   for (let bucket = 0; bucket < bucketCount; bucket++) {
     const at = start + 8 + bucket * bucketBytes;
     const count = bytes.readDoubleLE(at);
     counts.push(count);
+    if (!withExamples) continue;
     const job = bytes.subarray(at + 24, at + bucketBytes);
     examples.push(count === 0 ? null : { us: bytes.readDoubleLE(at + 8), atUs: bytes.readDoubleLE(at + 16), job });
   }
