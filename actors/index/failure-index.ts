@@ -21,6 +21,7 @@ import {
   type FailureRecord,
   failureGroupsMax,
   failuresName,
+  failureTrialShare,
   groupKey,
   isFailure,
   subtractHour,
@@ -43,6 +44,13 @@ export class FailureIndex implements JournalConsumer {
   readonly #groupsMax: number;
   /** By fingerprint; the group that was seen least recently comes first. */
   #groups: Map<string, FailureGroup>;
+  /** The group that was seen last; null: unknown. */
+  #newest: string | null = null;
+  /**
+   * The groups on trial: they began when there was no room for another, and have had one job since. The one that began first comes first. After a
+   * restart, no group is on trial.
+   */
+  readonly #onTrial = new Set<string>();
   /** By the number of the command. */
   readonly #patterns: KnownPatterns[] = [];
   /**
@@ -92,14 +100,18 @@ export class FailureIndex implements JournalConsumer {
       added = { group: this.#groups.get(fingerprint) ?? this.#begin(fingerprint, owner, entry, line), entry, line };
       this.#changed.set(fingerprint, added);
     }
-    added.group.count++;
+    if (++added.group.count > 1) this.#onTrial.delete(fingerprint);
+    this.#touch(fingerprint, added.group);
     addHour(added.group.hours, entry.atUs);
     this.#pages.append(entry, key, batch);
   }
 
   /** Begins a group with this job, which is not counted yet. If there are too many groups, another is dropped. */
   #begin(fingerprint: string, { plugin, command }: CommandName, entry: JournalEntry, line: string): FailureGroup {
-    if (this.#groups.size >= this.#groupsMax) this.#drop(this.#leastRecent());
+    if (this.#groups.size >= this.#groupsMax) {
+      this.#drop(this.#leastMissed());
+      this.#onTrial.add(fingerprint);
+    }
     const first = { atUs: entry.atUs, place: entry.place };
     const sample = { jobId: entry.id, message: '' };
     const pattern = patternOf(line);
@@ -108,13 +120,23 @@ export class FailureIndex implements JournalConsumer {
     return group;
   }
 
-  /** The group that was seen least recently. The order of `#groups` disregards jobs that this call of `take` has added. */
-  #leastRecent(): string {
-    for (const fingerprint of this.#groups.keys()) if (!this.#changed.get(fingerprint)) return fingerprint;
-    const added = [...this.#groups.keys()].map(
-      fingerprint => [fingerprint, this.#changed.get(fingerprint)!.entry] as const,
-    );
-    return added.reduce((a, b) => (isBefore(b[1], a[1]) ? b : a))[0];
+  /**
+   * The group to drop. Once a quarter of the groups is on trial, they push out only each other: errors that do not come back, or that are too many and
+   * come back in turn, leave the other groups alone.
+   */
+  #leastMissed(): string {
+    const isTrialFull = this.#onTrial.size >= this.#groupsMax * failureTrialShare;
+    for (const fingerprint of isTrialFull ? this.#onTrial : this.#groups.keys())
+      if (isTrialFull || !this.#onTrial.has(fingerprint)) return fingerprint;
+    throw new Error('more groups are on trial than there are groups');
+  }
+
+  /** Makes the group the one that was seen last. */
+  #touch(fingerprint: string, group: FailureGroup): void {
+    if (this.#newest === fingerprint) return;
+    this.#newest = fingerprint;
+    this.#groups.delete(fingerprint);
+    this.#groups.set(fingerprint, group);
   }
 
   #patternOf({ number, plugin, command }: CommandName, line: string): KnownPattern {
@@ -136,21 +158,18 @@ export class FailureIndex implements JournalConsumer {
   }
 
   #drop(fingerprint: string): void {
+    if (this.#newest === fingerprint) this.#newest = null;
     this.#groups.delete(fingerprint);
+    this.#onTrial.delete(fingerprint);
     this.#changed.set(fingerprint, null);
   }
 
   #write(batch: Batch<IndexTable>): void {
-    const seen: FailureGroup[] = [];
     for (const [fingerprint, added] of this.#changed) {
       const group = this.#groups.get(fingerprint);
-      if (added) seen.push(withLast(added));
+      if (added) setLast(added);
       if (group) batch.put('failures', groupKey(fingerprint), encodeGroup(group));
       else batch.remove('failures', groupKey(fingerprint));
-    }
-    for (const [fingerprint, group] of byRecency(seen)) {
-      this.#groups.delete(fingerprint);
-      this.#groups.set(fingerprint, group);
     }
     this.#changed.clear();
     this.#pages.write(batch);
@@ -189,8 +208,8 @@ export class FailureIndex implements JournalConsumer {
     if (!group || isBefore(record, group.first)) return;
     group.count--;
     subtractHour(group.hours, record.atUs);
-    this.#changed.set(record.fingerprint, null);
-    if (group.count === 0) this.#groups.delete(record.fingerprint);
+    if (group.count === 0) this.#drop(record.fingerprint);
+    else this.#changed.set(record.fingerprint, null);
   }
 
   /** Finds the first and last stored jobs of groups whose first or last job may have been pruned. */
@@ -207,6 +226,7 @@ export class FailureIndex implements JournalConsumer {
     }
     for (const [group, record] of lastRecords) this.#mendLast(group, record);
     this.#groups = byRecency([...this.#groups.values()]);
+    this.#newest = null;
   }
 
   #mendFirst(group: FailureGroup, { atUs, place }: FailureRecord): void {
@@ -221,16 +241,15 @@ export class FailureIndex implements JournalConsumer {
     const entry = commit && entryAt(atUs, place, commit);
     const attempt = entry && this.#attempts.find(entry);
     if (!entry || !attempt) return;
-    withLast({ group, entry, line: errorLineOf(attempt) });
+    setLast({ group, entry, line: errorLineOf(attempt) });
     this.#changed.set(group.fingerprint, null);
   }
 }
 
 /** Makes the job the last one of its group. */
-function withLast({ group, entry, line }: AddedJob): FailureGroup {
+function setLast({ group, entry, line }: AddedJob): void {
   group.last = { atUs: entry.atUs, place: entry.place };
   group.sample = { jobId: Buffer.from(entry.id), message: sampleOf(line) };
-  return group;
 }
 
 function byRecency(groups: readonly FailureGroup[]): Map<string, FailureGroup> {

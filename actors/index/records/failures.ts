@@ -12,8 +12,10 @@ import { errorLine, fingerprintBytes, fingerprintOf, patternOf } from './fingerp
 
 /** The name of the failures among the consumers of the journal. */
 export const failuresName = 'failures';
-/** The maximum number of groups. If there is another, the group that was seen least recently is dropped. */
+/** The maximum number of groups. If there is another, one is dropped: see `failure-index.ts`. */
 export const failureGroupsMax = 1_000;
+/** At most this share of the groups is on trial: groups that began when there was no room, and have one job. */
+export const failureTrialShare = 0.25;
 export const hourUs = 3_600_000_000;
 /** A group counts its jobs by hour, for this many hours up to its last job. */
 export const trendHours = 24;

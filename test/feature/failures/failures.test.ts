@@ -278,19 +278,23 @@ test('the examples of docs/failures.md list, count and rerun the jobs of a group
   expect((await counted('shown', 4)).failures).toMatchObject([{ fingerprint, count: 4 }]);
 });
 
+/** The groups with the sums of their trends: an hour may begin between two reads, which moves all counts. */
+const withoutHours = ({ failures }: Awaited<ReturnType<typeof counted>>) =>
+  failures.map(group => ({ ...group, trend: group.trend.reduce((sum, count) => sum + count, 0) }));
+
 test('groups survive a kill, and an index that is built again has the same', async () => {
   const gateway = await startGateway(settings);
   for (const message of ['down 1', 'down 2', 'lost']) await fail('grouped', message, gateway);
   const before = await counted('grouped', 3, gateway);
   await gateway.kill9();
   await gateway.start();
-  expect((await counted('grouped', 3, gateway)).failures).toEqual(before.failures);
+  expect(withoutHours(await counted('grouped', 3, gateway))).toEqual(withoutHours(before));
   await fail('grouped', 'down 3', gateway);
   const grown = await counted('grouped', 4, gateway);
   await gateway.kill9();
   rmSync(join(gateway.directory, 'data', 'search'), { recursive: true });
   await gateway.start();
-  expect((await counted('grouped', 4, gateway)).failures).toEqual(grown.failures);
+  expect(withoutHours(await counted('grouped', 4, gateway))).toEqual(withoutHours(grown));
   const { fingerprint } = grown.failures[0]!;
   expect((await jobsOf(`fingerprint=${fingerprint}`, gateway)).total).toBe(3);
 });

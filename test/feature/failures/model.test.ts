@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { FailureIndex } from '../../../actors/index/failure-index.ts';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
-import { failureGroupsMax, failurePageRecords } from '../../../actors/index/records/failures.ts';
+import { failureGroupsMax, failurePageRecords, failureTrialShare } from '../../../actors/index/records/failures.ts';
 import { fingerprintOf, patternOf } from '../../../actors/index/records/fingerprint.ts';
 import { type FailurePage, listFailures } from '../../../actors/index/views/failures.ts';
 import type { Selection } from '../../../actors/job/records/action.ts';
@@ -259,6 +259,37 @@ test(`so many groups are kept: the one that was seen least recently goes first, 
     () => {},
   );
   expect(page.total).toBe(3);
+  const rebuilt = openMemoryIndex();
+  indexer({ ledger: ledger.store, index: rebuilt }).take(ledger.journalUs);
+  expect(await shownGroups(rebuilt)).toEqual(await shownGroups(index));
+});
+
+test('errors that occur once, or too many in turn, push out only each other', async () => {
+  const ledger = new Ledger();
+  const index = openMemoryIndex();
+  const feed = indexer({ ledger: ledger.store, index });
+  const counts = async () => new Map((await shownGroups(index)).map(({ sample, count }) => [sample.message, count]));
+  const words = Array.from({ length: failureGroupsMax + 400 }, (_, n) => word(n));
+  const rounds = 4;
+  for (let round = 0; round < rounds; round++) {
+    for (let n = 0; n < words.length; n += 100) fail(ledger, ...words.slice(n, n + 100));
+    // In one round, all its jobs are in one step; in the others, in several.
+    if (round > 0) feed.take(ledger.journalUs);
+  }
+  const inTurn = await counts();
+  expect(inTurn.size).toBe(failureGroupsMax);
+  const kept = [...inTurn].filter(([, count]) => count >= rounds - 1);
+  expect(kept.length).toBeGreaterThanOrEqual(failureGroupsMax * (1 - failureTrialShare));
+
+  for (let n = 0; n < 3_000; n += 100) fail(ledger, ...Array.from({ length: 100 }, (_, k) => `once ${word(n + k)}`));
+  feed.take(ledger.journalUs);
+  const after = await counts();
+  expect(kept.filter(([message, count]) => after.get(message) !== count)).toEqual([]);
+  // A new error that comes back stays.
+  fail(ledger, 'new', 'new');
+  for (let n = 0; n < 1_000; n += 100) fail(ledger, ...Array.from({ length: 100 }, (_, k) => `more ${word(n + k)}`));
+  feed.take(ledger.journalUs);
+  expect((await counts()).get('new')).toBe(2);
   const rebuilt = openMemoryIndex();
   indexer({ ledger: ledger.store, index: rebuilt }).take(ledger.journalUs);
   expect(await shownGroups(rebuilt)).toEqual(await shownGroups(index));
