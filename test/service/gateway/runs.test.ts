@@ -6,6 +6,7 @@ import { canary } from '../canary/canary.ts';
 import { everythingToken } from './configuration.ts';
 import { shareGateway } from './gateway.ts';
 import { echo, step, worker } from './sources.ts';
+import { until } from './until.ts';
 
 const env = { HEADGATE_TOKEN: everythingToken };
 const nowhere = '0198c0de-0000-7000-8000-000000000000';
@@ -238,4 +239,17 @@ test.each([
 
 test('a tree that there is not has no jobs', async () => {
   for (const of of ['run', 'root', 'parent']) expect(await list(`${of}=${nowhere}`)).toMatchObject({ total: 0 });
+});
+
+test('events start runs of a pipeline also while a pause refuses calls of it; these runs wait', async () => {
+  await gateway.call('POST', '/control/pipeline/told/pause', { reject: true });
+  expect((await gateway.call('POST', '/pipeline/told', {})).body).toMatchObject({ status: 503, code: 'paused' });
+  const teller = await gateway.submit('step/handle', { emit: [{ type: 'news', payload: {} }] });
+  const run = await until('the event has started a run', async () => {
+    const { jobs } = await list(`root=${teller}&command=told`);
+    return jobs[0]?.job_id;
+  });
+  await gateway.waiting(run, 'paused');
+  await gateway.call('POST', '/control/pipeline/told/resume');
+  expect((await gateway.settled(run)).status).toBe('succeeded');
 });
