@@ -15,7 +15,7 @@ import {
   storeOf,
   tryFiles,
 } from './lmdb.ts';
-import { indexTables, type Reader, type Store, type Table, tables } from './store.ts';
+import { indexTables, type Reader, type Store, StoreFault, type Table, tables } from './store.ts';
 
 /** The file of a copy, in the directory of the copy. */
 export const copyName = 'data.mdb';
@@ -23,7 +23,7 @@ export const copyName = 'data.mdb';
 /**
  * Copies the ledger into an existing directory, as of one commit and without free pages. The copy is on disk when this resolves. Until then
  * the ledger reuses no page that was in use at the beginning. Another process may
- * own the ledger.
+ * own the ledger. Throws StoreFault if the copy cannot be written.
  */
 export async function copyLedger(path: string, to: string): Promise<void> {
   const lock = openCommitLock(path);
@@ -46,6 +46,9 @@ async function copy<T extends string>({ env }: Sheets<T>, to: string): Promise<v
   const file = join(to, copyName);
   try {
     await env.backup(to, true);
+  } catch (error) {
+    // LMDB's errors have no code.
+    throw new StoreFault(`${file} cannot be written: ${(error as Error).message}`);
   } finally {
     await env.close();
   }

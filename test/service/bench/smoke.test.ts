@@ -131,6 +131,7 @@ const promised = {
   },
   'scale-fanout': { work: 'fd0101f1ff049f3b', metrics: ['children_per_s_10', 'run_p99_100', 'rss_100'] },
   start: { work: '3c4fe30605af8272', metrics: ['cpu_start_ms', 'ready_ms', 'first_job_ms'] },
+  backup: { work: 'fb8f4dfab4dbdcfb', metrics: ['backup_s', 'accept_p99_ratio', 'state_mb', 'backup_mb'] },
   delayed: {
     work: 'c214e8b49829720b',
     metrics: ['restart_to_ready_ms', 'delayed_jobs_per_s'],
