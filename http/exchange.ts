@@ -1,6 +1,7 @@
 // Handles one request, for every route, listener and HTTP server: admission, body, answer.
 
 import type { Config } from '../config/config.ts';
+import type { JobId } from '../runtime/ids.ts';
 import { ThreadGone } from '../runtime/link.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import type { Engine } from '../service/engine.ts';
@@ -64,6 +65,7 @@ export class Exchange implements HttpCall, AnswerSink {
   caller: Caller | null = null;
   found: unknown = undefined;
   requestId = '';
+  submitted: JobId | null = null;
 
   constructor(shared: Shared, res: ResponseTarget) {
     this.#shared = shared;

@@ -1,4 +1,5 @@
 // The log of an HTTP server: request lines, refused callers, control calls and unexpected errors.
+import { formatId, type JobId } from '../runtime/ids.ts';
 import type { Caller } from './auth.ts';
 import type { Route } from './route.ts';
 
@@ -11,7 +12,7 @@ export type RequestLine = {
   readonly durationUs: number;
   readonly token: string | null;
   readonly requestId: string;
-  /** The job in the path. Absent: the path has none, or the request was not answered with a status below 400. */
+  /** The job that the call has submitted, or else the one in its path if the answer's status is below 400. Absent: there is none. */
   readonly job_id?: string;
 };
 
@@ -33,6 +34,7 @@ export interface ServerLog {
 type LoggedCall = {
   readonly caller: Caller | null;
   readonly requestId: string;
+  readonly submitted: JobId | null;
   readonly params: { readonly [name: string]: string };
 };
 
@@ -42,8 +44,9 @@ export function requestLine(
   route: string | null,
   status: number | null,
 ): Omit<RequestLine, 'durationUs'> {
-  const { caller, requestId, params } = call;
-  const job = isAnswered(status) ? params['job_id'] : undefined;
+  const { caller, requestId, params, submitted } = call;
+  const inPath = isAnswered(status) ? params['job_id'] : undefined;
+  const job = submitted === null ? inPath : formatId(submitted);
   const line = { method: method.toUpperCase(), route, status, token: caller?.name ?? null, requestId };
   return job === undefined ? line : { ...line, job_id: job };
 }

@@ -3,6 +3,7 @@
 import type { VaultOp } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
+import type { JobId } from '../runtime/ids.ts';
 import type { Schema } from '../runtime/schema-type.ts';
 import type { Engine } from '../service/engine.ts';
 import type { Answer } from './answer.ts';
@@ -70,6 +71,8 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    * before.
    */
   onGone(forget: () => void): void;
+  /** The job that this call has submitted, which the handler sets: the request's line in the log has its id. */
+  submitted: JobId | null;
   /** Frees the memory of a batch's body. */
   releaseBody(): void;
 }

@@ -2,7 +2,7 @@
 import type { JobOrigin, Observations, ObservationType } from '../../actors/hub/protocol.ts';
 import type { Config } from '../../config/config.ts';
 import type { ControlLine, RequestLine, ServerLog } from '../../http/log.ts';
-import { formatId, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { formatId, type JobId, jobIdBytes, parseId } from '../../runtime/ids.ts';
 import type { Logger } from '../../runtime/log.ts';
 
 const minuteMs = 60_000;
@@ -78,7 +78,7 @@ export class WorkLog {
       get debug() {
         return log.isLevelEnabled('debug');
       },
-      request: line => log.debug(line, 'request'),
+      request: line => log.debug(this.#withRun(line), 'request'),
       refused: line => {
         if (refusals) this.#refusedCall(line);
       },
@@ -89,7 +89,14 @@ export class WorkLog {
 
   #control(line: ControlLine): void {
     if (!this.#options.log.isLevelEnabled('info') || this.#take('controls', 1) === 0) return;
-    this.#options.log.info(line, 'a control call');
+    this.#options.log.info(this.#withRun(line), 'a control call');
+  }
+
+  /** Adds the run of the job that a line names. */
+  #withRun<T extends { readonly job_id?: unknown }>(line: T): T {
+    const id = typeof line.job_id === 'string' ? parseId(line.job_id) : null;
+    const run = id && this.#options.originOf?.(id)?.runs[0];
+    return run ? { ...line, run_id: run } : line;
   }
 
   #refusedCall(line: Omit<RequestLine, 'durationUs'>): void {

@@ -207,6 +207,7 @@ function answerSubmitted(
   command: string,
   wait: Wait | null,
 ): Answer | Promise<Answer> {
+  if (reply.kind !== 'refused') call.submitted = reply.id;
   switch (reply.kind) {
     case 'refused':
       return refuse(reply, plugin, command, call.nowMs());

@@ -122,6 +122,7 @@ const rerunJob = route({
         ? await engine.startRun({ pipeline: command, ...submission, ...(delivered && { event: delivered }) })
         : await engine.submit({ plugin, command, event: request.event, ...submission });
     if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
+    call.submitted = reply.id;
     return json(
       202,
       JSON.stringify({ job_id: formatId(reply.id), status: 'queued', plugin, command, rerun_of: job.jobId }),

@@ -224,6 +224,7 @@ const runSchedule = route({
     const plugin = 'pipeline' in target ? pipelinePlugin : target.plugin;
     const command = 'pipeline' in target ? target.pipeline : target.command;
     if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
+    call.submitted = reply.id;
     const answer = { job_id: formatId(reply.id), status: 'queued', plugin, command, schedule: { id, due_at: null } };
     return json(202, JSON.stringify(answer));
   },

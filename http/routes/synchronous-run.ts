@@ -8,12 +8,13 @@ import { settledParts, treeJobsMax } from '../../service/json/job.ts';
 import type { RunSubmission } from '../../service/submissions.ts';
 import { type Answer, answerRead, json, smallAnswer } from '../answer.ts';
 import { problem } from '../problem.ts';
+import type { HttpCall } from '../route.ts';
 import { type Wait, waitedAnswer } from '../wait.ts';
 import { submitAndWait, type Waited, type WaitingCall } from './waiting.ts';
 
 /** Starts the run and waits for its end, for at most the shorter of `timeoutMs` and the wait that the caller wants. */
 export async function runAndWait(
-  call: WaitingCall,
+  call: WaitingCall & Pick<HttpCall, 'submitted'>,
   submission: RunSubmission,
   timeoutMs: number,
   wait: Wait | null,
@@ -21,6 +22,7 @@ export async function runAndWait(
   const waitMs = Math.min(timeoutMs, wait?.ms ?? timeoutMs);
   const waited = await submitAndWait(call, waitMs, end => call.engine.startRun(submission, end));
   if (waited.kind === 'refused') return waited;
+  call.submitted = waited.id;
   const answer = await answerRun(call, waited, waitMs);
   return wait ? waitedAnswer(answer, wait, waited.how) : answer;
 }

@@ -52,6 +52,7 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliver
         ? await call.engine.submit({ ...work, plugin: plugin!, command })
         : await call.engine.startRun({ ...work, pipeline });
     if (reply.kind === 'refused') return refuse(reply, call.nowMs());
+    call.submitted = reply.id;
     const jobId = formatId(reply.id);
     deliveryEvents.accepted(name, jobId);
     return json(202, `{"job_id":"${jobId}","status":"queued"}`);

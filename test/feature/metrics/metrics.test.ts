@@ -104,7 +104,7 @@ test('counts say what became of jobs, by plugin, command and source', () => {
 const command = ['plugin', 'command'];
 /** Each family with the labels of its series, without those of buckets. */
 const labelsOf: { readonly [family: string]: readonly string[] } = {
-  headgate_build_info: ['version', 'node', 'format'],
+  headgate_build_info: ['version', 'node', 'format', 'store'],
   headgate_config_reloads_total: ['outcome'],
   headgate_start_time_seconds: [],
   headgate_up: ['part'],
@@ -128,6 +128,8 @@ const labelsOf: { readonly [family: string]: readonly string[] } = {
   headgate_store_size_bytes: ['env'],
   headgate_disk_free_bytes: [],
   headgate_index_lag_seconds: [],
+  headgate_backups_total: ['outcome'],
+  headgate_backup_timestamp_seconds: [],
   headgate_schedule_fires_total: ['schedule', 'outcome'],
   headgate_schedule_lateness_seconds: ['schedule'],
   headgate_pauses: ['kind'],

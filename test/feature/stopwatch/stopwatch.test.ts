@@ -371,8 +371,8 @@ test('headgate stopwatch plots a series with the jobs that took longest, and com
   const [ago, ahead] = [-2, 2].map(hours => new Date(Date.now() + hours * 3_600_000).toISOString());
   const same = await call('--step', 'handle.run', '--compare', `${ago}..${ahead}`, '--from', '2h', '--json');
   expect(same.json.steps[0].p50).toEqual({ difference_us: 0, ratio: 1, stands_out: false });
-  for (const wrong of ['--compare 1h..2h', '--step handle.rum'])
-    expect(await call(...wrong.split(' '), '--json')).toMatchObject({ status: 2, json: { code: 'invalid_query' } });
+  for (const [wrong, code] of Object.entries({ '--compare 1h..2h': 'usage', '--step handle.rum': 'invalid_query' }))
+    expect(await call(...wrong.split(' '), '--json')).toMatchObject({ status: 2, json: { code } });
 });
 
 test('404 for an unknown plugin; needs jobs:status:ro, jobs:rw or *', async () => {

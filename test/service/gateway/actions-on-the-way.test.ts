@@ -11,7 +11,7 @@ import { until } from './until.ts';
 const day = { backoff_base: '24h', backoff_max: '24h' };
 const settings: Settings = {
   plugins: {
-    ...{ echo, failing, step, worker, leaving: echo, resting: echo },
+    ...{ echo, failing, step, worker, leaving: echo, repeated: echo, resting: echo },
     // A cancel takes 5 s to end it.
     deaf: {
       code: '#!/bin/sh\ntrap \'\' TERM\n: >"$(dirname "$0")/../../deaf"\nsleep 60\n',
@@ -93,7 +93,7 @@ test('a stop in the midst lets it go on after the start, from where it was', asy
 });
 
 test('after a stop, jobs that were selected by the job they rerun are taken once', async () => {
-  const id = await gateway.submit('leaving/handle');
+  const id = await gateway.submit('repeated/handle');
   await gateway.settled(id);
   for (let run = 0; run < 12; run++) {
     const { body } = await gateway.call('POST', `/job/${id}/rerun`);

@@ -14,7 +14,8 @@ test('a call that waits for a run is answered by its end, though a turn has fail
     ],
   });
   const headers = { 'Idempotency-Key': 'damaged' };
-  await gateway.call('POST', '/plugin/worker/handle', {}, { headers });
+  const { body: first } = await gateway.call('POST', '/plugin/worker/handle', {}, { headers });
+  await gateway.settled(String(first['job_id']));
   await gateway.term();
   tamper(gateway, (batch, reader) => {
     for (const { key } of reader.scan('idempotency', {})) batch.put('idempotency', Buffer.from(key), Buffer.of(0));

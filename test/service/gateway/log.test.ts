@@ -86,6 +86,25 @@ test('a job of a run names the run, and a call that changes something names its 
   ]);
 });
 
+test('at the level debug each call has a line, which names the job that it submitted or asked for, and its run', async () => {
+  await gateway.reload({ ...settings(), service: { log_level: 'debug' } });
+  onTestFinished(async () => void (await gateway.reload(settings())));
+  const log = listen();
+  const lineOf = (requestId: string) =>
+    until('the line', () => log().find(line => line.msg === 'request' && line['requestId'] === requestId));
+  const call = (method: 'GET' | 'POST', path: string, requestId: string) =>
+    gateway.call(method, path, undefined, { headers: { 'X-Request-Id': requestId } });
+  const { body: single } = await call('POST', '/plugin/echo/handle', 'single');
+  expect(await lineOf('single')).toMatchObject({ level: 20, status: 202, job_id: single['job_id'] });
+  const { job_id: run } = await gateway.ran('fan', { list: [{}] });
+  const [child] = (await gateway.call('GET', `/jobs?root=${run}&plugin=step`)).body['jobs'] as { job_id: string }[];
+  await call('GET', `/job/${child!.job_id}`, 'child');
+  expect(await lineOf('child')).toMatchObject({ status: 200, job_id: child!.job_id, run_id: run });
+  await call('POST', `/job/${run}/rerun`, 'again');
+  const { reruns } = (await gateway.call('GET', `/job/${run}`)).body as { readonly reruns: readonly string[] };
+  expect(await lineOf('again')).toMatchObject({ status: 202, job_id: reruns[0] });
+});
+
 test('log.jobs changes with a reload: none, all, failed', async () => {
   await gateway.reload(settings({ jobs: 'none' }));
   const none = listen();

@@ -86,7 +86,7 @@ const split: Step = {
 };
 
 export function pipeline(name: string, executionMode: PipelineDefinition['executionMode'], steps: readonly Step[]) {
-  return { name, on: name, onHook: null, executionMode, timeoutMs: 200, if: null, steps };
+  return { name, on: name, onHook: null, executionMode, timeoutMs: 1_000, if: null, steps };
 }
 
 export const tokens: readonly ApiToken[] = [

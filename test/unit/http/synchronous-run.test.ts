@@ -1,14 +1,13 @@
 // A pipeline call that waits: what it answers when the run has ended, and cannot be read.
 import { expect, test } from 'vitest';
 import { runAndWait } from '../../../http/routes/synchronous-run.ts';
-import type { WaitingCall } from '../../../http/routes/waiting.ts';
 import { parseId } from '../../../runtime/ids.ts';
 import type { OnJobEnd } from '../../../service/job-waiters.ts';
 
 const text = '0198c0de-0000-7000-8000-000000000000';
 
 /** A call whose run ends at once, while the reads thread is busy. `status`: of the run; null: it was pruned. */
-function callOf(status: 'succeeded' | null): WaitingCall {
+function callOf(status: 'succeeded' | null): Parameters<typeof runAndWait>[0] {
   const engine = {
     async startRun(_: object, end: OnJobEnd) {
       end('settled');
@@ -18,7 +17,7 @@ function callOf(status: 'succeeded' | null): WaitingCall {
     job: () => (status === null ? undefined : { status }),
     reads: { answer: async () => ({ kind: 'refused', refusal: 'too_many_reads', detail: 'too many' }) },
   };
-  return { engine, onGone: () => {} } as unknown as WaitingCall;
+  return { engine, onGone: () => {}, submitted: null } as unknown as Parameters<typeof runAndWait>[0];
 }
 
 test('a run that cannot be read now is answered with its id and final status', async () => {
