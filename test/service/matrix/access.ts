@@ -94,8 +94,7 @@ export const accessTable: readonly Access[] = [
   row('GET /metrics', '/metrics', ['metrics:ro', '*']),
   // 4.5
   row('POST /system/reload', '/system/reload', ['*']),
-  // The configuration names no directory of backups, so also who may write one is refused.
-  row('POST /system/backup', '/system/backup', ['*'], 409),
+  row('POST /system/backup', '/system/backup', ['*']),
   row('GET /analytics/queue', '/analytics/queue', ['*']),
   row('GET /analytics/summary', '/analytics/summary', ['*']),
   row('GET /config/view', '/config/view', ['*']),

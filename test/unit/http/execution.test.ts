@@ -134,7 +134,7 @@ describe('POST /pipeline/{pipeline}', () => {
     const { status, body } = await post('/pipeline/now');
     expect([status, body]).toEqual([
       202,
-      { job_id: anyId, status: 'running', timeout_exceeded: true, message: expect.stringContaining('0.2 s') },
+      { job_id: anyId, status: 'running', timeout_exceeded: true, message: expect.stringContaining('within 1 s') },
     ]);
     expect(gateway.engine.unwatched).toEqual([body['job_id']]);
   });
