@@ -8,9 +8,13 @@ export type Shell = 'bash' | 'zsh' | 'fish';
 /** Printed instead of candidates where a path is expected, because the shell completes paths itself. */
 const pathMark = '<path>';
 
-/** The result of `offersFor` if only the service knows the candidates: the plugins or pipelines whose names begin with `current`. */
+/** Arguments whose candidates only the service knows. */
+const namedKinds = ['plugin', 'pipeline', 'schedule'] as const;
+type NamedKind = (typeof namedKinds)[number];
+
+/** The result of `offersFor` if only the service knows the candidates: those of this kind whose names begin with `current`. */
 export type WantedNames = {
-  readonly names: 'plugin' | 'pipeline';
+  readonly names: NamedKind;
   readonly current: string;
   readonly address: AddressOptions;
 };
@@ -53,8 +57,9 @@ export function offersFor(program: Command, words: readonly string[]): readonly 
   if (current.startsWith('-') && !isPastOptions)
     return beginning(optionsOf(at).map(({ long, description }) => ({ text: long ?? '', description })));
   if (at.registeredArguments.some(argument => isPath(argument.name()))) return 'path';
-  const names = at.registeredArguments[argumentsGiven]?.name();
-  if ((names === 'plugin' || names === 'pipeline') && optionsOf(at).some(({ long }) => long === '--url')) {
+  const argument = at.registeredArguments[argumentsGiven]?.name();
+  const names = namedKinds.find(kind => kind === argument);
+  if (names !== undefined && optionsOf(at).some(({ long }) => long === '--url')) {
     const { url, config } = values;
     return { names, current, address: { ...(url !== undefined && { url }), ...(config !== undefined && { config }) } };
   }

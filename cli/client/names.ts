@@ -1,4 +1,4 @@
-// Asks the service for the names of plugins or pipelines, to complete a command line. After an error, or without an answer in
+// Asks the service for the names of plugins, pipelines or schedules, to complete a command line. After an error, or without an answer in
 // time, no names are offered.
 import type { Offer, WantedNames } from '../completion.ts';
 import type { Io } from '../io.ts';
@@ -10,12 +10,13 @@ const answerMsMax = 1_000;
 
 type Named = { readonly description?: string };
 type Plugins = { readonly plugins: readonly (Named & { readonly name: string })[] };
+type Schedules = { readonly schedules: readonly { readonly id: string; readonly state: string }[] };
 type Skills = { readonly skills: readonly (Named & { readonly kind: string; readonly pipeline: string })[] };
 
 export async function offeredNames({ names, current, address }: WantedNames, io: Io): Promise<readonly Offer[]> {
   try {
     const client = new Client(await findAddress(address, io));
-    const offers = names === 'plugin' ? await plugins(client) : await pipelines(client);
+    const offers = await readers[names](client);
     return offers
       .filter(({ text }) => text.startsWith(current) && !/[\s\p{Cc}]/u.test(text))
       .map(({ text, description }) => ({ text, description: description.replaceAll(/[\s\p{Cc}]+/gu, ' ') }));
@@ -23,6 +24,12 @@ export async function offeredNames({ names, current, address }: WantedNames, io:
     return [];
   }
 }
+
+const readers: { readonly [K in WantedNames['names']]: (client: Client) => Promise<Offer[]> } = {
+  plugin: plugins,
+  pipeline: pipelines,
+  schedule: schedules,
+};
 
 async function plugins(client: Client): Promise<Offer[]> {
   const answer = (await read(client, '/plugins')) as Plugins;
@@ -33,6 +40,13 @@ async function pipelines(client: Client): Promise<Offer[]> {
   const { skills } = (await read(client, '/skills')) as Skills;
   const found = skills.filter(({ kind }) => kind === 'pipeline');
   return found.map(({ pipeline, description = '' }) => ({ text: pipeline, description }));
+}
+
+/** The first page of schedules: the service would take too long to list a hundred thousand. */
+async function schedules(client: Client): Promise<Offer[]> {
+  const answer = (await read(client, '/schedules?limit=200')) as Schedules;
+  const configured = answer.schedules.filter(({ state }) => state !== 'removed');
+  return configured.map(({ id, state }) => ({ text: id, description: state }));
 }
 
 async function read(client: Client, path: string): Promise<unknown> {

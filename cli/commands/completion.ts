@@ -13,7 +13,7 @@ export const completionCommands = (Object.keys(examples) as Shell[]).map(complet
 function completion(shell: Shell): CommandDeclaration {
   return command({
     usage: `completion ${shell} [words...]`,
-    description: `print the completion script for ${shell}; with the words of a command line, print the candidates for the last one (the service provides names of plugins and pipelines)`,
+    description: `print the completion script for ${shell}; with the words of a command line, print the candidates for the last one (the service provides names of plugins, pipelines and schedules)`,
     examples: [examples[shell]],
     async run({ args, program, io, out }) {
       const { offerLines, scripts } = await import('../completion.ts');

@@ -30,7 +30,7 @@ const scheduleList = clientCommand<{ readonly limit?: number; readonly cursor?: 
 });
 
 const scheduleShow = clientCommand({
-  usage: 'schedule show <id>',
+  usage: 'schedule show <schedule>',
   description: 'show a schedule: its next occurrences, its pause and its latest firings',
   examples: ['headgate schedule show nightly'],
   async run({ client, args, out }) {
@@ -42,7 +42,7 @@ const scheduleShow = clientCommand({
 type RunOptions = { readonly wait?: true; readonly timeout?: number; readonly idempotencyKey?: string };
 
 const scheduleRun = clientCommand<RunOptions>({
-  usage: 'schedule run <id>',
+  usage: 'schedule run <schedule>',
   description: 'run the target of a schedule now; the schedule itself continues as before',
   examples: ['headgate schedule run nightly --wait'],
   options: [
@@ -50,12 +50,13 @@ const scheduleRun = clientCommand<RunOptions>({
     new Option('--timeout <duration>', 'how long to wait; after that the exit status is 5').argParser(parseMs),
     new Option('--idempotency-key <key>', 'calls with the same key run once'),
   ],
-  statuses: '0 the job was accepted (with --wait: succeeded), 1 it failed, 5 it or the wait for it timed out',
+  statuses:
+    '0 the job was accepted (with --wait: succeeded), 1 it failed, 5 it or the wait for it timed out, 6 it was cancelled',
   run: call => submit(`${pathOf(call.args[0]!)}/run`, {}, call, call.options.wait === true),
 });
 
 const schedulePause = clientCommand<{ readonly reason?: string }>({
-  usage: 'schedule pause <id>',
+  usage: 'schedule pause <schedule>',
   description: 'stop a schedule from firing until it is resumed',
   examples: ['headgate schedule pause nightly --reason "the warehouse moves"'],
   options: [new Option('--reason <text>', 'why; shown with the schedule')],
@@ -67,7 +68,7 @@ const schedulePause = clientCommand<{ readonly reason?: string }>({
 });
 
 const scheduleResume = clientCommand({
-  usage: 'schedule resume <id>',
+  usage: 'schedule resume <schedule>',
   description: 'let a paused schedule fire again; for what it missed meanwhile its catch_up applies',
   examples: ['headgate schedule resume nightly'],
   async run({ client, args, out }) {
@@ -87,7 +88,7 @@ type BackfillOptions = {
 type Backfill = { readonly matched: number; readonly already_fired?: number; readonly action_id?: string };
 
 const scheduleBackfill = clientCommand<BackfillOptions>({
-  usage: 'schedule backfill <id>',
+  usage: 'schedule backfill <schedule>',
   description: 'fire the occurrences of a period of the past that have not fired, as an action',
   examples: ['headgate schedule backfill nightly --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z --dry-run'],
   options: [
@@ -105,8 +106,9 @@ const scheduleBackfill = clientCommand<BackfillOptions>({
     const body = { from, to, ...(reason !== undefined && { reason }), ...(dryRun && { dry_run: true }) };
     const answer = await client.post<Backfill>(`${pathOf(args[0]!)}/backfill`, { matched: true }, body);
     const { matched, already_fired: fired, action_id: id } = answer;
+    const occurrences = `${matched} ${matched === 1 ? 'occurrence' : 'occurrences'}`;
     await out.answer(answer, () => [
-      id === undefined ? `${matched} occurrences, of which ${fired} have fired` : `${id}  ${matched} occurrences`,
+      id === undefined ? `${occurrences}; already fired: ${fired}` : `${id}  ${occurrences}`,
     ]);
   },
 });

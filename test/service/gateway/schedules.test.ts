@@ -1,6 +1,5 @@
 // Schedules as users see them: what they fire, what they skip, and what pausing, running by hand and backfilling does.
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { headgate } from '../../feature/cli/headgate.ts';
 import { openSource } from '../../feature/events/reader.ts';
 import { everythingToken, type Settings } from './configuration.ts';
 import { type Answer, type Job, shareGateway } from './gateway.ts';
@@ -351,40 +350,5 @@ describe('a backfill', () => {
     });
     expect(body['already_fired']).toBe(body['matched']);
     expect(body['matched']).toBeGreaterThanOrEqual(3);
-  });
-});
-
-describe('on the command line', () => {
-  const at = () => ['--url', gateway.url];
-  const env = { HEADGATE_TOKEN: everythingToken };
-
-  test('schedules are listed and shown', async () => {
-    const list = await headgate(['schedule', 'list', ...at()], { env });
-    expect(list.stdout).toMatch(/^SCHEDULE +STATE +RUNS +WHEN +NEXT \(UTC\) +LAST/);
-    expect(list.stdout).toMatch(/daily +active +seen\.handle +0 0 \* \* \* \(Europe\/Berlin\)/);
-    const shown = await headgate(['schedule', 'show', 'ticks', ...at()], { env });
-    expect(shown.stdout).toMatch(/^ticks active: seen\.handle, every 1\.00 s\nnext /);
-    expect(shown.stdout).toContain('succeeded');
-    const daily = await headgate(['schedule', 'show', 'daily', ...at()], { env });
-    expect(daily.stdout).toContain('\ntag      tenant=acme\n');
-    expect((await headgate(['schedule', 'show', 'ticks', '--json', ...at()], { env })).json).toMatchObject({
-      id: 'ticks',
-    });
-  });
-
-  test('they are run, paused, resumed and backfilled', async () => {
-    const ran = await headgate(['schedule', 'run', 'manual', '--wait', ...at()], { env });
-    expect({ status: ran.status, result: JSON.parse(ran.stdout) }).toMatchObject({
-      status: 0,
-      result: { event: { payload: { by: 'hand' } } },
-    });
-    const paused = await headgate(['schedule', 'pause', 'off', '--reason', 'why not', ...at()], { env });
-    expect(paused.stdout).toBe('the schedule off is paused\n');
-    expect((await headgate(['schedule', 'resume', 'off', ...at()], { env })).stdout).toBe(
-      'the schedule off is resumed\n',
-    );
-    const words = ['--from', '2026-02-01T00:00:00Z', '--to', '2026-02-02T00:00:00Z', '--dry-run'];
-    const dry = await headgate(['schedule', 'backfill', 'daily', ...words, ...at()], { env });
-    expect(dry.stdout).toBe('1 occurrences, of which 0 have fired\n');
   });
 });
