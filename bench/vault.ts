@@ -1,6 +1,6 @@
 // Bench: the cost of secrets. The same fan-out alternates between two secrets granted to its plugin and none, on one service.
 import { initVault } from '../cli/vault/init.ts';
-import { openStore } from '../runtime/store/lmdb.ts';
+import { openStore } from '../runtime/store/ledger-store.ts';
 import { atLeast, type Bench } from './bench.ts';
 import { fanPipeline, runFan } from './fan-run.ts';
 import { percentile } from './percentile.ts';

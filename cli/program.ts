@@ -29,7 +29,7 @@ const groups: { readonly [words: string]: readonly [description: string, example
     'headgate vault secret set smtp-password --grant mailer < password.txt',
   ],
   service: ['run headgate as a systemd service', 'headgate service print --config /etc/headgate'],
-  state: ['show, upgrade and export the state', 'headgate state info'],
+  state: ['show, upgrade, export and repair the state', 'headgate state info'],
   token: ['create API tokens', 'headgate token new ci --scope plugin:rw'],
   completion: ['print shell completion scripts', 'source <(headgate completion bash)'],
 };

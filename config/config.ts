@@ -209,6 +209,8 @@ export type Config = {
     readonly path: string;
     /** `heldMs`: when a plugin or command has been unable to run for this long, its queued jobs fail. */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
+    /** The maximum size of a segment of the commit log, and of the growth of the data file between checkpoints, in bytes. */
+    readonly log: { readonly segmentBytes: number; readonly churnBytes: number };
   };
   readonly api: Protection & {
     readonly enabled: boolean;

@@ -77,7 +77,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const discovery = discoverPlugins(roots, disk, makeManifestReader(disk, compiler), report);
   const instances = makeInstances(root, discovery, report);
   const tokens = readTokens(root, reportAt);
-  const state = readState(root, main.file);
+  const state = readState(root, main.file, reportAt);
   const api = readApi(root, reportAt);
   const webhooks = readWebhooks(root, tokens, instances, report);
   const metrics = readMetrics(root, reportAt);

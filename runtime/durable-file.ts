@@ -38,18 +38,23 @@ function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: 
   for (const name of readdirSync(directory)) if (name.startsWith(start)) rmSync(join(directory, name), { force: true });
   const aside = join(directory, start + randomBytes(6).toString('hex'));
   try {
-    const file = openSync(aside, 'wx', mode);
-    try {
-      for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    writeSynced(aside, bytes, mode);
     put(aside);
   } finally {
     rmSync(aside, { force: true });
   }
   syncDirectory(directory);
+}
+
+/** Writes a new file and flushes it. Throws the errors of the file system. */
+export function writeSynced(path: string, bytes: Uint8Array, mode: number): void {
+  const file = openSync(path, 'wx', mode);
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Creates the directory and its missing parents, and flushes the entries of all of them to disk. */

@@ -11,7 +11,7 @@ import type { LoadOptions, LoadResult } from '../config/load.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
-import { openReader } from '../runtime/store/lmdb.ts';
+import { openReader } from '../runtime/store/ledger-store.ts';
 import { readable } from '../runtime/store/set-aside.ts';
 import { storeIdIn } from '../runtime/store/store-id.ts';
 import type { Running } from '../runtime/supervisor.ts';
@@ -142,7 +142,7 @@ export class Service {
     this.#engine.actions.resume();
     this.#backups.start();
     this.publish(pluginsLoaded(this.config));
-    return { died, stop: () => this.drain() };
+    return { died, stop: () => this.#close(link) };
   };
 
   #openEngine(link: Link): GatewayEngine {
@@ -215,6 +215,11 @@ export class Service {
   drain(): Promise<void> {
     this.#drained ??= this.#drain();
     return this.#drained;
+  }
+
+  async #close(link: Link): Promise<void> {
+    await this.drain();
+    await link.ask('ledger', { kind: 'close' });
   }
 
   async #drain(): Promise<void> {

@@ -1,12 +1,19 @@
 // Holds the state directory, so that no service runs on it.
+import type { Config } from '../../config/config.ts';
+import type { StoreOptions } from '../../runtime/store/ledger-store.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 
 /** Runs `work` while this process holds the state. If a service runs on it, throws a `CommandFailure` that begins with `why`. */
-export async function whileStopped<T>(statePath: string, why: string, work: () => Promise<T>): Promise<T> {
-  const { openStore, StoreHeld } = await import('../../runtime/store/lmdb.ts');
+export async function whileStopped<T>(
+  { path, log, until }: Pick<Config['state'], 'path' | 'log'> & Pick<StoreOptions, 'until'>,
+  why: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { openStore } = await import('../../runtime/store/ledger-store.ts');
+  const { StoreHeld } = await import('../../runtime/store/owner.ts');
   try {
-    const store = openStore(statePath);
+    const store = openStore(path, { log, ...(until !== undefined && { until }) });
     try {
       return await work();
     } finally {
@@ -14,7 +21,7 @@ export async function whileStopped<T>(statePath: string, why: string, work: () =
     }
   } catch (error) {
     if (!(error instanceof StoreHeld)) throw error;
-    const detail = `${why}: ${statePath} is in use by process ${error.holder.pid}`;
+    const detail = `${why}: ${path} is in use by process ${error.holder.pid}`;
     throw failure(exitStatus.busy, error.code, 'In use', detail, error);
   }
 }

@@ -41,7 +41,7 @@ const writeBackup = command<Options>({
       });
     const why =
       'leave out --with-index, the index is rebuilt after a restore; it can only be copied while no service runs';
-    const backup = await refusing('Not backed up', () => (withIndex ? whileStopped(state.path, why, work) : work()));
+    const backup = await refusing('Not backed up', () => (withIndex ? whileStopped(state, why, work) : work()));
     const tookMs = Math.round(performance.now() - startMs);
     await out.answer({ path: backup.path, took_ms: tookMs, ...backup.manifest }, () => [
       `backup   ${backup.path}`,

@@ -5,6 +5,7 @@ import { wouldRunText } from '../client/pauses.ts';
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
 import { version } from '../version.ts';
+import { stateRepair } from './state-repair.ts';
 
 type Options = { readonly config?: string };
 
@@ -18,12 +19,13 @@ const stateInfo = command<Options>({
   async run({ options, io, out }) {
     const { state } = await readConfiguration(options.config, io);
     const { readState } = await import('../../service/backup/state.ts');
+    const { formatsReadText } = await import('../../runtime/store/format.ts');
     const { unsettledDocument } = await import('../../service/json/unsettled.ts');
     const { unsettled, ...found } = await refusing('Not read', async () => readState(state.path));
     const waiting = unsettledDocument(unsettled);
     await out.answer({ ...found, unsettled: waiting }, () => [
       `state    ${found.path}, ${sizeText(found.bytes)}`,
-      `format   ${found.format ?? 'none yet'}; this version reads ${found.reads.join(' and ')}, and writes ${found.writes}`,
+      `format   ${found.format ?? 'none yet'}; this version reads ${formatsReadText}, and writes ${found.writes}`,
       `store    ${found.store_id ?? 'no id yet'}`,
       `jobs     ${found.jobs}, of them unsettled: ${wouldRunText(waiting, Date.now())}`,
     ]);
@@ -56,7 +58,7 @@ const stateUpgrade = command<Options & { readonly dryRun?: true; readonly backup
         return out.answer(document, () => [`state format ${from} becomes ${formatVersion}, ${first}`]);
       }
       const backup = options.backup ? await backUpBeforeUpgrade({ state, backups }, version) : null;
-      await whileStopped(state.path, 'the service must be stopped first', async () => {});
+      await whileStopped(state, 'the service must be stopped first', async () => {});
       await out.answer({ ...document, backup: backup?.path ?? null }, () => [
         `state format ${from} became ${formatVersion}${backup ? `; the state before is in ${backup.path}` : ''}`,
       ]);
@@ -86,4 +88,4 @@ const stateExport = command<Options>({
   },
 });
 
-export const stateCommands = [stateInfo, stateUpgrade, stateExport];
+export const stateCommands = [stateInfo, stateUpgrade, stateExport, stateRepair];

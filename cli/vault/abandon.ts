@@ -12,7 +12,7 @@ import {
 } from '../../actors/vault/abandoned.ts';
 import { keyVariable, nextKeyFile } from '../../actors/vault/unlock-key.ts';
 import { hasRecords } from '../../actors/vault/vault.ts';
-import { openStore } from '../../runtime/store/lmdb.ts';
+import { openStore } from '../../runtime/store/ledger-store.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { type VaultPlace, VaultRefused, withStore } from './offline.ts';
 

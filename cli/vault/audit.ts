@@ -13,7 +13,7 @@ import { rangesHave } from '../../actors/vault/records/job-ranges.ts';
 import type { Keyring } from '../../actors/vault/records/keyring.ts';
 import { nextKeyFile, readUnlock } from '../../actors/vault/unlock-key.ts';
 import { isKeyring, openKeyring } from '../../actors/vault/vault.ts';
-import { openReaderBeside } from '../../runtime/store/lmdb.ts';
+import { openReaderBeside } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { noVault, type VaultPlace, VaultRefused } from './offline.ts';
 

@@ -5,8 +5,8 @@ import type { KeySource } from '../../actors/vault/unlock-key.ts';
 import { damageRemedy, keyVariable, readUnlock, settleKeys } from '../../actors/vault/unlock-key.ts';
 import { openVault, type Vault } from '../../actors/vault/vault.ts';
 import type { Config } from '../../config/config.ts';
-import { openStore } from '../../runtime/store/lmdb.ts';
-import type { Batch, Store } from '../../runtime/store/store.ts';
+import { type LedgerStore, openStore } from '../../runtime/store/ledger-store.ts';
+import type { Batch } from '../../runtime/store/store.ts';
 
 /** The state directory of a vault, and the source of its unlock key. */
 export type VaultPlace = { readonly statePath: string; readonly keys: KeySource };
@@ -19,7 +19,7 @@ export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultPlace {
 }
 
 /** Runs `work` on the locked store. Throws StoreHeld, with the process id, if another process has locked the state directory. */
-export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
+export function withStore<T>(place: VaultPlace, work: (store: LedgerStore) => T): T {
   const store = holdStore(place);
   try {
     return work(store);
@@ -29,7 +29,7 @@ export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
 }
 
 /** Does the same as `withStore`, for asynchronous work. */
-export async function withHeldStore<T>(place: VaultPlace, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withHeldStore<T>(place: VaultPlace, work: (store: LedgerStore) => Promise<T>): Promise<T> {
   const store = holdStore(place);
   try {
     return await work(store);
@@ -38,7 +38,7 @@ export async function withHeldStore<T>(place: VaultPlace, work: (store: Store) =
   }
 }
 
-function holdStore({ statePath, keys }: VaultPlace): Store {
+function holdStore({ statePath, keys }: VaultPlace): LedgerStore {
   const store = openStore(statePath);
   try {
     settleAbandoned(store);
@@ -57,7 +57,7 @@ export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array 
 /**
  * Opens the vault of the store. Throws VaultRefused if there is no vault, or if the vault or one of its records does not open.
  */
-export function heldVault(store: Store, keys: KeySource): HeldVault {
+export function heldVault(store: LedgerStore, keys: KeySource): HeldVault {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);
   if (opening.kind === 'absent') throw new VaultRefused(noVault);

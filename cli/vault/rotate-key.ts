@@ -25,6 +25,7 @@ export function rotateKey(place: VaultPlace, unlockKey: Uint8Array): void {
     const keys = { dataKey: randomBytes(keyBytes), auditKeys: [...auditKeys, next] };
     closeWith(vault.rekeyed(batch, unlockKey, keys), batch, 'key.rotate');
     store.commit(batch);
+    store.checkpoint();
     if (variable === undefined) takeNextKey(file);
   });
 }

@@ -16,7 +16,7 @@ export async function withVault<T>(
   work: (place: VaultPlace) => T | Promise<T>,
 ): Promise<T> {
   const { placeOf, VaultRefused } = await import('./offline.ts');
-  const { StoreHeld } = await import('../../runtime/store/lmdb.ts');
+  const { StoreHeld } = await import('../../runtime/store/owner.ts');
   const place = placeOf(await readConfiguration(config, io), io.env);
   try {
     return await work(place);

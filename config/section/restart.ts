@@ -16,6 +16,7 @@ export const restartSettings: readonly RestartSetting[] = [
   // Plugin hosts keep the environment that they were started with.
   { key: 'service.plugin_env_passthrough', setting: 'service.pluginEnvPassthrough' },
   { key: 'state.path', setting: 'state.path' },
+  { key: 'state.log', setting: 'state.log' },
   { key: 'api.enabled', setting: 'api.enabled' },
   { key: 'api.server', setting: 'api.server' },
   { key: 'api.listen', setting: 'api.listen' },

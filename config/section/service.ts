@@ -1,10 +1,11 @@
 // Reads the sections `service`, `log`, `state`, `vault` and `backups`, and the plugin roots.
 import { dirname, join, resolve } from 'node:path';
 import type { LogFormat } from '../../runtime/log.ts';
+import type { ReportAt } from '../check/problem.ts';
 import type { Config, LogLevel } from '../config.ts';
 import { bundledDirectory, bundledRoot } from '../plugin/bundled.ts';
 import type { PluginRoot } from '../plugin/discovery.ts';
-import { parseDuration } from '../quantity.ts';
+import { parseDuration, parseSize } from '../quantity.ts';
 import {
   flagOf,
   itemsOf,
@@ -41,9 +42,24 @@ export function readLog(root: SourceNode): Config['log'] {
   };
 }
 
-export function readState(root: SourceNode, mainFile: string): Config['state'] {
+/** The least and the greatest sizes of the keys of `state.log`, with their defaults, in bytes. */
+const logSizes = {
+  segment: { min: 2 ** 20, max: 2 ** 30, usual: 64 * 2 ** 20, range: 'from 1MB to 1GB' },
+  churn: { min: 2 ** 20, max: 64 * 2 ** 30, usual: 256 * 2 ** 20, range: 'from 1MB to 64GB' },
+} as const;
+
+/** `reportAt` gets sizes that are out of range. */
+export function readState(root: SourceNode, mainFile: string, reportAt: ReportAt = () => {}): Config['state'] {
   const state = nodeAt(root, 'state');
   const retention = nodeAt(state, 'retention');
+  const logBytes = (key: keyof typeof logSizes): number => {
+    const node = nodeAt(state, 'log', key);
+    const { min, max, usual, range } = logSizes[key];
+    const bytes = parseSize(numberOf(node) ?? textOf(node)) ?? usual;
+    const shown = JSON.stringify(textOf(node) ?? bytes);
+    if (bytes < min || bytes > max) reportAt(['state', 'log', key], `is ${shown}; it must be ${range}`);
+    return bytes;
+  };
   return {
     path: readPath(nodeAt(state, 'path')) ?? join(dirname(mainFile), 'data'),
     retention: {
@@ -51,6 +67,7 @@ export function readState(root: SourceNode, mainFile: string): Config['state'] {
       jobsMax: numberOf(nodeAt(retention, 'max_jobs')) ?? 10_000_000,
       heldMs: parseDuration(textOf(nodeAt(retention, 'held'))) ?? 30 * day,
     },
+    log: { segmentBytes: logBytes('segment'), churnBytes: logBytes('churn') },
   };
 }
 

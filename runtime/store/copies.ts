@@ -1,45 +1,38 @@
 // Copies of the ledger and of the index: how they are made while a service writes, and how a copy is read.
 import { chmodSync, closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { readCheckpoint } from '../commit-log/checkpoint-file.ts';
+import { logDirectoryOf } from './checkpoints.ts';
 import { openCommitLock } from './commit-lock.ts';
 import { damageOf, StoreDamaged } from './damage.ts';
 import { formatIn } from './format.ts';
-import {
-  indexPath,
-  openChecked,
-  openEnvironment,
-  openSheets,
-  ownerKey,
-  readerOf,
-  type Sheets,
-  storeOf,
-  tryFiles,
-} from './lmdb.ts';
-import { indexTables, type Reader, type Store, StoreFault, type Table, tables } from './store.ts';
+import { indexPath } from './index-store.ts';
+import { legacyOwnerKey } from './ledger-recovery.ts';
+import { openBeside } from './ledger-store.ts';
+import { openReadOnly, openSheets, readerOf, type Sheets } from './lmdb.ts';
+import { indexTables, type Reader, type Store, StoreFault, tables } from './store.ts';
+import { syncedStore } from './synced-store.ts';
 
 /** The file of a copy, in the directory of the copy. */
 export const copyName = 'data.mdb';
 
 /**
  * Copies the ledger into an existing directory, as of one commit and without free pages. The copy is on disk when this resolves. Until then
- * the ledger reuses no page that was in use at the beginning. Another process may
- * own the ledger. Throws StoreFault if the copy cannot be written.
+ * the ledger reuses no page that was in use at the beginning. Another process may own the ledger; if none does and the last stop was not
+ * clean, the ledger is recovered first. Throws StoreFault if the copy cannot be written, or the ledger cannot be opened.
  */
 export async function copyLedger(path: string, to: string): Promise<void> {
-  const lock = openCommitLock(path);
+  const { sheets, leave } = openBeside(path);
   try {
-    await copy(
-      lock.open(() => openChecked(path, tables)),
-      to,
-    );
+    await copy(sheets, to);
   } finally {
-    lock.close();
+    leave();
   }
 }
 
 /** Copies the index likewise. No other process may have the index open. */
 export async function copyIndex(path: string, to: string): Promise<void> {
-  await copy(openSheets(indexPath(path), indexTables), to);
+  await copy(openSheets(indexPath(path), indexTables, 'synced'), to);
 }
 
 async function copy<T extends string>({ env }: Sheets<T>, to: string): Promise<void> {
@@ -76,12 +69,11 @@ export function openCopy(directory: string): LedgerCopy {
   if (damage !== null) throw new StoreDamaged(directory, file, damage);
   const lock = join(directory, 'lock.mdb');
   const hadLock = statSync(lock, { throwIfNoEntry: false }) !== undefined;
-  const env = openEnvironment(directory, tables.length, true);
-  const of = Object.fromEntries(tables.map(name => [name, databaseOf(env, name)])) as Sheets<Table>['of'];
+  const sheets = openReadOnly(directory, tables);
   return {
-    reader: readerOf({ env, of }),
+    reader: readerOf(sheets),
     async close() {
-      await env.close();
+      await sheets.env.close();
       if (!hadLock) rmSync(lock, { force: true });
     },
   };
@@ -89,30 +81,31 @@ export function openCopy(directory: string): LedgerCopy {
 
 /** The format of a ledger, which is not changed. Null: no service has started on it. */
 export async function readFormat(path: string): Promise<number | null> {
+  const checkpoint = readCheckpoint(logDirectoryOf(path));
+  if (checkpoint !== null) return checkpoint.format;
   const file = join(path, copyName);
   const damage = damageOf(file);
   if (damage !== null) throw new StoreDamaged(path, file, damage);
-  tryFiles(path);
   const lock = openCommitLock(path);
   try {
-    const env = lock.open(() => openEnvironment(path, 1, true));
+    const sheets = lock.open(() => openReadOnly(path, ['meta'] as const));
     try {
-      return formatIn(readerOf({ env, of: { meta: databaseOf(env, 'meta') } as Sheets<Table>['of'] }));
+      return formatIn(readerOf(sheets) as Reader);
     } finally {
-      await env.close();
+      await sheets.env.close();
     }
   } finally {
     lock.close();
   }
 }
 
-/** Changes a copy that nothing else has open: it then has no owner, and what `change` commits. */
+/** Changes a copy that nothing else has open: it then has no owner (of a version without a commit log), and what `change` commits. */
 export async function changeCopy(directory: string, change: (store: Store) => void): Promise<void> {
-  const sheets = openSheets(directory, tables);
+  const sheets = openSheets(directory, tables, 'synced');
   try {
-    const store = storeOf(sheets, directory);
+    const store = syncedStore(sheets, directory);
     const batch = store.batch();
-    batch.remove('meta', ownerKey);
+    batch.remove('meta', legacyOwnerKey);
     store.commit(batch);
     change(store);
   } finally {
@@ -120,20 +113,3 @@ export async function changeCopy(directory: string, change: (store: Store) => vo
   }
   syncFile(join(directory, copyName));
 }
-
-/** The database of a table. A copy of an earlier version may lack it; then it is empty. */
-function databaseOf(env: Sheets<Table>['env'], name: Table): Sheets<Table>['of'][Table] {
-  try {
-    return env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' });
-  } catch (error) {
-    if ((error as Error).message !== 'Database not found') throw error;
-    return noDatabase;
-  }
-}
-
-const noDatabase = {
-  getBinaryFast: () => undefined,
-  getRange: () => [],
-  getKeys: () => [],
-  db: { stat: () => ({ entryCount: 0 }) },
-} as never;

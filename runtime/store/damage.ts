@@ -29,14 +29,14 @@ const overflowFlag = 0x04;
 const metaFlag = 0x08;
 const kindFlags = 0x0f;
 /** A meta page, after its header: magic (4), version (4), address (8), map size (8), two databases, last page (8), transaction (8). */
-const databasesAt = headerBytes + 24;
+export const databasesAt = headerBytes + 24;
 /** A database: page size (4), flags (2), depth (2); the numbers of branch, leaf and overflow pages and of entries (8 each); root (8). */
 const databaseBytes = 48;
 const depthAt = 6;
 const rootAt = 40;
 const lastPageAt = databasesAt + 2 * databaseBytes;
-const transactionAt = lastPageAt + 8;
-const metaBytes = transactionAt + 8;
+export const transactionAt = lastPageAt + 8;
+export const metaBytes = transactionAt + 8;
 /** A node: length of the value (4), flags (2), length of the key (2), key, value. In a branch page, the first 6 bytes are a page number. */
 const nodeBytes = 8;
 const pageNumberBytes = 6;
@@ -56,6 +56,12 @@ const depthMax = 32;
 const looksMax = 3;
 
 type Tree = { readonly depth: number; readonly root: number };
+
+/** Whether these are the first bytes of a root page of LMDB. */
+export function isMeta(bytes: Buffer): boolean {
+  if (bytes.length < metaBytes || (bytes.readUInt16LE(flagsAt) & metaFlag) === 0) return false;
+  return bytes.readUInt32LE(headerBytes) === magic;
+}
 
 /** Thrown when the check finds damage; the message describes the damage. */
 class Damage extends Error {}
@@ -135,8 +141,7 @@ class DataFile {
 
   #checkMeta(number: number, at: number): Buffer {
     const meta = this.#metas.subarray(at, at + metaBytes);
-    const isMeta = meta.length === metaBytes && (meta.readUInt16LE(flagsAt) & metaFlag) !== 0;
-    if (!isMeta || meta.readUInt32LE(headerBytes) !== magic)
+    if (!isMeta(meta))
       throw new Damage(
         number === 0 ? 'it does not begin with the header of an LMDB database' : 'its second meta page is damaged',
       );

@@ -1,15 +1,21 @@
 // The formats of the state: which one this version writes, and which it reads.
-
-import type { Reader } from './store.ts';
+import { type Reader, StoreFault } from './store.ts';
 
 /** The state format that this version writes. */
-export const formatVersion = 10;
-/** The state formats that this version reads. The previous one needs no conversion: new tables are empty and new fields are absent. */
-export const formatsRead: readonly number[] = [9, formatVersion];
+export const formatVersion = 11;
+/**
+ * The state formats that this version reads. None needs a conversion: new tables are empty and new fields are absent. A state of format 9 or
+ * 10 has no commit log.
+ */
+export const formatsRead: readonly number[] = [9, 10, formatVersion];
+/** As words: `1, 2 and 3`. */
+export const formatsReadText = `${formatsRead.slice(0, -1).join(', ')} and ${formatsRead.at(-1)}`;
+
+export const formatKey = Buffer.from('format');
 
 /** What is wrong with a state of a format that this version does not read, and what to do. */
 export function wrongFormat(path: string, format: number): string {
-  const found = `${path} was written in state format ${format}; this version reads ${formatsRead.join(' and ')}`;
+  const found = `${path} was written in state format ${format}; this version reads ${formatsReadText}`;
   return format > formatVersion
     ? `${found}: start the newer version that wrote it, or set state.path to a copy from before the upgrade`
     : `${found}: start it once with a version that reads ${format} and ${formatsRead[0]}, then with this one`;
@@ -17,5 +23,10 @@ export function wrongFormat(path: string, format: number): string {
 
 /** The format in which a ledger was last opened for writing. Null: it was never opened. */
 export function formatIn(reader: Pick<Reader, 'get'>): number | null {
-  return reader.get('meta', Buffer.from('format'))?.[0] ?? null;
+  return reader.get('meta', formatKey)?.[0] ?? null;
+}
+
+/** Throws StoreFault if this version does not read the format. */
+export function assertReadable(path: string, format: number | null): void {
+  if (format !== null && !formatsRead.includes(format)) throw new StoreFault(wrongFormat(path, format));
 }

@@ -20,11 +20,12 @@ const code = `
   const { path, state, renewMs } = require('node:worker_threads').workerData;
   // The file exists already. This thread may start late, when the holder has ended, and must not create it then.
   const file = openSync(path, 'r+');
-  do {
+  while (Atomics.load(state, 0) === ${renewing}) {
     const now = new Date();
     // If the time cannot be set, another process may take the directory over. The next commit checks the owner, and then fails.
     try { futimesSync(file, now, now); } catch {}
-  } while (Atomics.wait(state, 0, ${renewing}, renewMs) === 'timed-out');
+    Atomics.wait(state, 0, ${renewing}, renewMs);
+  }
   closeSync(file);
 `;
 

@@ -1,6 +1,6 @@
 // The readers of the index in a thread that searches. The indexer may replace the index while it is being read.
 import { statSync } from 'node:fs';
-import { indexFile, openIndexReader } from './lmdb.ts';
+import { indexFile, openIndexReader } from './index-store.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from './store.ts';
 
 export class IndexReaders {

@@ -4,6 +4,8 @@ import { StoreFull } from './store.ts';
 
 /** If less space than this is free, the ledger refuses new work, but running jobs can still write their results. */
 export const diskReserveBytes = 64 * 2 ** 20;
+/** The reserve also has room for a segment of the commit log, and for a large turn. */
+const largeTurnBytes = 4 * 2 ** 20;
 /** On a small disk, this fraction of the disk is reserved instead, if it is less. */
 const diskReservePart = 0.05;
 /** The fraction of the reserve that commits leave free. */
@@ -17,19 +19,28 @@ const writtenPerByte = 2;
 const ampleBytes = 8 * diskReserveBytes;
 const ampleMs = 100;
 
-/** Whether the disk has room for new work. */
-export function hasRoom(path: string): boolean {
-  const { freeBytes, reserveBytes } = spaceOf(path);
+/** Whether the disk has room for new work. `segmentBytes`: the maximum size of a segment of the commit log. */
+export function hasRoom(path: string, segmentBytes: number): boolean {
+  const { freeBytes, reserveBytes } = spaceOf(path, segmentBytes);
   return freeBytes >= reserveBytes;
+}
+
+/** This part of the disk, in bytes. */
+export function diskPart(path: string, part: number): number {
+  const { bsize, blocks } = statfsSync(path);
+  return Math.floor(blocks * bsize * part);
 }
 
 /** The room for the commits of one store. */
 export class CommitRoom {
   readonly #path: string;
+  readonly #segmentBytes: number;
   #ampleUntilMs = 0;
 
-  constructor(path: string) {
+  /** `segmentBytes`: the maximum size of a segment of the commit log; 0 for a store without one. */
+  constructor(path: string, segmentBytes = 0) {
     this.#path = path;
+    this.#segmentBytes = segmentBytes;
   }
 
   /**
@@ -39,7 +50,7 @@ export class CommitRoom {
   assertFor(batchBytes: number): void {
     const nowMs = performance.now();
     if (nowMs < this.#ampleUntilMs && batchBytes < diskReserveBytes / writtenPerByte) return;
-    const { freeBytes, reserveBytes } = spaceOf(this.#path);
+    const { freeBytes, reserveBytes } = spaceOf(this.#path, this.#segmentBytes);
     if (freeBytes >= ampleBytes) this.#ampleUntilMs = nowMs + ampleMs;
     const neededBytes = reserveBytes * commitReservePart + batchBytes * writtenPerByte;
     if (freeBytes >= neededBytes) return;
@@ -47,9 +58,10 @@ export class CommitRoom {
   }
 }
 
-function spaceOf(path: string): { readonly freeBytes: number; readonly reserveBytes: number } {
+function spaceOf(path: string, segmentBytes: number): { readonly freeBytes: number; readonly reserveBytes: number } {
   const { bavail, bsize, blocks } = statfsSync(path);
-  return { freeBytes: bavail * bsize, reserveBytes: Math.min(diskReserveBytes, blocks * bsize * diskReservePart) };
+  const reserveBytes = Math.max(diskReserveBytes, segmentBytes + largeTurnBytes);
+  return { freeBytes: bavail * bsize, reserveBytes: Math.min(reserveBytes, blocks * bsize * diskReservePart) };
 }
 
 function mib(bytes: number): string {

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import { readFormat } from '../../runtime/store/copies.ts';
 import { formatsRead, formatVersion } from '../../runtime/store/format.ts';
-import { ledgerFile } from '../../runtime/store/lmdb.ts';
+import { ledgerFile } from '../../runtime/store/ledger-store.ts';
 import { type Backup, writeBackup } from './write.ts';
 
 /** The format from which a start would upgrade the state to `formatVersion`. Null: it would not. */

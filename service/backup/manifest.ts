@@ -1,7 +1,7 @@
 // The manifest of a backup, which is written last: a directory without one is no backup.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatsRead, formatVersion } from '../../runtime/store/format.ts';
+import { formatsRead, formatsReadText, formatVersion } from '../../runtime/store/format.ts';
 
 /** The version of the manifest's own form. */
 export const manifestVersion = 1;
@@ -82,5 +82,5 @@ function isEntry(entry: FileEntry): boolean {
 
 function wrongFormat(directory: string, { state_format: format, version }: BackupManifest): string {
   const remedy = format > formatVersion ? 'use that version or a newer one' : 'restore it with that version first';
-  return `${directory} has state format ${JSON.stringify(format)}, written by headgate ${JSON.stringify(version)}; this version reads ${formatsRead.join(' and ')}: ${remedy}`;
+  return `${directory} has state format ${JSON.stringify(format)}, written by headgate ${JSON.stringify(version)}; this version reads ${formatsReadText}: ${remedy}`;
 }

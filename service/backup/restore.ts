@@ -5,7 +5,8 @@ import { encodePause, type Pause, pauseKey, restoreName } from '../../actors/job
 import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
 import { makeDirectory, syncDirectory } from '../../runtime/durable-file.ts';
 import { changeCopy, openCopy } from '../../runtime/store/copies.ts';
-import { ledgerFile } from '../../runtime/store/lmdb.ts';
+import { moveLogAside } from '../../runtime/store/ledger-recovery.ts';
+import { ledgerFile } from '../../runtime/store/ledger-store.ts';
 import { renewStoreId } from '../../runtime/store/store-id.ts';
 import { copyFile, type OnBytes } from './files.ts';
 import { type BackupFile, type BackupManifest, BackupRefused, readManifest } from './manifest.ts';
@@ -96,9 +97,13 @@ function holdOf(backup: string): Pause {
   };
 }
 
-/** Moves the files to the state directory: the ledger last, because a state directory with a ledger is whole. */
+/**
+ * Moves the files to the state directory: the ledger last, because a state directory with a ledger is whole. The commit log of a ledger that
+ * was there before is moved aside: it does not fit the restored one.
+ */
 function putInPlace(staging: string, statePath: string, names: readonly BackupFile[]): void {
   const ledger = basename(ledgerFile(statePath));
+  moveLogAside(statePath);
   for (const name of names) {
     if (name === ledger) continue;
     const to = join(statePath, name);

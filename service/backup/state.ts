@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { readCounts } from '../../actors/job/records/counts.ts';
 import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
 import { formatIn, formatsRead, formatVersion, wrongFormat } from '../../runtime/store/format.ts';
-import { ledgerFile, openReaderBeside } from '../../runtime/store/lmdb.ts';
+import { ledgerFile, openReaderBeside } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { storeIdIn } from '../../runtime/store/store-id.ts';
 import { BackupRefused } from './manifest.ts';

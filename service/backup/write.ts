@@ -9,7 +9,8 @@ import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
 import { copyIndex, copyLedger, openCopy } from '../../runtime/store/copies.ts';
 import { formatIn } from '../../runtime/store/format.ts';
-import { indexFile, ledgerFile } from '../../runtime/store/lmdb.ts';
+import { indexFile } from '../../runtime/store/index-store.ts';
+import { ledgerFile } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { storeIdIn } from '../../runtime/store/store-id.ts';
 import { copyFile, hashOf, makeWhole, type OnBytes } from './files.ts';
@@ -89,12 +90,20 @@ export async function writeBackup(order: BackupOrder): Promise<Backup> {
 /** The name of a backup in a directory, which sorts by time. */
 export const backupNamePattern = /^headgate-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/;
 
+function nameOf(at: Date): string {
+  return `headgate-${at.toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
+}
+
 function targetOf(to: string, at: Date): string {
   const path = resolve(to);
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) {
     if (existsSync(join(path, manifestName))) throw new BackupRefused(`${path} is a backup already; name another path`);
-    return join(path, `headgate-${at.toISOString().slice(0, 19).replaceAll(':', '-')}Z`);
+    // The second backup of a second gets the name of the next one.
+    for (let ms = at.getTime(); ; ms += 1_000) {
+      const named = join(path, nameOf(new Date(ms)));
+      if (!existsSync(named)) return named;
+    }
   }
   if (found) throw new BackupRefused(`${path} exists already; a backup never overwrites anything`);
   if (!statSync(dirname(path), { throwIfNoEntry: false })?.isDirectory())

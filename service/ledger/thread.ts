@@ -29,12 +29,13 @@ import { type Link, openLink } from '../../runtime/link.ts';
 import { givenData } from '../../runtime/preloaded-thread.ts';
 import { sandboxFault } from '../../runtime/processes/sandbox.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
-import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
+import { type LedgerStore, openStore } from '../../runtime/store/ledger-store.ts';
+import { StoreHeld } from '../../runtime/store/owner.ts';
 import { hasRoom } from '../../runtime/store/room.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
 import { ensureStoreId } from '../../runtime/store/store-id.ts';
-import type { TurnHandler } from '../../runtime/turn.ts';
+import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 import type { ThreadReport } from '../thread-report.ts';
 import { type ActorGeneration, ActorLifecycle } from './actor-lifecycle.ts';
 import { CommitMeter } from './commit-meter.ts';
@@ -51,6 +52,9 @@ export type LedgerData = {
   /** The umask of plugins; absent: the umask of the service. */
   readonly umask?: number | undefined;
 };
+
+/** Sent to the ledger after its actors have stopped: it closes the store, and answers. */
+export type CloseLedger = { readonly kind: 'close'; readonly replyTo: ReplyTo };
 
 type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
 
@@ -81,7 +85,11 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
   const link: Link = openLink({
     port: parentPort!,
     onTold(actor, message) {
-      const inner = message as InnerMessage | Reconfigure;
+      const inner = message as InnerMessage | Reconfigure | CloseLedger;
+      if (inner.kind === 'close') {
+        close(inner.replyTo);
+        return;
+      }
       if (inner.kind === 'reconfigure') config = inner.config;
       else if (inner.kind === 'stop') lifecycle.stopping(inner.replyTo);
       lifecycle.loop.deliver(actor, message);
@@ -93,9 +101,21 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
   };
   const log = (level: LogLevel, message: string, fields: object): void =>
     notify({ kind: 'log', level, message, fields });
-  const opened = openOrTell(config.state.path, notify);
+  const opened = openOrTell(config.state, notify);
   if (!opened) return;
   ensureStoreId(opened);
+  let isClosed = false;
+  /** Ends with a checkpoint, so that the next start has nothing to recover. */
+  function close(asked: ReplyTo): void {
+    isClosed = true;
+    try {
+      opened!.close();
+    } catch (error) {
+      log('error', 'the ledger was not closed: the next start recovers it', { error: (error as Error).message });
+    }
+    link.reply(asked, { kind: 'closed' });
+    link.flush();
+  }
   const store = meter.over(opened, () => gauges.get('changes'));
   const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store));
   const setAside = new SetAside(record => log('error', 'a record cannot be used: it is set aside', record));
@@ -106,6 +126,7 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
     stopwatch: () => performance.now(),
     schedule: turn =>
       setImmediate(() => {
+        if (isClosed) return;
         turn();
         link.flush();
       }),
@@ -121,7 +142,7 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
       await Promise.all([...hosts.keys()].map(host => host.stop(0)));
       outstanding.clear();
     },
-    hasRoom: () => hasRoom(config.state.path),
+    hasRoom: () => hasRoom(config.state.path, config.state.log.segmentBytes),
     log,
     onFatal: (exitStatus, message) => notify({ kind: 'fatal', exitStatus, message }),
   });
@@ -249,7 +270,7 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
     if (areActorsUp) lifecycle.loop.deliver('job', { kind: 'report' });
   }, reportMs).unref();
   setInterval(() => {
-    const hasRoomNow = hasRoom(config.state.path);
+    const hasRoomNow = hasRoom(config.state.path, config.state.log.segmentBytes);
     if (lifecycle.state === 'resting' && hasRoomNow) lifecycle.begin();
     else if (lifecycle.state === 'up' && hasRoomNow !== hadRoom)
       lifecycle.loop.deliver('job', { kind: 'admit', refusal: hasRoomNow ? null : 'disk_full' });
@@ -279,9 +300,9 @@ function workersOf(hosts: Iterable<Pick<HostSlot, 'name' | 'threads'>>): [kind: 
   return [...workers];
 }
 
-function openOrTell(path: string, notify: (report: ThreadReport) => void): Store | null {
+function openOrTell({ path, log }: Config['state'], notify: (report: ThreadReport) => void): LedgerStore | null {
   try {
-    return openStore(path);
+    return openStore(path, { log });
   } catch (error) {
     const exitStatus = error instanceof StoreHeld ? exitHeld : exitIo;
     notify({ kind: 'fatal', exitStatus, message: (error as Error).message });

@@ -1,7 +1,8 @@
 // The metrics of the process, its main thread and its disk. The sizes of files are measured without blocking the main thread.
 import { stat, statfs } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { indexFile, ledgerFile } from '../../runtime/store/lmdb.ts';
+import { indexFile } from '../../runtime/store/index-store.ts';
+import { ledgerFile } from '../../runtime/store/ledger-store.ts';
 import { type MetricFamily, single } from './family.ts';
 
 /** A scrape waits at most this long for the disk. Then it shows the sizes that were measured before. */

@@ -8,7 +8,7 @@ import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
 import { Slices } from '../../runtime/slices.ts';
 import { withSourceNames } from '../../runtime/source-names.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
-import { openReader } from '../../runtime/store/lmdb.ts';
+import { openReader } from '../../runtime/store/ledger-store.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import { type AskedSandbox, trySandboxes } from '../doctor/sandboxes.ts';
 import { ActiveReads } from './active-reads.ts';

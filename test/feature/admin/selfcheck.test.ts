@@ -30,7 +30,7 @@ import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts'
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { encodeParted } from '../../../runtime/parted.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
-import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
 import { type Gateway, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing, step, worker } from '../../service/gateway/sources.ts';

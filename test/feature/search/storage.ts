@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openIndexStore, openStore } from '../../../runtime/store/lmdb.ts';
+import { openIndexStore } from '../../../runtime/store/index-store.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import type { IndexTable, Store } from '../../../runtime/store/store.ts';
 import { cyclesOf } from '../../support/deep.ts';
 import { openMemoryIndex, openMemoryStore } from '../../support/memory-store.ts';

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { type Gateway, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing, step, worker } from '../../service/gateway/sources.ts';

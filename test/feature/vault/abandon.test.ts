@@ -10,7 +10,7 @@ import { examineVault } from '../../../actors/vault/vault-check.ts';
 import { readAudit } from '../../../cli/vault/audit.ts';
 import { initVault } from '../../../cli/vault/init.ts';
 import { heldVault, withStore } from '../../../cli/vault/offline.ts';
-import { openStore } from '../../../runtime/store/lmdb.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import { Gateway } from '../../service/gateway/gateway.ts';
 import { headgate } from '../cli/headgate.ts';
 import { removal, VaultCommands } from './commands.ts';
@@ -176,7 +176,7 @@ test('kill -9 after each step leaves the old vault, or the one that was set asid
 function killedAfter(steps: number): string {
   return `
     import { abandonSteps } from './dist/cli/vault/abandon.js';
-    import { openStore } from './dist/runtime/store/lmdb.js';
+    import { openStore } from './dist/runtime/store/ledger-store.js';
     const place = ${JSON.stringify(at.place)};
     const store = openStore(place.statePath);
     let left = ${steps};

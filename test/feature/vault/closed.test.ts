@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { readUnlock } from '../../../actors/vault/unlock-key.ts';
 import { examineVault } from '../../../actors/vault/vault-check.ts';
-import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
 import type { Table } from '../../../runtime/store/store.ts';
 import { canary } from '../../service/canary/canary.ts';
 import { tamper } from '../../service/gateway/tamper.ts';

@@ -11,7 +11,9 @@ import { nextKeyFile } from '../../../actors/vault/unlock-key.ts';
 import { run } from '../../../cli/run.ts';
 import { readAudit } from '../../../cli/vault/audit.ts';
 import { heldVault, withStore } from '../../../cli/vault/offline.ts';
-import { openStore } from '../../../runtime/store/lmdb.ts';
+import { identify } from '../../../runtime/processes/identity.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
+import { ownerPath } from '../../../runtime/store/owner.ts';
 import { headgate } from '../cli/headgate.ts';
 import { VaultCommands } from './commands.ts';
 import { wholeTrail } from './service.ts';
@@ -53,13 +55,10 @@ test('init does not overwrite a key file that has no vault', async () => {
 
 test('beside a running service init is refused, naming its process', async () => {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+  await once(child, 'spawn');
   onTestFinished(() => void child.kill('SIGKILL'));
-  const store = openStore(at.place.statePath);
-  const owner = JSON.parse(Buffer.from(store.get('meta', Buffer.from('owner'))!).toString());
-  const batch = store.batch();
-  const other = { ...owner, pid: child.pid, startTicks: null, bootId: null };
-  batch.put('meta', Buffer.from('owner'), Buffer.from(JSON.stringify(other)));
-  store.commit(batch);
+  openStore(at.place.statePath).close();
+  writeFileSync(ownerPath(at.place.statePath), JSON.stringify({ ...identify(child.pid!), epoch: 1 }));
   for (const words of ['init', 'rotate-key', 'reset-admin-token']) {
     const { status, stderr } = await at.run(words);
     expect([status, stderr]).toEqual([75, expect.stringContaining(`in use by process ${child.pid}`)]);

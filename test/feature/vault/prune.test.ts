@@ -12,7 +12,7 @@ import { initVault } from '../../../cli/vault/init.ts';
 import { type VaultPlace, withStore } from '../../../cli/vault/offline.ts';
 import { rotateKey } from '../../../cli/vault/rotate-key.ts';
 import { readTrailFiles } from '../../../cli/vault/trail-files.ts';
-import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
 import type { Store } from '../../../runtime/store/store.ts';
 import { note, type Pruned, prune } from './aged.ts';
 import { placeIn, wholeTrail } from './service.ts';

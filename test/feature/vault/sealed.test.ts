@@ -60,8 +60,17 @@ test('a mistyped key costs the backlog nothing, and it goes on with the right on
 const keeper = 'export const handle = ({ secrets }) => ({ result: { names: Object.keys(secrets ?? {}) } });';
 
 const losses: readonly [what: string, lose: (state: string) => void][] = [
-  ['missing', state => ['data.mdb', 'lock.mdb'].forEach(name => void rmSync(join(state, name)))],
-  ['empty', state => writeFileSync(join(state, 'data.mdb'), '')],
+  [
+    'missing',
+    state => ['data.mdb', 'lock.mdb', 'log'].forEach(name => void rmSync(join(state, name), { recursive: true })),
+  ],
+  [
+    'empty',
+    state => {
+      rmSync(join(state, 'log'), { recursive: true });
+      writeFileSync(join(state, 'data.mdb'), '');
+    },
+  ],
 ];
 
 test.each(losses.slice(0, cyclesOf({ deep: losses.length, quick: 1 })))(

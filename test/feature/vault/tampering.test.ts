@@ -12,7 +12,7 @@ import { auditPages } from '../../../cli/vault/audit.ts';
 import { initVault } from '../../../cli/vault/init.ts';
 import { jobId, makeBlockKeys } from '../../../runtime/ids.ts';
 import { startLoop } from '../../../runtime/loop.ts';
-import { openStore } from '../../../runtime/store/lmdb.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
 import { inSlices } from '../../support/slices.ts';
 import { placeIn, wholeTrail } from './service.ts';

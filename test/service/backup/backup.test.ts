@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { formatVersion } from '../../../runtime/store/format.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { canary } from '../canary/canary.ts';
 import type { Settings } from '../gateway/configuration.ts';
@@ -90,7 +91,7 @@ async function deliver(to: Gateway) {
 
 test('a backup has a manifest, and files for its owner only', async () => {
   const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'));
-  expect(manifest).toMatchObject({ headgate_backup: 1, state_format: 10, store_id: expect.any(String) });
+  expect(manifest).toMatchObject({ headgate_backup: 1, state_format: formatVersion, store_id: expect.any(String) });
   expect(manifest.counts.unsettled).toBeGreaterThanOrEqual(50);
   expect(manifest.files.map(({ name }: { name: string }) => name)).toEqual(['data.mdb']);
   expect(readdirSync(backup).sort()).toEqual(['data.mdb', 'manifest.json']);
@@ -227,8 +228,8 @@ test.each<readonly [string, (directory: string) => void, string]>([
   ],
   [
     'its format is newer',
-    at => edit(at, text => text.replace('"state_format": 10', '"state_format": 11')),
-    'format 11',
+    at => edit(at, text => text.replace(`"state_format": ${formatVersion}`, '"state_format": 99')),
+    'format 99',
   ],
 ])('where %s, verify says so and restore refuses', async (_, damage, why) => {
   const damaged = join(mkdtempSync(join(out, 'damaged-')), 'copy');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { copyLedger } from '../../../runtime/store/copies.ts';
-import { openStore } from '../../../runtime/store/lmdb.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import { StoreFault } from '../../../runtime/store/store.ts';
 import { makeWhole } from '../../../service/backup/files.ts';
 import { writeBackup } from '../../../service/backup/write.ts';

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { formatVersion } from '../../../runtime/store/format.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { shareGateway, startGateway } from '../gateway/gateway.ts';
 import { echo } from '../gateway/sources.ts';
@@ -14,7 +15,11 @@ test('POST /system/backup writes below backups.into, and answers once it is whol
   const { job_id } = await gateway.finished('echo/handle', { big: 'x'.repeat(1000) });
   const { status, body } = await gateway.call('POST', '/system/backup', { path: 'before' });
   expect(status).toBe(200);
-  expect(body).toMatchObject({ path: join(into(), 'before'), state_format: 10, counts: { jobs: 1, unsettled: 0 } });
+  expect(body).toMatchObject({
+    path: join(into(), 'before'),
+    state_format: formatVersion,
+    counts: { jobs: 1, unsettled: 0 },
+  });
   expect((await headgate(['backup', 'verify', join(into(), 'before')])).status).toBe(0);
   const again = await gateway.call('POST', '/system/backup', { path: 'before' });
   expect(again).toMatchObject({ status: 409, body: { code: 'backup_refused' } });
@@ -81,14 +86,14 @@ test('scheduled backups are written, and old ones are removed only after a newer
 test('state info, upgrade and export read a state beside its service', async () => {
   const at = ['--config', gateway.directory];
   const { json } = await headgate(['state', 'info', ...at, '--json']);
-  expect(json).toMatchObject({ format: 10, writes: 10, unsettled: { jobs: 0 } });
+  expect(json).toMatchObject({ format: formatVersion, writes: formatVersion, unsettled: { jobs: 0 } });
   const lines = (await headgate(['state', 'export', ...at])).stdout.trim().split('\n');
   const documents = lines.map(line => JSON.parse(line));
   const job = documents.find(({ kind }) => kind === 'job');
   expect(job).toMatchObject({ status: 'succeeded', plugin: 'echo', payload: { big: 'x'.repeat(1000) } });
   expect(documents.find(({ kind }) => kind === 'log')).toMatchObject({ job_id: job.job_id, status: 'succeeded' });
   const dry = await headgate(['state', 'upgrade', '--dry-run', ...at, '--json']);
-  expect(dry).toMatchObject({ status: 0, json: { needed: false, from: 10, to: 10 } });
+  expect(dry).toMatchObject({ status: 0, json: { needed: false, from: formatVersion, to: formatVersion } });
   const none = mkdtempSync(join(gateway.directory, 'none-'));
   writeFileSync(join(none, 'config.yaml'), 'state: { path: ./data }\n');
   expect(await headgate(['state', 'info', '--config', none])).toMatchObject({

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyVariable } from '../../../actors/vault/unlock-key.ts';
 import { openVault } from '../../../actors/vault/vault.ts';
-import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
 import { watch } from './canary.ts';
 import { type Environment, watchEnvironment, watchFile, watchUnlockKey } from './environment.ts';
 import { mayHold } from './places.ts';

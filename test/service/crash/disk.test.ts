@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, statSync, truncateSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { openStore } from '../../../runtime/store/lmdb.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import { StoreFull } from '../../../runtime/store/store.ts';
 import { cyclesOf } from '../../support/deep.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';

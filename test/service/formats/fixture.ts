@@ -1,13 +1,16 @@
 // States as earlier formats wrote them: how one is kept as a file, and how it comes into the directory of a gateway.
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { open } from 'lmdb';
+import { formatVersion } from '../../../runtime/store/format.ts';
 import { watch } from '../canary/canary.ts';
 import type { Settings } from '../gateway/configuration.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 
-/** A fixture is two files: `<name>.json`, which is this, and `<name>.mdb.gz`, its ledger. */
+/**
+ * A fixture is `<name>.json`, which is this, and `<name>.mdb.gz`, its ledger; since there is a commit log, also `<name>.log.gz`, the files of
+ * the log by their names, in base64.
+ */
 export type Fixture = {
   /** The configuration that the state was made with. */
   readonly settings: Settings;
@@ -30,6 +33,7 @@ export const fixtures = [
   '10-schedules',
   '10-phases',
   '10-counted',
+  '11-log',
 ] as const;
 
 const home = new URL('.', import.meta.url);
@@ -46,32 +50,29 @@ export function placeFixture(gateway: Gateway, name: string, { vault }: Fixture)
   const data = join(gateway.directory, 'data');
   mkdirSync(data, { recursive: true, mode: 0o700 });
   writeFileSync(join(data, 'data.mdb'), gunzipSync(readFileSync(new URL(`${name}.mdb.gz`, home))), { mode: 0o600 });
+  const log = new URL(`${name}.log.gz`, home);
+  if (existsSync(log)) {
+    mkdirSync(join(data, 'log'), { mode: 0o700 });
+    const files = JSON.parse(gunzipSync(readFileSync(log)).toString()) as { [name: string]: string };
+    for (const [file, text] of Object.entries(files))
+      writeFileSync(join(data, 'log', file), Buffer.from(text, 'base64'), { mode: 0o600 });
+  }
   writeFileSync(join(data, 'vault.key'), Buffer.from(vault.keyBase64, 'base64'), { mode: 0o600 });
 }
 
-/** Keeps the state of a gateway that has been killed, as `<format>-<shows>`; returns the format it is in. */
-export async function keepFixture(
-  gateway: Gateway,
-  shows: string,
-  fixture: Omit<Fixture, 'vault'> & FixtureVault,
-): Promise<number> {
+/** Keeps the state of a gateway that has been killed, as `<format>-<shows>`, with the log that a start applies; returns its format. */
+export function keepFixture(gateway: Gateway, shows: string, fixture: Omit<Fixture, 'vault'> & FixtureVault): number {
   const data = join(gateway.directory, 'data');
-  const env = open({ path: data, maxDbs: 64, encoding: 'binary', keyEncoding: 'binary' });
-  const meta = env.openDB<Uint8Array, Uint8Array>({ name: 'meta', encoding: 'binary', keyEncoding: 'binary' });
-  const format = meta.get(Buffer.from('format'))![0]!;
-  // Its process is gone; another machine could not tell, and would wait for a sign of life.
-  await meta.remove(Buffer.from('owner'));
-  const copy = join(gateway.directory, 'copy');
-  mkdirSync(copy);
-  await env.backup(copy, true);
-  await env.close();
   const { settings, ids, adminToken, secret } = fixture;
   const keyBase64 = readFileSync(join(data, 'vault.key')).toString('base64');
   const kept: Fixture = { settings, vault: { keyBase64, adminToken, secret }, ids };
-  put(`${format}-${shows}.mdb.gz`, gzipSync(readFileSync(join(copy, 'data.mdb')), { level: 9 }));
-  put(`${format}-${shows}.json`, `${JSON.stringify(kept, null, 2)}\n`);
-  rmSync(copy, { recursive: true });
-  return format;
+  const log = join(data, 'log');
+  const files = readdirSync(log).map(name => [name, readFileSync(join(log, name)).toString('base64')]);
+  const packed = (bytes: string | Uint8Array) => gzipSync(bytes, { level: 9 });
+  put(`${formatVersion}-${shows}.mdb.gz`, packed(readFileSync(join(data, 'data.mdb'))));
+  put(`${formatVersion}-${shows}.log.gz`, packed(JSON.stringify(Object.fromEntries(files))));
+  put(`${formatVersion}-${shows}.json`, `${JSON.stringify(kept, null, 2)}\n`);
+  return formatVersion;
 }
 
 type FixtureVault = { readonly adminToken: string; readonly secret: string };

@@ -11,6 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readCheckpoint } from '../../../runtime/commit-log/checkpoint-file.ts';
+import { segmentPath } from '../../../runtime/commit-log/segments.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { shareGateway } from './gateway.ts';
 
@@ -73,6 +75,36 @@ test('a damaged index is built again from the ledger, with a warning', async () 
   });
   const { body } = await gateway.call('GET', '/job-logs?query=heard');
   expect(body).toMatchObject({ total: 3, logs: [{ job_id: id.job_id }, {}, {}] });
+});
+
+test('damage in the commit log ends the start with 74 and names the way out: state repair gives up what follows it', async () => {
+  const kept = await gateway.finished('echo/say');
+  // Each start begins with a checkpoint.
+  await gateway.restart();
+  const lost = await gateway.finished('echo/say');
+  await gateway.kill9();
+  const log = join(gateway.directory, 'data/log');
+  const { segment, offset, lsn } = readCheckpoint(log)!;
+  const file = segmentPath(log, segment);
+  const bytes = readFileSync(file);
+  bytes[offset + 100]! ^= 1;
+  writeFileSync(file, bytes);
+
+  await expect(gateway.start()).rejects.toThrow('instead of getting ready');
+  expect(await gateway.ended).toEqual({ status: 74, signal: null });
+  expect(gateway.stderr).toContain(
+    `the commit log is damaged at byte ${offset} of ${file}: turn ${lsn + 1} cannot be read`,
+  );
+  const repair = (turn: number) =>
+    headgate(['state', 'repair', '--until', String(turn), '--config', gateway.directory, '--json']);
+  expect(await repair(lsn + 1)).toMatchObject({ status: 74, json: { code: 'store_fault' } });
+  expect(await repair(lsn)).toMatchObject({ status: 0, json: { repaired: true, turn: lsn } });
+  const [aside] = readdirSync(join(gateway.directory, 'data')).filter(name => name.startsWith('log-aside-'));
+  expect(readFileSync(segmentPath(join(gateway.directory, 'data', aside!), segment))).toEqual(bytes);
+  await gateway.start();
+  expect((await gateway.call('GET', `/job/${kept.job_id}`)).body).toMatchObject({ status: 'succeeded' });
+  expect((await gateway.call('GET', `/job/${lost.job_id}`)).status).toBe(404);
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
 });
 
 // The last: the ledger cannot be used any more.

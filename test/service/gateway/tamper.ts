@@ -1,6 +1,6 @@
 // Damage to the store of a gateway that is stopped.
 import { join } from 'node:path';
-import { openStore } from '../../../runtime/store/lmdb.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -8,8 +8,6 @@ export function tamper(gateway: Gateway, change: (batch: Batch, reader: Reader) 
   const store = openStore(join(gateway.directory, 'data'));
   const batch = store.batch();
   change(batch, store);
-  // This process has it no more.
-  batch.remove('meta', Buffer.from('owner'));
   store.commit(batch);
   store.close();
 }

@@ -8,7 +8,7 @@ import { countOf } from '../../support/deep.ts';
 import { type Answer, type Ended, Gateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
 import { Judge } from './power-cuts/judges.ts';
-import { hasStrace, readCalls } from './strace.ts';
+import { hasStrace, ledgerFiles, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
 /** Of all calls, one in so many is tried: each with every fault where it is 1, else with one of them by turns. */
@@ -81,7 +81,7 @@ async function allTrials(): Promise<readonly Trial[]> {
 /** The next start has this fault; the file that tells its calls. */
 function launchWith({ name, nth, fault }: Trial): string {
   const file = join(scratch, 'calls');
-  const ledger = ['-P', join(gateway.directory, 'data/data.mdb')];
+  const ledger = ledgerFiles(join(gateway.directory, 'data'));
   const traced = ['-e', `trace=${writingCalls}`, '-e', `inject=${name}:${fault}:when=${nth}`];
   // Signals are lost where strace filters with seccomp.
   const filter = fault.startsWith('signal') ? [] : ['--seccomp-bpf'];

@@ -9,7 +9,7 @@ import { countOf, cyclesOf } from '../../support/deep.ts';
 import { seededRandom } from '../crash/random.ts';
 import { Gateway } from '../gateway/gateway.ts';
 import { Judge } from './power-cuts/judges.ts';
-import { Replay, tracedCalls, vaultIsMade, writableMaps } from './power-cuts/replay.ts';
+import { type IgnoredSyncs, Replay, tracedCalls, vaultIsMade, writableMaps } from './power-cuts/replay.ts';
 import { type Call, hasStrace, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
@@ -51,7 +51,7 @@ describe.skipIf(!hasStrace)('a cut of the power', { timeout: 3_600_000 }, () => 
   test(`at ${images} moments loses nothing that was answered, and changes no end that was read`, async () => {
     const wrong: string[] = [];
     let accepted = 0;
-    await cut({ images, ignoresSyncs: false }, async ({ state, told, moment, number }) => {
+    await cut({ images, ignoresSyncs: () => false }, async ({ state, told, moment, number }) => {
       accepted = told.accepted.size;
       const found = await judge.judge({
         state,
@@ -68,9 +68,12 @@ describe.skipIf(!hasStrace)('a cut of the power', { timeout: 3_600_000 }, () => 
     expect(accepted).toBeGreaterThanOrEqual(5 * rounds);
   });
 
-  test('loses what was answered where the disk ignores syncs: the proof sees it', async () => {
+  test.each<[string, IgnoredSyncs]>([
+    ['', () => true],
+    [' of the log alone', path => /\/log\/\d+\.log$/.test(path)],
+  ])('loses what was answered where the disk ignores syncs%s: the proof sees it', async (_, ignoresSyncs) => {
     let lost = 0;
-    await cut({ images: Math.min(images, 50), ignoresSyncs: true }, async ({ state, told }) => {
+    await cut({ images: Math.min(images, 50), ignoresSyncs }, async ({ state, told }) => {
       if (told.accepted.size === 0) return;
       const found = await judge.judge({
         state,
@@ -123,7 +126,7 @@ type Cut = {
 
 /** Cuts the power so many times, at moments that are spread over all changes of the disk. */
 async function cut(
-  { images, ignoresSyncs }: { readonly images: number; readonly ignoresSyncs: boolean },
+  { images, ignoresSyncs }: { readonly images: number; readonly ignoresSyncs: IgnoredSyncs },
   look: (cut: Cut) => Promise<void>,
 ): Promise<void> {
   const measured = new Replay(gateway.directory, ignoresSyncs);

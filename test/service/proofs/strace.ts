@@ -1,8 +1,24 @@
 // What `strace` tells about a service: whether it is there, and its lines taken apart.
 import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 
 export const hasStrace = spawnSync('strace', ['-V'], { stdio: 'ignore' }).status === 0;
 if (!hasStrace) console.log('SKIPPED: what needs strace, which is not installed');
+
+/** How many segments of the log a service may begin in these proofs. */
+const segmentsMax = 8;
+
+/** Words that let strace see only the files that the next start on this state writes its ledger to. */
+export function ledgerFiles(state: string): string[] {
+  const log = join(state, 'log');
+  const numbers = existsSync(log) ? readdirSync(log).map(name => Number.parseInt(name, 10)) : [];
+  const first = Math.max(0, ...numbers.filter(number => number > 0)) + 1;
+  const segments = Array.from({ length: segmentsMax }, (_, n) => `${String(first + n).padStart(12, '0')}.log`);
+  const checkpoints = Array.from({ length: segmentsMax }, (_, n) => `checkpoint-unfinished-${n + 1}`);
+  const files = [join(state, 'data.mdb'), ...[...segments, ...checkpoints].map(name => join(log, name))];
+  return files.flatMap(file => ['-P', file]);
+}
 
 /** A call of the system at its beginning or at its end. */
 export type Call = {

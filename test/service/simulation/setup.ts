@@ -120,7 +120,7 @@ function setupOf(seed: number, generation: number): Generation {
   if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
   const config = {
     service: settings,
-    state: { path: '/state', retention },
+    state: { path: '/state', retention, log: { segmentBytes: 2 ** 20, churnBytes: 2 ** 24 } },
     plugins: Object.fromEntries(cast.map(instance => [instance.name, instance])),
     disabledPlugins: {},
     pipelines: checked.pipelines,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { openStore } from '../../../runtime/store/lmdb.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import { until } from '../../service/gateway/until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-gate-'));
@@ -16,7 +16,7 @@ openStore(directory).close();
 const built = (name: string): string => new URL(`../../../dist/runtime/store/${name}.js`, import.meta.url).href;
 const head = `
   const { openCommitLock } = await import('${built('commit-lock')}');
-  const { openReaderBeside, openStore } = await import('${built('lmdb')}');
+  const { openReaderBeside, openStore } = await import('${built('ledger-store')}');
   const { readSync } = await import('node:fs');
   const path = process.argv[1];
   const say = word => process.stdout.write(word + '\\n');

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { IndexReaders } from '../../../runtime/store/index-readers.ts';
-import { openIndexStore } from '../../../runtime/store/lmdb.ts';
+import { openIndexStore } from '../../../runtime/store/index-store.ts';
 import { type IndexTable, IndexUnavailable, type Reader, type Store } from '../../../runtime/store/store.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-index-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-const builtStore = new URL('../../../dist/runtime/store/lmdb.js', import.meta.url).href;
+const builtStore = new URL('../../../dist/runtime/store/index-store.js', import.meta.url).href;
 const key = Buffer.from('minute');
 
 function note(store: Store<IndexTable>, text: string): void {

@@ -1,46 +1,53 @@
 // A state directory has one owner: who comes second asks for its process, or watches whether it shows life.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { identify, type ProcessIdentity } from '../../../runtime/processes/identity.ts';
-import { openStore } from '../../../runtime/store/lmdb.ts';
-import type { Store } from '../../../runtime/store/store.ts';
+import { formatsRead, formatsReadText, formatVersion } from '../../../runtime/store/format.ts';
+import { type LedgerStore, openReaderBeside, openStore } from '../../../runtime/store/ledger-store.ts';
+import { ownerPath, readOwner } from '../../../runtime/store/owner.ts';
 import { until } from '../../service/gateway/until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-owner-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-const builtStore = new URL('../../../dist/runtime/store/lmdb.js', import.meta.url).href;
+const built = (name: string): string => new URL(`../../../dist/runtime/store/${name}.js`, import.meta.url).href;
 const silenceMs = 5;
 const self = identify(process.pid);
 const elsewhere = { ...self, namespace: 'pid:[1]' };
 let places = 0;
 
-/** A directory whose owner is this one, and the store that is still open on it. */
-function ownedBy(owner: ProcessIdentity): { readonly path: string; readonly store: Store } {
+/** A directory that this owner holds, as its file says. */
+function ownedBy(owner: ProcessIdentity): string {
   const path = join(directory, `${places++}`);
-  const store = openStore(path);
-  write(store, owner);
-  return { path, store };
+  openStore(path).close();
+  own(path, owner);
+  return path;
 }
 
-function write(store: Store, owner: ProcessIdentity): void {
-  note(store, 'owner', Buffer.from(JSON.stringify(owner)));
+/** Replaces the file, as whoever takes a directory over does. */
+function own(path: string, owner: ProcessIdentity): void {
+  rmSync(ownerPath(path), { force: true });
+  writeFileSync(ownerPath(path), JSON.stringify({ ...owner, epoch: 1 }));
 }
 
-function note(store: Store, name: string, value: Buffer): void {
+function note(store: LedgerStore, name: string, value: Buffer): void {
   const batch = store.batch();
   batch.put('meta', Buffer.from(name), value);
   store.commit(batch);
 }
 
-function ownerOf(store: Store): ProcessIdentity {
-  store.refresh();
-  return JSON.parse(Buffer.from(store.get('meta', Buffer.from('owner'))!).toString());
+/** Opens it, and says who owns it meanwhile. */
+function ownerOnceOpen(path: string): object | null {
+  const store = openStore(path, { silenceMs });
+  const { epoch: _, ...owner } = readOwner(path)!;
+  store.close();
+  expect(existsSync(ownerPath(path))).toBe(false);
+  return owner;
 }
 
 /** A process that waits, and does what it is told to. */
@@ -52,41 +59,47 @@ async function start(code: string): Promise<number> {
 }
 
 test('a process of this namespace is asked whether it lives', async () => {
-  const { path } = ownedBy(identify(await start('')));
-  expect(() => openStore(path, silenceMs)).toThrow(/is in use by process \d+: stop it/);
+  const path = ownedBy(identify(await start('')));
+  expect(() => openStore(path, { silenceMs })).toThrow(/is in use by process \d+: stop it/);
+});
+
+test('a store that is open in this process cannot be opened again', () => {
+  const path = join(directory, `${places++}`);
+  const store = openStore(path);
+  expect(() => openStore(path)).toThrow(`in use by process ${process.pid}`);
+  store.close();
+  openStore(path).close();
 });
 
 test.each<[string, Partial<ProcessIdentity>]>([
   ['has its number since', { startTicks: '1' }],
   ['lived before the machine was started', { bootId: 'b' }],
   ['is in another namespace and shows no life, though one here has its number', { namespace: 'pid:[1]' }],
-])('an owner that %s is followed', async (_, difference) => {
-  const { path } = ownedBy({ ...self, pid: process.ppid, ...difference });
-  // The store that is still open shows life once when its thread has started, and then not for a second.
-  const sign = () => statSync(join(path, 'alive'));
-  await until('the first sign of life', () => sign().mtimeMs !== sign().birthtimeMs);
-  expect(ownerOf(openStore(path, silenceMs))).toEqual(self);
+])('an owner that %s is followed', (_, difference) => {
+  const path = ownedBy({ ...self, pid: process.ppid, ...difference });
+  expect(ownerOnceOpen(path)).toEqual(self);
 });
 
 test('an owner in another namespace that shows life keeps it, though it has the same number', async () => {
-  const { path, store } = ownedBy(elsewhere);
+  const path = ownedBy(elsewhere);
   const sign = JSON.stringify(join(path, 'alive'));
   await start(`let at = 0; setInterval(() => fs.utimesSync(${sign}, ++at, at), 1)`);
-  expect(() => openStore(path, 60_000)).toThrow(`in use by process ${self.pid} of another container`);
-  expect(ownerOf(store)).toEqual(elsewhere);
+  expect(() => openStore(path, { silenceMs: 60_000 })).toThrow(`in use by process ${self.pid} of another container`);
+  expect(readOwner(path)).toMatchObject(elsewhere);
 });
 
 /** Opens the store in a thread of another process, as `elsewhere`, and goes on with this code there; it may `say` something. */
 async function startElsewhere(path: string, code: string): Promise<ChildProcessByStdio<Writable, Readable, null>> {
+  const file = `${path}.owner`;
+  mkdirSync(path, { mode: 0o700 });
+  writeFileSync(file, JSON.stringify({ ...elsewhere, epoch: 1 }));
   const thread = `
-    const { writeSync } = require('node:fs');
+    const { existsSync, renameSync, writeFileSync, writeSync } = require('node:fs');
     const say = text => writeSync(1, text);
     const hold = (ms = Infinity) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-    import(${JSON.stringify(builtStore)}).then(({ openStore }) => {
+    import(${JSON.stringify(built('ledger-store'))}).then(async ({ openStore }) => {
       const store = openStore(${JSON.stringify(path)});
-      const batch = store.batch();
-      batch.put('meta', Buffer.from('owner'), Buffer.from(${JSON.stringify(JSON.stringify(elsewhere))}));
-      store.commit(batch);
+      renameSync(${JSON.stringify(file)}, ${JSON.stringify(ownerPath(path))});
       ${code}
     });`;
   const service = `new (require('node:worker_threads').Worker)(${JSON.stringify(thread)}, { eval: true })`;
@@ -99,7 +112,7 @@ async function startElsewhere(path: string, code: string): Promise<ChildProcessB
 test('an owner whose ledger thread stalls shows life all the same', async () => {
   const path = join(directory, `${places++}`);
   await startElsewhere(path, "say('open'); hold();");
-  expect(() => openStore(path, 10_000)).toThrow(`in use by process ${self.pid} of another container`);
+  expect(() => openStore(path, { silenceMs: 10_000 })).toThrow(`in use by process ${self.pid} of another container`);
 });
 
 test('an owner that is in the midst of a commit keeps its directory, though it cannot renew the time either', async () => {
@@ -109,11 +122,10 @@ test('an owner that is in the midst of a commit keeps its directory, though it c
   await startElsewhere(
     path,
     `
-    const { existsSync, writeFileSync } = require('node:fs');
     say('open');
     while (!existsSync(${JSON.stringify(asked)})) hold(5);
-    const env = require('lmdb').open({ path: ${JSON.stringify(path)}, noSubdir: false, maxDbs: 64 });
-    env.transactionSync(() => {
+    const { openCommitLock } = await import(${JSON.stringify(built('commit-lock'))});
+    openCommitLock(${JSON.stringify(path)}).commit(() => {
       writeFileSync(${JSON.stringify(stalled)}, '');
       hold(400);
     });
@@ -125,35 +137,158 @@ test('an owner that is in the midst of a commit keeps its directory, though it c
   const watch = (): boolean => {
     writeFileSync(asked, '');
     for (let naps = 0; !existsSync(stalled); naps++) {
-      if (naps > 4_000) throw new Error('the other process never took the write lock');
+      if (naps > 4_000) throw new Error('the other process was never in the midst of a commit');
       Atomics.wait(nap, 0, 0, 5);
     }
     return ++looks > 1;
   };
-  expect(() => openStore(path, 0, watch)).toThrow(`in use by process ${self.pid} of another container`);
+  expect(() => openStore(path, { silenceMs: 0, watch })).toThrow(`in use by process ${self.pid} of another container`);
   expect(looks).toBe(2);
 });
 
-test('who was taken for dead writes no more, and leaves the claim of its successor alone', () => {
-  const { store } = ownedBy(elsewhere);
-  expect(() => write(store, self)).toThrow('was taken over by another process');
-  expect(ownerOf(store)).toEqual(elsewhere);
+test('who was taken for dead writes no more, makes no checkpoint, and leaves the claim of its successor alone', () => {
+  const path = join(directory, `${places++}`);
+  const store = openStore(path);
+  note(store, 'mine', Buffer.from('1'));
+  own(path, elsewhere);
+  const checkpoint = readFileSync(join(path, 'log/checkpoint'));
+  expect(() => note(store, 'mine', Buffer.from('2'))).toThrow('was taken over by another process');
+  store.close();
+  expect(readOwner(path)).toMatchObject(elsewhere);
+  expect(readFileSync(join(path, 'log/checkpoint'))).toEqual(checkpoint);
+  rmSync(ownerPath(path));
+  const next = openStore(path);
+  expect(Buffer.from(next.get('meta', Buffer.from('mine'))!).toString()).toBe('1');
+  next.close();
+});
+
+test('each owner has a greater epoch than the one before', () => {
+  const path = join(directory, `${places++}`);
+  const epochs = [1, 2, 3].map(() => {
+    const store = openStore(path);
+    const { epoch } = readOwner(path)!;
+    store.close();
+    return epoch;
+  });
+  expect(epochs).toEqual([1, 2, 3]);
+});
+
+test('an owner that an earlier version has noted in the ledger is asked as well', async () => {
+  const path = join(directory, `${places++}`);
+  const store = openStore(path);
+  note(store, 'owner', Buffer.from(JSON.stringify(identify(await start('')))));
+  store.close();
+  // Earlier versions have no log.
+  rmSync(join(path, 'log'), { recursive: true });
+  expect(() => openStore(path)).toThrow(/is in use by process \d+: stop it/);
+  expect(existsSync(ownerPath(path))).toBe(false);
+});
+
+const oldest = formatsRead[0]!;
+const formatOf = (of: LedgerStore) => of.get('meta', Buffer.from('format'))![0]!;
+
+test.each(formatsRead)('a state of format %i is read, and is of this one from then on', format => {
+  const path = join(directory, `${places++}`);
+  const store = openStore(path, { silenceMs });
+  note(store, 'format', Buffer.of(format));
+  store.close();
+  if (format !== formatVersion) rmSync(join(path, 'log'), { recursive: true });
+  const again = openStore(path, { silenceMs });
+  expect(formatOf(again)).toBe(formatVersion);
+  again.close();
+});
+
+test('a state of another format is refused with what to do', () => {
+  for (const [other, advice] of [
+    [oldest - 1, `start it once with a version that reads ${oldest - 1} and ${oldest}, then with this one`],
+    [formatVersion + 1, 'start the newer version that wrote it, or set state.path to a copy from before the upgrade'],
+  ] as const) {
+    const at = join(directory, `${places++}`);
+    const written = openStore(at);
+    note(written, 'format', Buffer.of(other));
+    written.close();
+    expect(() => openStore(at)).toThrow(
+      `was written in state format ${other}; this version reads ${formatsReadText}: ${advice}`,
+    );
+  }
+});
+
+test('a ledger that a crash has left is recovered by who only reads it', async () => {
+  const path = join(directory, `${places++}`);
+  await crashed(path);
+  const reader = openReaderBeside(path);
+  expect(Buffer.from(reader.get('names', Buffer.from('key'))!).toString()).toBe('value');
+  expect(existsSync(ownerPath(path))).toBe(false);
+  // A start after a clean stop minds no reader.
+  openStore(path).close();
+  reader.close();
+});
+
+test('a recovery waits for who reads the ledger, then names them and changes nothing', async () => {
+  const path = join(directory, `${places++}`);
+  await crashed(path);
+  openReaderBeside(path).close();
+  const reader = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `
+      const { openReaderBeside } = await import(${JSON.stringify(built('ledger-store'))});
+      const reader = openReaderBeside(process.argv[1]);
+      console.log('reads');
+      process.stdin.on('end', () => process.exit()).resume();
+    `,
+      path,
+    ],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
+  onTestFinished(() => void reader.kill('SIGKILL'));
+  await once(reader.stdout, 'data');
+  await crashed(path);
+  expect(() => openStore(path, { readersMs: 50 })).toThrow(
+    `${path} cannot be recovered while process ${reader.pid} reads it: end what reads it, and start again`,
+  );
+  expect(existsSync(ownerPath(path))).toBe(false);
+  reader.kill('SIGKILL');
+  await once(reader, 'exit');
+  const store = openStore(path);
+  expect(Buffer.from(store.get('names', Buffer.from('key'))!).toString()).toBe('value');
   store.close();
 });
 
-test('what was written in the format before this one is read, and is of this one from then on', () => {
-  const { path, store } = ownedBy(self);
-  const formatOf = (of: Store) => of.get('meta', Buffer.from('format'))![0]!;
-  const own = formatOf(store);
-  note(store, 'format', Buffer.of(own - 1));
-  expect(formatOf(openStore(path, silenceMs))).toBe(own);
-  for (const [other, advice] of [
-    [own - 2, `start it once with a version that reads ${own - 2} and ${own - 1}, then with this one`],
-    [own + 1, 'start the newer version that wrote it, or set state.path to a copy from before the upgrade'],
-  ] as const) {
-    note(store, 'format', Buffer.of(other));
-    expect(() => openStore(path, silenceMs)).toThrow(
-      `was written in state format ${other}; this version reads ${own - 1} and ${own}: ${advice}`,
-    );
-  }
+/** A process commits, and is killed. */
+async function crashed(path: string): Promise<void> {
+  const writer = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `
+      const { openStore } = await import(${JSON.stringify(built('ledger-store'))});
+      const store = openStore(process.argv[1]);
+      const batch = store.batch();
+      batch.put('names', Buffer.from('key'), Buffer.from('value'));
+      store.commit(batch);
+      console.log('committed');
+      setInterval(() => {}, 1000);
+    `,
+      path,
+    ],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
+  onTestFinished(() => void writer.kill('SIGKILL'));
+  await once(writer.stdout, 'data');
+  writer.kill('SIGKILL');
+  await once(writer, 'exit');
+}
+
+test('the sign of life is a file of its own', async () => {
+  const path = join(directory, `${places++}`);
+  const store = openStore(path);
+  await until(
+    'it shows life',
+    () => statSync(join(path, 'alive')).mtimeMs !== statSync(join(path, 'alive')).birthtimeMs,
+  );
+  store.close();
 });

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest';
 const filling = 0x5a;
 
 const writer = `
-  const { openStore } = await import('${new URL('../../../dist/runtime/store/lmdb.js', import.meta.url).href}');
+  const { openStore } = await import('${new URL('../../../dist/runtime/store/ledger-store.js', import.meta.url).href}');
   const store = openStore(process.argv[1]);
   const key = number => Buffer.from('key ' + number);
   for (let round = 0; round < 40; round++) {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openStore } from '../../../runtime/store/lmdb.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import { type Batch, type Range, type Store, StoreFull } from '../../../runtime/store/store.ts';
 import { cyclesOf } from '../../support/deep.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';

@@ -6,7 +6,8 @@ import { selfcheck } from '../../../../actors/job/views/selfcheck.ts';
 import { heldVault, withStore } from '../../../../cli/vault/offline.ts';
 import { parseId } from '../../../../runtime/ids.ts';
 import type { Sliced } from '../../../../runtime/slices.ts';
-import { openIndexStore, openStore } from '../../../../runtime/store/lmdb.ts';
+import { openIndexStore } from '../../../../runtime/store/index-store.ts';
+import { openStore } from '../../../../runtime/store/ledger-store.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import { inSlices } from '../../../support/slices.ts';
 

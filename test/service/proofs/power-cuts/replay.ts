@@ -25,15 +25,18 @@ const mapped = /(^|\/)lock\.mdb$/;
 /** Stands among the calls where the command that makes the vault has ended. */
 export const vaultIsMade: Call = { thread: 0, name: 'vault', words: '', result: 0 };
 
+/** Whether the syncs of the file are lost; its path is relative to the root. */
+export type IgnoredSyncs = (path: string) => boolean;
+
 /**
- * `root`: the directory whose content is modelled. `ignoresSyncs`: a disk that promises and does not keep. After each
+ * `root`: the directory whose content is modelled. `ignoresSyncs`: of which files the disk promises and does not keep. After each
  * call `look` is told whether it has changed what a cut leaves.
  */
 export class Replay {
   readonly disk = new Disk();
   readonly told: Told = { accepted: new Set(), ended: new Map(), hasVault: false };
   readonly #root: string;
-  readonly #ignoresSyncs: boolean;
+  readonly #ignoresSyncs: IgnoredSyncs;
   /** By descriptor and path. */
   readonly #offsets = new Map<string, number>();
   readonly #syncing = new Set<string>();
@@ -41,7 +44,7 @@ export class Replay {
   readonly #writes = new Map<number, Write>();
   readonly #syncs = new Map<number, ReadonlySet<Write>>();
 
-  constructor(root: string, ignoresSyncs: boolean) {
+  constructor(root: string, ignoresSyncs: IgnoredSyncs) {
     this.#root = root;
     this.#ignoresSyncs = ignoresSyncs;
   }
@@ -83,7 +86,7 @@ export class Replay {
     }
     const write = this.#writes.get(thread)!;
     write.isDone = true;
-    if (this.#syncing.has(place) && !this.#ignoresSyncs) file.sync(new Set([write]));
+    if (this.#syncing.has(place) && !this.#ignoresSyncs(path)) file.sync(new Set([write]));
     return true;
   }
 
@@ -94,7 +97,7 @@ export class Replay {
       if (file) this.#syncs.set(thread, file.written());
       return false;
     }
-    if (result !== 0 || this.#ignoresSyncs) return false;
+    if (result !== 0 || this.#ignoresSyncs(path)) return false;
     if (file) file.sync(this.#syncs.get(thread)!);
     else this.disk.syncDirectory(path);
     return true;
@@ -128,6 +131,8 @@ export class Replay {
     const text = bytes?.toString() ?? '';
     if (!text.startsWith('HTTP/1.1 ')) return false;
     const body = text.slice(text.indexOf('\r\n\r\n') + 4);
+    // The rest of the answer follows in another packet, and who called does not know the job yet.
+    if (body === '') return false;
     if (text.startsWith('HTTP/1.1 202')) this.told.accepted.add(String(JSON.parse(body).job_id));
     if (!text.startsWith('HTTP/1.1 200') || !body.startsWith('{"job_id"')) return false;
     const { job_id, status } = JSON.parse(body);

@@ -12,7 +12,7 @@ import { type Loop, startLoop } from '../../../../runtime/loop.ts';
 import { pack, packedEmpty } from '../../../../runtime/packing.ts';
 import { encodeParted } from '../../../../runtime/parted.ts';
 import { Ledger } from '../../../feature/search/ledger.ts';
-import { config, heldMs, noPipeline, plugin } from './simulator.ts';
+import { config, heldMs, logSizes, noPipeline, plugin } from './simulator.ts';
 
 /** To the stand-in for the pipeline actor: reruns this run `from: failed`. */
 type RerunFailed = { readonly of: JobId };
@@ -34,7 +34,7 @@ function add(name: string, command: string, run?: JobId): JobId {
 /** The job actor over the ledger's store. Retention removes each job that nothing needs. */
 function start(): void {
   const { store } = ledger;
-  const jobs = { path: '/state', retention: { jobsMs: 1e12, jobsMax: 0, heldMs } };
+  const jobs = { path: '/state', retention: { jobsMs: 1e12, jobsMax: 0, heldMs }, log: logSizes };
   let nowUs = 1_800_000_000_000_000;
   loop = startLoop({
     store,

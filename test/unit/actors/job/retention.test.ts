@@ -15,7 +15,7 @@ import { blockOf, jobId, makeBlockKeys, parseId } from '../../../../runtime/ids.
 import { packedEmpty } from '../../../../runtime/packing.ts';
 import { Ledger } from '../../../feature/search/ledger.ts';
 import { countRead } from '../../../support/count-read.ts';
-import { calm, config, dice, heldMs, plugin, Simulation } from './simulator.ts';
+import { calm, config, dice, heldMs, logSizes, plugin, Simulation } from './simulator.ts';
 
 const succeeded = { attempts: [{ status: 'succeeded' }], end: 'over' } as const;
 
@@ -161,7 +161,7 @@ function end(world: Simulation, jobs: number): void {
 
 const retentionOf = (jobsMs: number, jobsMax: number) => ({
   ...config([plugin('fast'), plugin('held')]),
-  state: { path: '/state', retention: { jobsMs, jobsMax, heldMs } },
+  state: { path: '/state', retention: { jobsMs, jobsMax, heldMs }, log: logSizes },
 });
 
 it('keeps no more than max_jobs behind very many open blocks, and reads none of those', () => {
@@ -215,7 +215,11 @@ it('prunes by age a block that was open when a sweep passed it', () => {
 
 it('a job whose parent was pruned has had one, though the clock was set back before the parent ended', () => {
   const retention = { jobsMs: 1000, jobsMax: 1e9, heldMs };
-  const world = new Simulation({ ...config([plugin('fast')]), state: { path: '/state', retention } }, calm, dice(1));
+  const world = new Simulation(
+    { ...config([plugin('fast')]), state: { path: '/state', retention, log: logSizes } },
+    calm,
+    dice(1),
+  );
   world.submit('fast', 'handle', {});
   world.turn();
   world.nowUs -= 3_600_000_000;

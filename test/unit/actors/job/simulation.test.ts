@@ -8,7 +8,7 @@ import { journalEntryBytes } from '../../../../actors/job/records/journal.ts';
 import { findJob } from '../../../../actors/job/views/jobs.ts';
 import { parseId } from '../../../../runtime/ids.ts';
 import { unpack } from '../../../../runtime/packing.ts';
-import { calm, command, config, dice, type Faults, plugin, Simulation } from './simulator.ts';
+import { calm, command, config, dice, type Faults, logSizes, plugin, Simulation } from './simulator.ts';
 
 const plugins = [
   plugin('fast'),
@@ -85,7 +85,11 @@ it('loses no job, and lets no retry wait longer, when the clock was set back bef
 
 it('takes what it prunes off the counters once, however often it is told to in a turn', () => {
   const retention = { jobsMs: 1000, jobsMax: 1e9, heldMs: 1e12 };
-  const world = new Simulation({ ...config(plugins), state: { path: '/state', retention } }, calm, dice(1));
+  const world = new Simulation(
+    { ...config(plugins), state: { path: '/state', retention, log: logSizes } },
+    calm,
+    dice(1),
+  );
   world.submit('fast', 'handle', {});
   world.run();
   world.nowUs += 2_000_000;

@@ -58,12 +58,13 @@ export const calm: Faults = {
 export { command, plugin } from './instances.ts';
 
 /** How long jobs are held in these worlds. */
+export const logSizes = { segmentBytes: 2 ** 20, churnBytes: 2 ** 24 };
 export const heldMs = 30 * 24 * 3_600_000;
 
 export function config(plugins: readonly PluginInstance[], queueDepthMax = 1_000_000, waitingMax = 10_000_000): Config {
   return {
     service: { workersMax: 2, queueDepthMax, waitingMax },
-    state: { path: '/state', retention: { jobsMs: 1e12, jobsMax: 1e9, heldMs } },
+    state: { path: '/state', retention: { jobsMs: 1e12, jobsMax: 1e9, heldMs }, log: logSizes },
     plugins: Object.fromEntries(plugins.map(instance => [instance.name, instance])),
     disabledPlugins: {},
     pipelines: [],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { pack } from '../../../../runtime/packing.ts';
 import { identify } from '../../../../runtime/processes/identity.ts';
-import { openStore } from '../../../../runtime/store/lmdb.ts';
+import { openStore } from '../../../../runtime/store/ledger-store.ts';
 import { until } from '../../../service/gateway/until.ts';
 import { clearStages, type Job, Stage } from './stage.ts';
 

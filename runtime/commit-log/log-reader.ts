@@ -1,0 +1,231 @@
+// Reads the commit log from a position on, and tells its end from damage.
+//
+// The last turn may be torn: a crash interrupted it, and nobody was told of it. A turn that is broken while a later one is in the log is
+// damage: it was durable once. Then nothing is skipped, and the reader throws.
+import { closeSync, openSync, readSync } from 'node:fs';
+import { basename } from 'node:path';
+import { StoreFault } from '../store/store.ts';
+import { crc32c } from './checksum.ts';
+import type { LogPosition } from './log-writer.ts';
+import { headerBytes, type Lsn, type PartHeader, readHeader, roomOf, sectorBytes } from './part.ts';
+import type { Segment } from './segments.ts';
+
+const windowBytes = 8 * 2 ** 20;
+
+export type LogStart = LogPosition & {
+  /** The turn before this position. */
+  readonly lsn: Lsn;
+  readonly epoch: number;
+  /** The number of the checkpoint. */
+  readonly number: number;
+};
+
+/** `bytes` are valid until the next turn is read. */
+export type LoggedTurn = { readonly lsn: Lsn; readonly atUs: number; readonly bytes: Buffer };
+
+/** Thrown if the log is damaged before its end. It is left as it is. */
+export class LogDamaged extends StoreFault {
+  readonly position: LogPosition;
+  /** The last turn before the damage. */
+  readonly last: Lsn;
+  constructor(path: string, position: LogPosition, last: Lsn, later: Lsn) {
+    super(
+      `the commit log is damaged at byte ${position.offset} of ${path}: turn ${last + 1} cannot be read, but turn ${later} after it can; ` +
+        `restore a backup, or give up everything after turn ${last} with "headgate state repair --until ${last}"`,
+    );
+    this.position = position;
+    this.last = last;
+  }
+}
+
+/**
+ * Yields the turns after `from`, up to the end of the log, or up to the turn `until`. Throws LogDamaged at damage, and StoreFault if the
+ * start is missing or the checkpoint is not the newest one.
+ */
+export function* readLog(
+  segments: readonly Segment[],
+  from: LogStart,
+  until: Lsn = Number.POSITIVE_INFINITY,
+): Generator<LoggedTurn, void, void> {
+  const files = segmentsFrom(segments, from);
+  try {
+    let at: Place = { file: 0, offset: from.offset };
+    let last = from.lsn;
+    while (last < until) {
+      at = files.withRoom(at);
+      const found = turnAt(files, at, last + 1, from.epoch);
+      if (found === null) {
+        const later = laterTurn(files, at, last + 1, from.epoch);
+        if (later === null) return;
+        const { number, path } = files.segment(Math.min(at.file, files.count - 1));
+        throw new LogDamaged(path, { segment: number, offset: at.offset }, last, later);
+      }
+      last++;
+      yield { lsn: last, atUs: found.atUs, bytes: found.bytes };
+      at = found.end;
+    }
+  } finally {
+    files.close();
+  }
+}
+
+/** Whether a turn begins at the start of the segment, as one does in each segment that was used. */
+export function hasTurns(segment: Segment): boolean {
+  const files = new SegmentWindows([segment]);
+  try {
+    return files.header({ file: 0, offset: 0 }) !== null;
+  } finally {
+    files.close();
+  }
+}
+
+/**
+ * Throws StoreFault if turns in the log were appended after a newer checkpoint. The pages of this one may then have been used again, so its
+ * roots must not be written back. Reads only the headers.
+ */
+export function assertNewest(segments: readonly Segment[], from: LogStart): void {
+  const files = segmentsFrom(segments, from);
+  try {
+    for (let at = files.withRoom({ file: 0, offset: from.offset }); ; ) {
+      const header = files.header(at);
+      if (header === null) return;
+      if (header.checkpoint > from.number)
+        throw new StoreFault(
+          `the checkpoint is number ${from.number}, but the commit log has turns after checkpoint ${header.checkpoint}: ` +
+            'the file of the checkpoint is an old copy; restore the whole directory from a backup',
+        );
+      at = files.withRoom({ file: at.file, offset: at.offset + roomOf(header.bytes) });
+    }
+  } finally {
+    files.close();
+  }
+}
+
+function segmentsFrom(segments: readonly Segment[], { segment }: LogStart): SegmentWindows {
+  const needed = segments.filter(({ number }) => number >= segment);
+  if (needed[0]?.number !== segment)
+    throw new StoreFault(
+      `segment ${segment} of the commit log, with which the checkpoint begins, is missing: restore the whole directory from a backup`,
+    );
+  return new SegmentWindows(needed);
+}
+
+type Place = { readonly file: number; readonly offset: number };
+type FoundTurn = { readonly bytes: Buffer; readonly atUs: number; readonly end: Place };
+
+/** The turn that begins here; null if it is not whole, or another one. */
+function turnAt(files: SegmentWindows, start: Place, lsn: Lsn, epoch: number): FoundTurn | null {
+  const first = files.header(start);
+  if (first === null || first.lsn !== lsn || first.epoch !== epoch || first.part !== 0) return null;
+  const { turnBytes, turnChecksum, atUs } = first;
+  const pieces: Buffer[] = [];
+  let header: PartHeader | null = first;
+  let at = start;
+  for (let part = 0, bytes = 0; ; part++) {
+    if (header === null || !isPartOf(first, header, part)) return null;
+    const body = files.body(at, header.bytes);
+    bytes += header.bytes;
+    if (body === null || header.bytes === 0 || bytes > turnBytes) return null;
+    at = { file: at.file, offset: at.offset + roomOf(header.bytes) };
+    if (part === 0 && bytes === turnBytes) {
+      return crc32c(body) === turnChecksum ? { bytes: body, atUs, end: at } : null;
+    }
+    pieces.push(Buffer.from(body));
+    if (bytes === turnBytes) break;
+    at = files.withRoom(at);
+    header = files.header(at);
+  }
+  const whole = Buffer.concat(pieces);
+  return crc32c(whole) === turnChecksum ? { bytes: whole, atUs, end: at } : null;
+}
+
+function isPartOf(first: PartHeader, header: PartHeader, part: number): boolean {
+  return (
+    header.part === part &&
+    header.lsn === first.lsn &&
+    header.epoch === first.epoch &&
+    header.turnBytes === first.turnBytes &&
+    header.turnChecksum === first.turnChecksum
+  );
+}
+
+/** A turn after this one that begins, or goes on, somewhere behind the place; null if there is none. */
+function laterTurn(files: SegmentWindows, from: Place, lsn: Lsn, epoch: number): Lsn | null {
+  for (let at = files.withRoom(from); at.file < files.count; ) {
+    const header = files.header(at);
+    if (header !== null && header.lsn > lsn && header.epoch >= epoch) return header.lsn;
+    at = files.withRoom({ file: at.file, offset: at.offset + sectorBytes });
+  }
+  return null;
+}
+
+/** Reads segments through a window of bounded size. */
+class SegmentWindows {
+  readonly #segments: readonly Segment[];
+  readonly #window = Buffer.alloc(windowBytes);
+  #open: { readonly file: number; readonly descriptor: number } | null = null;
+  #from = 0;
+  #bytes = 0;
+
+  constructor(segments: readonly Segment[]) {
+    this.#segments = segments;
+  }
+
+  get count(): number {
+    return this.#segments.length;
+  }
+
+  segment(file: number): Segment {
+    return this.#segments[file]!;
+  }
+
+  /** The place, or the beginning of the next segment if the segment ends there. */
+  withRoom(at: Place): Place {
+    const segment = this.#segments[at.file];
+    return segment !== undefined && at.offset + sectorBytes > segment.bytes ? { file: at.file + 1, offset: 0 } : at;
+  }
+
+  header(at: Place): PartHeader | null {
+    const segment = this.#segments[at.file];
+    if (segment === undefined) return null;
+    const found = this.#read(at, headerBytes);
+    return found === null ? null : readHeader(found, 0, segment.number);
+  }
+
+  body(at: Place, bytes: number): Buffer | null {
+    return this.#read(at, headerBytes + bytes)?.subarray(headerBytes) ?? null;
+  }
+
+  /** So many bytes; null if the segment has fewer. They are valid until the next call. */
+  #read({ file, offset }: Place, bytes: number): Buffer | null {
+    if (bytes > windowBytes) return null;
+    if (this.#open?.file !== file || offset < this.#from || offset + bytes > this.#from + this.#bytes) {
+      if (this.#open?.file !== file) this.#switchTo(file);
+      this.#from = offset;
+      this.#bytes = readAll(this.#open!.descriptor, this.#window, offset, basename(this.segment(file).path));
+    }
+    const start = offset - this.#from;
+    return start + bytes > this.#bytes ? null : this.#window.subarray(start, start + bytes);
+  }
+
+  #switchTo(file: number): void {
+    this.close();
+    this.#open = { file, descriptor: openSync(this.segment(file).path, 'r') };
+  }
+
+  close(): void {
+    if (this.#open !== null) closeSync(this.#open.descriptor);
+    this.#open = null;
+  }
+}
+
+function readAll(descriptor: number, into: Buffer, position: number, name: string): number {
+  let at = 0;
+  try {
+    for (let read = -1; read !== 0 && at < into.length; at += read)
+      read = readSync(descriptor, into, at, into.length - at, position + at);
+  } catch (error) {
+    throw new StoreFault(`${name} of the commit log cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+  return at;
+}

@@ -1,0 +1,272 @@
+// The checkpoints of the ledger. LMDB writes its pages without waiting for the disk; a checkpoint makes one of its commits safe.
+//
+// 1. Between two turns, a new read transaction holds all pages of the newest commit, and both root pages are copied. From now on no commit
+//    writes one of the pages that these roots refer to.
+// 2. The data file is synced on another thread, while turns go on.
+// 3. The roots and the place in the log are written to the file of the checkpoint.
+// 4. Only then may the pages of the checkpoint before, and its part of the log, be used again.
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fdatasyncSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Checkpoint, checkpointPath, encodeCheckpoint } from '../commit-log/checkpoint-file.ts';
+import type { LogWriter } from '../commit-log/log-writer.ts';
+import { syncDirectory, writeSynced } from '../durable-file.ts';
+import { asStoreError } from './fault.ts';
+import { holdPages, type PageHold, type Sheets } from './lmdb.ts';
+import { copyRoots } from './root-pages.ts';
+import { StoreFault, StoreFull, type Table } from './store.ts';
+
+const sync = promisify(fdatasync);
+const mode = 0o600;
+const unfinishedPrefix = 'checkpoint-unfinished-';
+/** A checkpoint is due this long after the first write since the last one. */
+const checkpointMs = 60_000;
+/** After a full disk. */
+const retryMs = 1_000;
+/** The size of the data file is read once in so many commits. */
+const commitsPerLook = 16;
+/** Turns wait for a checkpoint when the log since the last complete one, or the growth, is so many times what makes one due. */
+const overdue = 2;
+
+export type CheckpointsOptions = {
+  readonly sheets: Sheets<Table>;
+  readonly dataFile: string;
+  readonly logDirectory: string;
+  readonly log: LogWriter;
+  readonly epoch: number;
+  /** The format of the state. */
+  readonly format: number;
+  /** The number of the checkpoint before. */
+  readonly last: number;
+  /** Keeps the pages of the checkpoint before. */
+  readonly hold: PageHold;
+  /** A checkpoint is due after so many bytes of log, or so much growth of the data file. */
+  readonly logBytesMax: number;
+  readonly growthBytesMax: number;
+  /** Runs `act` while no other process can take the directory over. Throws if one has. */
+  readonly guard: (act: () => void) => void;
+  /** Called if a checkpoint failed outside of a turn: nothing more may be committed. */
+  readonly onFault: (fault: StoreFault) => void;
+};
+
+type Pending = {
+  readonly checkpoint: Checkpoint;
+  readonly hold: PageHold;
+  readonly appendedBytes: number;
+  readonly fileBytes: number;
+};
+
+export class Checkpoints {
+  readonly #options: CheckpointsOptions;
+  readonly #descriptor: number;
+  readonly #path: string;
+  #number: number;
+  #hold: PageHold;
+  #pending: Pending | null = null;
+  /** What the log and the data file had at the newest complete checkpoint. */
+  #appendedBytes = 0;
+  #fileBytes: number;
+  #growthBytes = 0;
+  #commits = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #begun = 0;
+
+  constructor(options: CheckpointsOptions) {
+    this.#options = options;
+    const { logDirectory } = options;
+    for (const name of readdirSync(logDirectory))
+      if (name.startsWith(unfinishedPrefix)) rmSync(join(logDirectory, name), { force: true });
+    this.#descriptor = openSync(options.dataFile, constants.O_RDWR);
+    this.#path = checkpointPath(options.logDirectory);
+    this.#number = options.last;
+    this.#hold = options.hold;
+    this.#fileBytes = fstatSync(this.#descriptor).size;
+  }
+
+  /** The number of the newest complete checkpoint. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Called before each commit. If a checkpoint is overdue, waits for it. Throws StoreFull or StoreFault if it fails. */
+  admit(): void {
+    if (this.#due() >= overdue) this.complete();
+  }
+
+  /** Called after each commit. Begins a checkpoint if one is due. */
+  committed(): void {
+    if (this.#timer === null) this.#startTimer(checkpointMs);
+    if (++this.#commits % commitsPerLook === 0) this.#growthBytes = fstatSync(this.#descriptor).size - this.#fileBytes;
+    if (this.#due() >= 1) this.begin();
+  }
+
+  /** One is due at 1. */
+  #due(): number {
+    const { log, logBytesMax, growthBytesMax } = this.#options;
+    return Math.max((log.appendedBytes - this.#appendedBytes) / logBytesMax, this.#growthBytes / growthBytesMax);
+  }
+
+  /** Begins a checkpoint, unless one is in progress. */
+  begin(): void {
+    if (this.#pending !== null) return;
+    let pending: Pending;
+    try {
+      pending = this.#take(false);
+    } catch (error) {
+      this.#options.onFault(new StoreFault(`a checkpoint cannot begin: ${(error as Error).message}`, { cause: error }));
+      return;
+    }
+    this.#pending = pending;
+    const aside = this.#newName();
+    void this.#write(pending, aside).then(
+      () => this.#finish(pending, aside),
+      error => this.#fail(pending, aside, error),
+    );
+  }
+
+  /** Makes a checkpoint and waits for it. `isClean`: it is the last one. Throws StoreFull or StoreFault. */
+  complete(isClean = false): void {
+    const abandoned = this.#pending;
+    this.#pending = null;
+    abandoned?.hold.release();
+    const pending = this.#take(isClean);
+    const aside = this.#newName();
+    try {
+      try {
+        fdatasyncSync(this.#descriptor);
+      } catch (error) {
+        throw unsynced(error);
+      }
+      writeSynced(aside, encodeCheckpoint(pending.checkpoint), mode);
+      this.#put(aside);
+    } catch (error) {
+      pending.hold.release();
+      rmSync(aside, { force: true });
+      throw this.#told(error);
+    }
+    this.#completed(pending);
+  }
+
+  /** The name of an unfinished file. An abandoned checkpoint may still be written while the next one is. */
+  #newName(): string {
+    return join(this.#options.logDirectory, `${unfinishedPrefix}${++this.#begun}`);
+  }
+
+  /**
+   * Gives the file its name. An error is a fault even on a full disk: it is then unknown which of two checkpoints a start would find, and
+   * only the pages of one are held.
+   */
+  #put(aside: string): void {
+    try {
+      this.#options.guard(() => {
+        renameSync(aside, this.#path);
+        syncDirectory(this.#options.logDirectory);
+      });
+    } catch (error) {
+      throw new StoreFault(`the checkpoint cannot be replaced: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  #told(error: unknown): Error {
+    return error instanceof StoreFault ? error : asStoreError(error, this.#options.logDirectory);
+  }
+
+  #take(isClean: boolean): Pending {
+    const { sheets, log, epoch, format } = this.#options;
+    const hold = holdPages(sheets.env);
+    const { last: lsn, position } = log;
+    const roots = copyRoots(this.#descriptor);
+    const checkpoint = { number: this.#number + 1, epoch, lsn, ...position, isClean, format, roots };
+    return { checkpoint, hold, appendedBytes: log.appendedBytes, fileBytes: fstatSync(this.#descriptor).size };
+  }
+
+  async #write({ checkpoint }: Pending, aside: string): Promise<void> {
+    try {
+      await sync(this.#descriptor);
+    } catch (error) {
+      throw unsynced(error);
+    }
+    const file = await open(aside, 'w', mode);
+    try {
+      await file.writeFile(encodeCheckpoint(checkpoint));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Gives the file its name, on the thread that commits: an older checkpoint can never replace a newer one. */
+  #finish(pending: Pending, aside: string): void {
+    if (this.#pending !== pending) {
+      rmSync(aside, { force: true });
+      return;
+    }
+    try {
+      this.#put(aside);
+    } catch (error) {
+      this.#fail(pending, aside, error as Error);
+      return;
+    }
+    this.#pending = null;
+    this.#completed(pending);
+  }
+
+  #fail(pending: Pending, aside: string, error: Error): void {
+    rmSync(aside, { force: true });
+    if (this.#pending !== pending) return;
+    this.#pending = null;
+    pending.hold.release();
+    const told = this.#told(error);
+    if (told instanceof StoreFull) this.#startTimer(retryMs);
+    else this.#options.onFault(told as StoreFault);
+  }
+
+  #completed({ checkpoint, hold, appendedBytes, fileBytes }: Pending): void {
+    this.#hold.release();
+    this.#hold = hold;
+    this.#number = checkpoint.number;
+    const { log } = this.#options;
+    this.#growthBytes -= fileBytes - this.#fileBytes;
+    this.#appendedBytes = appendedBytes;
+    this.#fileBytes = fileBytes;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (log.appendedBytes > appendedBytes) this.#startTimer(checkpointMs);
+    log.releaseBefore(checkpoint);
+  }
+
+  #startTimer(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.begin(), ms).unref();
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const pending = this.#pending;
+    this.#pending = null;
+    pending?.hold.release();
+    this.#hold.release();
+    closeSync(this.#descriptor);
+  }
+}
+
+/** A fault even on a full disk: the kernel forgets the pages that it could not write. */
+function unsynced(error: unknown): StoreFault {
+  return new StoreFault(`the ledger cannot be synced: ${(error as Error).message}`, { cause: error });
+}
+
+/** The directory of the log and of its checkpoint. */
+export function logDirectoryOf(path: string): string {
+  return join(path, 'log');
+}

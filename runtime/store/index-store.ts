@@ -1,0 +1,76 @@
+// The index on disk: a store of its own beside the ledger. It can be rebuilt from the ledger at any time.
+import { readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { StoreDamaged } from './damage.ts';
+import { openChecked, readerOf, type Sheets } from './lmdb.ts';
+import { type IndexTable, indexTables, type Reader, type Store } from './store.ts';
+import { syncedStore } from './synced-store.ts';
+
+/** The format of the index. An index of another format is rebuilt from the ledger. */
+const indexFormatVersion = 2;
+/** An unusable index is moved to a directory whose name begins with this. That directory is kept until another index is moved. */
+const asidePrefix = 'search-aside-';
+/** LMDB's error codes for a damaged file: PAGE_NOTFOUND, CORRUPTED, VERSION_MISMATCH, INVALID and INCOMPATIBLE. */
+const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
+
+/** Opens the index for a thread that searches; used by `IndexReaders`. The indexer of this process must have opened the index before. */
+export function openIndexReader(path: string): Reader<IndexTable> {
+  return readerOf(openChecked(indexPath(path), indexTables));
+}
+
+/**
+ * Opens the index for the indexer. An index that is damaged or has another format is moved away and replaced by an empty one; `warn` gets
+ * the reason and the new path. Any other error is thrown, and the index stays as it is.
+ */
+export function openIndexStore(path: string, warn: (reason: string, setAside: string) => void): Store<IndexTable> {
+  const reason = unusable(path);
+  if (typeof reason !== 'string') return syncedStore(reason, indexPath(path));
+  warn(reason, setAsideIndex(path));
+  const sheets = openChecked(indexPath(path), indexTables);
+  formatIn(sheets);
+  return syncedStore(sheets, indexPath(path));
+}
+
+/** Opens the index if it is usable; otherwise returns the reason why it is not. */
+function unusable(path: string): Sheets<IndexTable> | string {
+  try {
+    const sheets = openChecked(indexPath(path), indexTables);
+    const format = formatIn(sheets);
+    if (format === indexFormatVersion) return sheets;
+    void sheets.env.close();
+    return `it has format ${format}; this version needs ${indexFormatVersion}`;
+  } catch (error) {
+    if (error instanceof StoreDamaged) return error.damage;
+    const { code, message } = error as { readonly code?: unknown; readonly message: string };
+    if (damageCodes.has(code)) return message;
+    throw error;
+  }
+}
+
+export function indexPath(path: string): string {
+  return join(path, 'search');
+}
+
+export function indexFile(path: string): string {
+  return join(indexPath(path), 'data.mdb');
+}
+
+/** Moves the index away, so that no data is lost and readers keep their file. Removes the index that was moved away before. */
+function setAsideIndex(path: string): string {
+  for (const name of readdirSync(path)) {
+    if (name.startsWith(asidePrefix)) rmSync(join(path, name), { recursive: true, force: true });
+  }
+  const to = join(path, `${asidePrefix}${new Date().toISOString().replaceAll(/[-:]/g, '')}`);
+  renameSync(indexPath(path), to);
+  return to;
+}
+
+/** The format of the index. An empty index is given the format of this version. */
+function formatIn({ env, of }: Sheets<IndexTable>): number {
+  const key = Buffer.from('format');
+  return env.transactionSync(() => {
+    const format = of.positions.get(key);
+    if (!format) of.positions.put(key, Buffer.from([indexFormatVersion]));
+    return format?.[0] ?? indexFormatVersion;
+  });
+}

@@ -1,0 +1,243 @@
+// Opens the ledger for its holder. After a stop that was not clean, the ledger goes back to its checkpoint, and the turns in the log are
+// applied again: the same way after a kill, after a crash of the machine and after a power cut.
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { Checkpoint } from '../commit-log/checkpoint-file.ts';
+import { assertNewest, hasTurns, readLog } from '../commit-log/log-reader.ts';
+import { LogWriter } from '../commit-log/log-writer.ts';
+import type { Lsn } from '../commit-log/part.ts';
+import { listSegments, type Segment } from '../commit-log/segments.ts';
+import { decodeTurn } from '../commit-log/turn-codec.ts';
+import { makeDirectory, syncDirectory } from '../durable-file.ts';
+import { isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
+import type { WriteBatch } from './batch.ts';
+import { Checkpoints, type CheckpointsOptions, logDirectoryOf } from './checkpoints.ts';
+import { StoreDamaged } from './damage.ts';
+import { assertReadable, formatIn, formatKey, formatVersion } from './format.ts';
+import { assertSound, openChecked, openSheets, readerOf, type Sheets, write } from './lmdb.ts';
+import { StoreHeld } from './owner.ts';
+import { newestTransaction, restoreRoots, rootsIn } from './root-pages.ts';
+import { StoreFault, type Table, tables } from './store.ts';
+import { awaitNoReaders } from './store-readers.ts';
+
+/** Turns of the log that are applied in one transaction: so many bytes. */
+const groupBytesMax = 16 * 2 ** 20;
+
+const knownTables = new Set<string>(tables);
+export const appliedKey = Buffer.from('applied');
+/** Versions without a commit log kept the owner in the ledger. */
+export const legacyOwnerKey = Buffer.from('owner');
+
+export type LedgerRecovery = {
+  readonly path: string;
+  readonly epoch: number;
+  readonly found: Checkpoint | null;
+  /** A recovery waits for readers this long. */
+  readonly readersMs: number;
+  /** Whether a state of an older format gets the format of this version. */
+  readonly upgrades: boolean;
+  /** Turns after this one are given up. */
+  readonly until: Lsn;
+  /** The maximum size of a segment, and how much the data file may grow between checkpoints. */
+  readonly segmentBytes: number;
+  readonly growthBytes: number;
+  /** Whether a holder in another pid namespace shows a sign of life. */
+  readonly isAwake: () => boolean;
+  readonly guard: CheckpointsOptions['guard'];
+  readonly onFault: CheckpointsOptions['onFault'];
+};
+
+export type OpenLedger = {
+  readonly sheets: Sheets<Table>;
+  readonly log: LogWriter;
+  readonly checkpoints: Checkpoints;
+};
+
+/** Opens the ledger. The caller is its holder. Throws StoreFault if the ledger or its log is damaged or has an unreadable format. */
+export function openLedger(recovery: LedgerRecovery): OpenLedger {
+  const { path, found, until } = recovery;
+  const directory = logDirectoryOf(path);
+  makeDirectory(directory, 0o700);
+  const segments = listSegments(directory);
+  const isRecovered = found !== null && !found.isClean;
+  if (found === null) assertNew(recovery, segments);
+  else goBack(recovery, found, segments);
+  if (!isRecovered) prepare(recovery);
+  assertSound(path);
+  const sheets = openSheets(path, tables, 'unsynced');
+  try {
+    assertReadable(path, formatIn(readerOf(sheets)));
+    if (isRecovered) sheets.env.transactionSync(() => upgrade(recovery, sheets));
+    const applied = appliedIn(sheets);
+    if (isRecovered && applied !== found.lsn)
+      throw new StoreFault(
+        `${path} does not fit its checkpoint: it has turn ${applied}, the checkpoint turn ${found.lsn}`,
+      );
+    const last = isRecovered ? replay(sheets, segments, found, until) : applied;
+    if (until < Number.POSITIVE_INFINITY && last !== until)
+      throw new StoreFault(`the commit log has no turn ${until} to go back to: its last one is ${last}`);
+    return begin(recovery, sheets, segments, last);
+  } catch (error) {
+    sheets.hold?.release();
+    void sheets.env.close();
+    throw error;
+  }
+}
+
+/** A ledger without a checkpoint: it is new, or an earlier version wrote it, or its first start was interrupted. */
+function assertNew({ path }: LedgerRecovery, segments: readonly Segment[]): void {
+  if (segments.some(segment => hasTurns(segment)))
+    throw new StoreFault(
+      `${logDirectoryOf(path)} has a commit log but no checkpoint: restore ${path} from a backup, or move it away to start with an empty state`,
+    );
+}
+
+/** Creates what is missing in the ledger, in a commit that is synced: until the first checkpoint, nothing undoes it. */
+function prepare(recovery: LedgerRecovery): void {
+  const { path, isAwake } = recovery;
+  const sheets = openChecked(path, tables);
+  const { env, of } = sheets;
+  try {
+    assertReadable(path, formatIn(readerOf(sheets)));
+    const known = of.meta.get(legacyOwnerKey);
+    const holder: ProcessIdentity | undefined = known && JSON.parse(Buffer.from(known).toString());
+    if (holder && (isHere(holder) ? holder.pid !== process.pid && isAlive(holder) : isAwake()))
+      throw new StoreHeld(path, holder);
+    env.transactionSync(() => {
+      if (known) of.meta.remove(legacyOwnerKey);
+      upgrade(recovery, sheets);
+    });
+  } finally {
+    void env.close();
+  }
+}
+
+/** Gives the ledger the format of this version, in the current transaction. */
+function upgrade({ upgrades }: LedgerRecovery, sheets: Sheets<Table>): void {
+  const format = formatIn(readerOf(sheets));
+  if (format === null || (upgrades && format !== formatVersion))
+    sheets.of.meta.put(formatKey, Buffer.from([formatVersion]));
+}
+
+/** Undoes what was committed after the checkpoint. After a clean stop there is nothing to undo. */
+function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments: readonly Segment[]): void {
+  const file = join(path, 'data.mdb');
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0)
+    throw new StoreDamaged(path, file, 'it is missing or empty, although it has a checkpoint');
+  const [wanted, present] = [newestTransaction(found.roots), newestTransaction(rootsIn(file, found.roots.length))];
+  if (wanted === null || present === null) {
+    assertSound(path);
+    throw new StoreDamaged(path, file, 'it has no root page of its checkpoint');
+  }
+  if (present < wanted) throw new StoreDamaged(path, file, 'it is older than its checkpoint');
+  if (found.isClean) return;
+  assertNewest(segments, found);
+  const readers = awaitNoReaders(path, readersMs);
+  if (readers !== null) {
+    const names = readers.length === 0 ? 'other processes read' : `process ${readers.join(', ')} reads`;
+    throw new StoreFault(`${path} cannot be recovered while ${names} it: end what reads it, and start again`);
+  }
+  restoreRoots(file, found.roots);
+  // It has the number of a commit that has been undone. No process uses it any more.
+  rmSync(join(path, 'lock.mdb'), { force: true });
+}
+
+/** Applies the turns after the checkpoint. Returns the last one. */
+function replay(sheets: Sheets<Table>, segments: readonly Segment[], from: Checkpoint, until: Lsn): Lsn {
+  const turns = readLog(segments, from, until);
+  let last = from.lsn;
+  for (let isOver = false; !isOver; ) {
+    isOver = sheets.env.transactionSync(() => {
+      for (let bytes = 0; bytes < groupBytesMax; ) {
+        const step = turns.next();
+        if (step.done) return true;
+        write(sheets, batchOf(step.value.bytes, step.value.lsn));
+        last = step.value.lsn;
+        bytes += step.value.bytes.length;
+        sheets.of.meta.put(appliedKey, encodeLsn(last));
+      }
+      return false;
+    });
+  }
+  return last;
+}
+
+function batchOf(bytes: Buffer, lsn: Lsn): WriteBatch<Table> {
+  const batch = decodeTurn(bytes);
+  const unknown = batch.tables.find(name => !knownTables.has(name));
+  if (unknown !== undefined)
+    throw new StoreFault(
+      `turn ${lsn} of the commit log writes the table ${unknown}: start the newer version that wrote it`,
+    );
+  return batch as WriteBatch<Table>;
+}
+
+/** Begins a new log with a checkpoint. The old log is needed until this checkpoint is complete. */
+function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readonly Segment[], last: Lsn): OpenLedger {
+  const { path, epoch, found, segmentBytes, growthBytes, guard, onFault } = recovery;
+  const directory = logDirectoryOf(path);
+  const isNeeded = found !== null && !found.isClean;
+  const log = new LogWriter({
+    directory,
+    segment: (segments.at(-1)?.number ?? 0) + 1,
+    segmentBytesMax: segmentBytes,
+    epoch,
+    last,
+    unused: isNeeded ? [] : segments,
+  });
+  const checkpoints = new Checkpoints({
+    sheets,
+    dataFile: join(path, 'data.mdb'),
+    logDirectory: directory,
+    log,
+    epoch,
+    format: formatIn(readerOf(sheets))!,
+    last: found?.number ?? 0,
+    hold: sheets.hold!,
+    logBytesMax: segmentBytes,
+    growthBytesMax: growthBytes,
+    guard,
+    onFault,
+  });
+  try {
+    checkpoints.complete();
+  } catch (error) {
+    checkpoints.close();
+    log.close();
+    throw error;
+  }
+  if (recovery.until < Number.POSITIVE_INFINITY) setAside(path, segments);
+  else if (isNeeded) log.discard(segments);
+  return { sheets, log, checkpoints };
+}
+
+/** Keeps the segments whose last turns are given up, beside the log. */
+function setAside(path: string, segments: readonly Segment[]): void {
+  const aside = newAside(path);
+  mkdirSync(aside, { mode: 0o700 });
+  for (const { path: from } of segments) renameSync(from, join(aside, basename(from)));
+  syncDirectory(aside);
+}
+
+/** Keeps a log that has lost its ledger beside a new one, with its checkpoint. */
+export function moveLogAside(path: string): void {
+  const directory = logDirectoryOf(path);
+  if (!existsSync(directory)) return;
+  renameSync(directory, newAside(path));
+  syncDirectory(path);
+}
+
+function newAside(path: string): string {
+  return join(path, `log-aside-${new Date().toISOString().replaceAll(/[-:]/g, '')}`);
+}
+
+export function appliedIn({ of }: Pick<Sheets<Table>, 'of'>): Lsn {
+  const known = of.meta.get(appliedKey);
+  return known === undefined ? 0 : Number(Buffer.from(known).readBigUInt64BE());
+}
+
+export function encodeLsn(lsn: Lsn): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(lsn));
+  return bytes;
+}

@@ -1,0 +1,281 @@
+// The ledger on disk. A commit appends its batch to the commit log and waits for that alone; LMDB has it when the commit returns, and on
+// disk with the next checkpoint.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../clock.ts';
+import { readCheckpoint } from '../commit-log/checkpoint-file.ts';
+import { hasTurns } from '../commit-log/log-reader.ts';
+import type { Lsn } from '../commit-log/part.ts';
+import { listSegments } from '../commit-log/segments.ts';
+import { makeDirectory } from '../durable-file.ts';
+import { isAlive, isHere } from '../processes/identity.ts';
+import { WriteBatch } from './batch.ts';
+import { logDirectoryOf } from './checkpoints.ts';
+import { type CommitLock, openCommitLock } from './commit-lock.ts';
+import { asStoreError } from './fault.ts';
+import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
+import { appliedKey, encodeLsn, type OpenLedger, openLedger } from './ledger-recovery.ts';
+import { openChecked, openSheets, readerOf, type Sheets, write } from './lmdb.ts';
+import { type Claim, gateMsMax, holderToWatch, type Owner, readOwner, StoreHeld, takeClaim } from './owner.ts';
+import { CommitRoom, diskPart } from './room.ts';
+import { type Batch, type Reader, type Store, StoreFault, StoreFull, type Table, tables } from './store.ts';
+import { readersMsMax, registerReader } from './store-readers.ts';
+
+/** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
+const silenceMsMax = 5_000;
+/** The sizes of the log, and the part of a disk that each may take. */
+export const segmentBytesMin = 2 ** 20;
+export const segmentBytesDefault = 64 * 2 ** 20;
+export const growthBytesDefault = 256 * 2 ** 20;
+const segmentPart = 0.02;
+const growthPart = 0.05;
+
+export type LogSizes = {
+  /** The maximum size of a segment of the log, in bytes. */
+  readonly segmentBytes: number;
+  /** How much the data file may grow between checkpoints, in bytes. */
+  readonly churnBytes: number;
+};
+
+export type StoreOptions = {
+  readonly log?: LogSizes;
+  /** How long the start watches a holder in another pid namespace. */
+  readonly silenceMs?: number;
+  readonly readersMs?: number;
+  readonly watch?: typeof hasHeartbeat;
+  /** Whether a state of an older format gets the format of this version. Default: yes. */
+  readonly upgrades?: boolean;
+  /** Gives up all turns after this one, and keeps the old log beside the new one. */
+  readonly until?: Lsn;
+};
+
+/** The store of the ledger's one writer. */
+export type LedgerStore = Store & {
+  /** The newest turn. */
+  readonly applied: Lsn;
+  /** Makes a checkpoint and waits for it. */
+  checkpoint(): void;
+};
+
+export function ledgerFile(path: string): string {
+  return join(path, 'data.mdb');
+}
+
+/** Opens the ledger for a thread that only reads. The ledger thread of this process must have opened it before. */
+export function openReader(path: string): Reader {
+  return readerOf(openSheets(path, tables, 'synced'));
+}
+
+/**
+ * Opens the ledger for a process that only reads, while another process may own it. If nobody does and the last stop was not clean, the
+ * ledger is recovered first. Throws as `openStore` does.
+ */
+export function openReaderBeside(path: string): Reader {
+  const { sheets, leave } = openBeside(path);
+  const reader = readerOf(sheets);
+  return {
+    ...reader,
+    close() {
+      reader.close();
+      leave();
+    },
+  };
+}
+
+/** Opens the ledger likewise. Until `leave` is called, which must follow the closing, no process recovers the ledger. */
+export function openBeside(path: string): { readonly sheets: Sheets<Table>; leave(): void } {
+  const gate = openCommitLock(path);
+  try {
+    for (;;) {
+      const isHeld = hasLivingOwner(path);
+      const opened = gate.open(() => (isHeld || isWhole(path) ? openRegistered(path) : null));
+      if (opened !== null) return opened;
+      recover(path);
+    }
+  } finally {
+    gate.close();
+  }
+}
+
+function openRegistered(path: string): { readonly sheets: Sheets<Table>; leave(): void } {
+  const leave = registerReader(path);
+  try {
+    return { sheets: openChecked(path, tables, 'beside'), leave };
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+/** Whether the ledger can be read as it is: its last stop was clean, or its first start is still to come, or an earlier version wrote it. */
+function isWhole(path: string): boolean {
+  const directory = logDirectoryOf(path);
+  const found = readCheckpoint(directory);
+  if (found !== null) return found.isClean && existsSync(ledgerFile(path));
+  return !existsSync(directory) || !listSegments(directory).some(segment => hasTurns(segment));
+}
+
+function hasLivingOwner(path: string): boolean {
+  const owner = readOwner(path);
+  if (owner === null) return false;
+  return isHere(owner) ? isAlive(owner) : hasHeartbeat(path, silenceMsMax);
+}
+
+function recover(path: string): void {
+  try {
+    openStore(path, { upgrades: false }).close();
+  } catch (error) {
+    // Another process has begun to recover it.
+    if (!(error instanceof StoreHeld)) throw error;
+  }
+}
+
+/**
+ * Opens the ledger for writing. The process then holds the directory until `close`. Throws StoreHeld if another living process
+ * holds the directory, and StoreFault if the ledger is damaged, or others read it while it must be recovered.
+ */
+export function openStore(path: string, options: StoreOptions = {}): LedgerStore {
+  const { silenceMs = silenceMsMax, watch = hasHeartbeat } = options;
+  makeDirectory(path, 0o700);
+  const gate = openCommitLock(path);
+  try {
+    for (let silent: Owner | null = null; ; ) {
+      const startMs = performance.now();
+      const tried = gate.open(() => {
+        const owner = holderToWatch(path, silent, performance.now() - startMs <= gateMsMax);
+        return owner === null ? { store: hold(path, gate, options) } : { owner };
+      });
+      if ('store' in tried) return tried.store;
+      if (watch(path, silenceMs)) throw new StoreHeld(path, tried.owner);
+      silent = tried.owner;
+    }
+  } catch (error) {
+    gate.close();
+    throw error;
+  }
+}
+
+/** Takes the directory, and recovers and opens the ledger. The gate is held meanwhile, so that nobody opens it before it is whole. */
+function hold(path: string, gate: CommitLock, options: StoreOptions): LedgerStore {
+  const { silenceMs = silenceMsMax, watch = hasHeartbeat, readersMs = readersMsMax, upgrades = true, until } = options;
+  const found = readCheckpoint(logDirectoryOf(path));
+  const claim = takeClaim(path, (found?.epoch ?? 0) + 1);
+  const { segmentBytes, churnBytes } = fitting(path, options.log);
+  let fault: StoreFault | null = null;
+  // The gate is held until the store is open.
+  let isOpen = false;
+  const guarded = (act: () => void): void => {
+    claim.assertOurs();
+    act();
+  };
+  try {
+    const opened = openLedger({
+      path,
+      epoch: claim.epoch,
+      found,
+      readersMs,
+      upgrades,
+      until: until ?? Number.POSITIVE_INFINITY,
+      segmentBytes,
+      growthBytes: churnBytes,
+      isAwake: () => watch(path, silenceMs),
+      guard: act => (isOpen ? gate.commit(() => guarded(act)) : guarded(act)),
+      onFault: told => {
+        fault ??= told;
+      },
+    });
+    isOpen = true;
+    return storeOf({ path, gate, claim, opened, room: new CommitRoom(path, segmentBytes), faultOf: () => fault });
+  } catch (error) {
+    claim.release();
+    throw error;
+  }
+}
+
+type Parts = {
+  readonly path: string;
+  readonly gate: CommitLock;
+  readonly claim: Claim;
+  readonly opened: OpenLedger;
+  readonly room: CommitRoom;
+  readonly faultOf: () => StoreFault | null;
+};
+
+function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room, faultOf }: Parts): LedgerStore {
+  const hide = startHeartbeat(path);
+  const clock = systemClock();
+  let fault: StoreFault | null = null;
+
+  /** Appends the batch to the log once LMDB has taken all of it, and before any other thread sees it. */
+  function append(batch: WriteBatch): void {
+    claim.assertOurs();
+    const bytes = write(sheets, batch);
+    sheets.of.meta.put(appliedKey, encodeLsn(log.last + 1));
+    room.assertFor(bytes);
+    try {
+      log.append(batch, clock.nowUs(), checkpoints.number);
+    } catch (error) {
+      if (error instanceof StoreFull) throw error;
+      throw new StoreFault(`the commit log cannot be written: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  function failed(error: unknown, isLogged: boolean): Error {
+    const known = error instanceof StoreFull || error instanceof StoreFault ? error : asStoreError(error, path);
+    // The next start has the turn, so the actors of this one must not go on without it.
+    const told =
+      isLogged && known instanceof StoreFull
+        ? new StoreFault(`a turn is in the commit log, but cannot be applied: ${known.message}`, { cause: error })
+        : known;
+    if (told instanceof StoreFault) fault ??= told;
+    return told;
+  }
+
+  return {
+    ...readerOf(sheets),
+    batch: () => new WriteBatch(),
+    get applied() {
+      return log.last;
+    },
+    commit(batch: Batch) {
+      const known = fault ?? faultOf();
+      if (known !== null) throw known;
+      const before = log.last;
+      try {
+        checkpoints.admit();
+        gate.commit(() => sheets.env.transactionSync(() => append(batch as WriteBatch)));
+        checkpoints.committed();
+      } catch (error) {
+        throw failed(error, log.last > before);
+      }
+    },
+    checkpoint: () => checkpoints.complete(),
+    close() {
+      const isWhole = (fault ?? faultOf()) === null && claim.isOurs();
+      fault ??= new StoreFault(`${path} has been closed`);
+      try {
+        if (isWhole) checkpoints.complete(true);
+      } finally {
+        checkpoints.close();
+        log.close();
+        void sheets.env.close();
+        hide();
+        claim.release();
+        gate.close();
+      }
+    },
+  };
+}
+
+/** The sizes as far as the disk has room for them. */
+function fitting(path: string, sizes: LogSizes | undefined): { segmentBytes: number; churnBytes: number } {
+  const wanted = sizes ?? { segmentBytes: segmentBytesDefault, churnBytes: growthBytesDefault };
+  return {
+    segmentBytes: wholePages(Math.max(segmentBytesMin, Math.min(wanted.segmentBytes, diskPart(path, segmentPart)))),
+    churnBytes: Math.max(segmentBytesMin, Math.min(wanted.churnBytes, diskPart(path, growthPart))),
+  };
+}
+
+function wholePages(bytes: number): number {
+  return Math.floor(bytes / 4096) * 4096;
+}

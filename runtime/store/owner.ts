@@ -1,0 +1,89 @@
+// Who holds a state directory: the file `owner` names the process. Its holder alone writes the directory, and it alone recovers the ledger.
+//
+// The file is replaced, never changed, so whoever was taken for dead finds that its own file has lost its name.
+import { closeSync, fstatSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile, syncDirectory } from '../durable-file.ts';
+import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
+
+/** If waiting for the gate took longer than this, a living process was in the midst of a commit: a dead one's lock is released at once. */
+export const gateMsMax = 100;
+
+/** Thrown if another running process holds the state directory. */
+export class StoreHeld extends Error {
+  readonly code = 'store_held';
+  readonly holder: ProcessIdentity;
+  constructor(path: string, holder: ProcessIdentity) {
+    const where = isHere(holder) ? '' : ' of another container (pid namespace)';
+    super(`${path} is in use by process ${holder.pid}${where}: stop it, or give this instance a state.path of its own`);
+    this.holder = holder;
+  }
+}
+
+export type Owner = ProcessIdentity & { readonly epoch: number };
+
+export type Claim = {
+  readonly epoch: number;
+  isOurs(): boolean;
+  /** Throws if another process saw no sign of life from this one for too long, and took the directory over. */
+  assertOurs(): void;
+  /** Gives the directory free, unless another process has taken it over. */
+  release(): void;
+};
+
+export function ownerPath(directory: string): string {
+  return join(directory, 'owner');
+}
+
+/** The holder that the directory names, alive or not; null: none. */
+export function readOwner(directory: string): Owner | null {
+  try {
+    return JSON.parse(readFileSync(ownerPath(directory), 'utf8'));
+  } catch (error) {
+    // A file that cannot be parsed was not written by headgate: files are replaced as a whole.
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/**
+ * The holder that may still live, and must be watched for a sign of life; null: the directory may be taken. Throws StoreHeld if the holder
+ * lives. `silent`: a holder that has shown no sign of life. `isGateFree`: no commit was in progress.
+ */
+export function holderToWatch(directory: string, silent: Owner | null, isGateFree: boolean): Owner | null {
+  const owner = readOwner(directory);
+  if (owner === null) return null;
+  if (isHere(owner)) {
+    if (isAlive(owner) && !isEarlierSelf(owner)) throw new StoreHeld(directory, owner);
+    return null;
+  }
+  const isSame = silent !== null && JSON.stringify(silent) === JSON.stringify(owner);
+  return isSame && isGateFree ? null : owner;
+}
+
+/** Where the start of a process is unknown, one with this number was another process before. */
+function isEarlierSelf({ pid, startTicks }: ProcessIdentity): boolean {
+  return pid === process.pid && startTicks === null;
+}
+
+/** Makes this process the holder. The caller holds the gate, and has asked `holderToWatch`. */
+export function takeClaim(directory: string, epoch: number): Claim {
+  const path = ownerPath(directory);
+  replaceFile(path, Buffer.from(`${JSON.stringify({ ...identify(process.pid), epoch } satisfies Owner)}\n`), 0o600);
+  const descriptor = openSync(path, 'r');
+  const isOurs = (): boolean => fstatSync(descriptor).nlink > 0;
+  return {
+    epoch,
+    isOurs,
+    assertOurs() {
+      if (!isOurs()) throw new Error(`${directory} was taken over by another process`);
+    },
+    release() {
+      if (isOurs()) {
+        rmSync(path, { force: true });
+        syncDirectory(directory);
+      }
+      closeSync(descriptor);
+    },
+  };
+}

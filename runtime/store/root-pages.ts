@@ -1,0 +1,52 @@
+// The two root pages (LMDB: meta pages) of a data file. Whatever was committed after a copy of them is undone when the copy is written back,
+// as long as no page that they refer to was written since.
+import { closeSync, constants, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { databasesAt, isMeta, metaBytes, transactionAt } from './damage.ts';
+
+const pageBytesMin = 512;
+const pageBytesMax = 65_536;
+const metaPages = 2;
+
+/** Both root pages. Throws an error if the file has none that can be used. */
+export function copyRoots(descriptor: number): Buffer {
+  const first = Buffer.alloc(metaBytes);
+  readSync(descriptor, first, 0, metaBytes, 0);
+  if (!isMeta(first)) throw new Error('it does not begin with a root page');
+  const pageBytes = first.readUInt32LE(databasesAt);
+  if (pageBytes < pageBytesMin || pageBytes > pageBytesMax) throw new Error(`its pages have ${pageBytes} bytes`);
+  const roots = Buffer.alloc(metaPages * pageBytes);
+  readSync(descriptor, roots, 0, roots.length, 0);
+  return roots;
+}
+
+/** The number of the newest transaction that the root pages know; null if neither is usable. */
+export function newestTransaction(roots: Buffer): number | null {
+  const pageBytes = roots.length / metaPages;
+  const numbers = [0, 1]
+    .map(page => roots.subarray(page * pageBytes, page * pageBytes + metaBytes))
+    .filter(meta => isMeta(meta))
+    .map(meta => Number(meta.readBigUInt64LE(transactionAt)));
+  return numbers.length === 0 ? null : Math.max(...numbers);
+}
+
+/** The root pages as they are in the file, whose pages have this size. */
+export function rootsIn(path: string, bytes: number): Buffer {
+  const descriptor = openSync(path, 'r');
+  try {
+    const roots = Buffer.alloc(bytes);
+    return roots.subarray(0, readSync(descriptor, roots, 0, bytes, 0));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Writes the root pages back. They are on disk when this returns. */
+export function restoreRoots(path: string, roots: Buffer): void {
+  const descriptor = openSync(path, constants.O_RDWR);
+  try {
+    for (let at = 0; at < roots.length; ) at += writeSync(descriptor, roots, at, roots.length - at, at);
+    fdatasyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,61 @@
+// The processes that read a ledger beside its holder. A recovery changes pages under them, so it waits until there are none.
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemCall } from '../system-library.ts';
+
+/** The operations of `flock`, with the same numbers on Linux and macOS: a shared lock, an exclusive one, and not waiting for it. */
+const LOCK_SH = 1;
+const LOCK_EX = 2;
+const LOCK_NB = 4;
+
+/** A recovery waits for readers this long. */
+export const readersMsMax = 5_000;
+const lookMs = 20;
+
+/** Registers this process as a reader until the returned function is called. If the process dies, the system does so. */
+export function registerReader(directory: string): () => void {
+  const descriptor = openLock(directory);
+  flock(descriptor, LOCK_SH);
+  return () => closeSync(descriptor);
+}
+
+/** Waits until no process is registered. Blocks the calling thread. Returns null, or the pids of those that have not ended in this time. */
+export function awaitNoReaders(directory: string, withinMs: number): readonly number[] | null {
+  const descriptor = openLock(directory);
+  const nap = new Int32Array(new SharedArrayBuffer(4));
+  try {
+    for (const endMs = performance.now() + withinMs; ; Atomics.wait(nap, 0, 0, lookMs)) {
+      try {
+        flock(descriptor, LOCK_EX | LOCK_NB);
+        return null;
+      } catch {
+        if (performance.now() >= endMs) return holdersOf(directory);
+      }
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function openLock(directory: string): number {
+  return openSync(lockPath(directory), 'a', 0o600);
+}
+
+function lockPath(directory: string): string {
+  return join(directory, 'readers.lock');
+}
+
+function flock(descriptor: number, operation: number): void {
+  systemCall('int flock(int descriptor, int operation)')(descriptor, operation);
+}
+
+/** The pids that hold the lock, as far as the system shows them. */
+function holdersOf(directory: string): number[] {
+  try {
+    const { ino } = statSync(lockPath(directory));
+    const held = new RegExp(`^\\d+: FLOCK +\\w+ +READ +(\\d+) [0-9a-f]+:[0-9a-f]+:${ino} `, 'gm');
+    return [...readFileSync('/proc/locks', 'latin1').matchAll(held)].map(([, pid]) => Number(pid));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,26 @@
+// A store without a commit log: each of its commits is synced.
+import { WriteBatch } from './batch.ts';
+import { asStoreError } from './fault.ts';
+import { readerOf, type Sheets, write } from './lmdb.ts';
+import { CommitRoom } from './room.ts';
+import { type Store, StoreFault, StoreFull } from './store.ts';
+
+/** A store on these databases, which no other process writes. After a fault of the disk it commits no more batches. */
+export function syncedStore<T extends string>(sheets: Sheets<T>, path: string): Store<T> {
+  let fault: StoreFault | null = null;
+  const room = new CommitRoom(path);
+  return {
+    ...readerOf(sheets),
+    batch: () => new WriteBatch<T>(),
+    commit(batch) {
+      if (fault !== null) throw fault;
+      try {
+        sheets.env.transactionSync(() => room.assertFor(write(sheets, batch as WriteBatch<T>)));
+      } catch (error) {
+        const told = error instanceof StoreFull ? error : asStoreError(error, path);
+        if (told instanceof StoreFault) fault = told;
+        throw told;
+      }
+    },
+  };
+}
