@@ -1,6 +1,8 @@
-// The bare gateway's ledger: all waiting calls become one value and one commit; then answers and steps leave. Its store has the same
-// options as headgate's.
+// The bare gateway's ledger: all waiting calls become one record, which is appended to a log and synced, and then put into LMDB without a
+// sync; then answers and steps leave. It makes no checkpoints.
 import { spawn } from 'node:child_process';
+import { fdatasyncSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -10,10 +12,22 @@ import type { Answer, Begun, Call, Steps } from './protocol.ts';
 /** The most jobs that a frame of headgate has. */
 const frameStepsMax = 512;
 
+/** The log is written with zeros beforehand, and begins again at its end. */
+const logBytes = 64 * 2 ** 20;
+const pageBytes = 4096;
+
+const directory = workerData as string;
+mkdirSync(directory, { recursive: true });
+const log = openSync(join(directory, 'log'), 'w');
+writeAll(Buffer.alloc(logBytes), 0);
+fdatasyncSync(log);
+let logAt = 0;
+
 const store = open<Uint8Array, number>({
-  path: workerData as string,
+  path: directory,
+  noSubdir: false,
   overlappingSync: false,
-  noMemInit: true,
+  noSync: true,
   encoding: 'binary',
 });
 const program = fileURLToPath(new URL('./host.js', import.meta.url));
@@ -23,6 +37,19 @@ const left = new Map<number, { open: number; readonly stages: readonly number[] 
 let calls: Call[] = [];
 let begun: Begun[number][] = [];
 let turns = 0;
+
+function writeAll(bytes: Uint8Array, position: number): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(log, bytes, at, bytes.length - at, position + at);
+}
+
+function append(record: Uint8Array): void {
+  const padded = Buffer.alloc(Math.ceil(record.length / pageBytes) * pageBytes);
+  padded.set(record);
+  if (logAt + padded.length > logBytes) logAt = 0;
+  writeAll(padded, logAt);
+  logAt += padded.length;
+  fdatasyncSync(log);
+}
 
 function turn(): void {
   const [taken, ended] = [calls, begun];
@@ -44,6 +71,7 @@ function turn(): void {
     if (--call.open === 0) goOn(id, call.stages, startedUs);
   }
   const record = Buffer.concat([...taken.map(({ body }) => body), Buffer.from(JSON.stringify([ended, steps]))]);
+  append(record);
   store.transactionSync(() => void store.put(++turns, record));
   for (let at = 0; at < steps.length; at += frameStepsMax) {
     host.stdin.write(`${JSON.stringify(steps.slice(at, at + frameStepsMax) satisfies Steps)}\n`);
