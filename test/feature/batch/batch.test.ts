@@ -1,5 +1,8 @@
 // Batches through the real gateway: many calls in one request and one commit.
+import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { batchPayloadsMax } from '../../../http/batch.ts';
+import { everythingToken } from '../../service/gateway/configuration.ts';
 import { type Gateway, type Job, type Status, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo, worker } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
@@ -106,6 +109,44 @@ test('a queue that becomes full takes the first payloads and says how many; one 
   expect(await batch(gateway, path, payloads, headers)).toEqual(first);
   gateway.open('full');
   await gateway.allSettled(first.body.job_ids);
+});
+
+test('runs of a batch in a queue that becomes full: the first are accepted', async () => {
+  const gateway = await startGateway({ plugins: { echo }, pipelines: [each], service: { max_queue_depth: 100 } });
+  const { status, body } = await batch(gateway, '/pipeline/each', numbered(150));
+  expect([status, body.accepted, body.job_ids.length]).toEqual([202, 100, 100]);
+  for (const run of await gateway.allSettled(body.job_ids)) expect(run.status).toBe('succeeded');
+});
+
+test(`a batch of more than ${batchPayloadsMax} payloads is refused, in either form`, async () => {
+  const payloads = Array(batchPayloadsMax + 1).fill({});
+  const headers = { 'Content-Type': 'application/x-ndjson' };
+  const detail = `a batch has at most ${batchPayloadsMax} payloads; send the rest in another one`;
+  for (const answer of [
+    await shared.call('POST', '/plugin/echo/handle/batch', { payloads }),
+    await shared.call('POST', '/plugin/echo/handle/batch', '{}\n'.repeat(payloads.length), { headers }),
+  ])
+    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request', detail } });
+});
+
+test('a caller that goes away in the middle of its batch leaves no job', async () => {
+  const total = async () => (await shared.call('GET', '/jobs?limit=1')).body['total'];
+  const before = await total();
+  const { hostname, port, host } = new URL(shared.url);
+  const body = JSON.stringify({ payloads: numbered(100) });
+  const head = [
+    'POST /plugin/echo/handle/batch HTTP/1.1',
+    `Host: ${host}`,
+    `Authorization: Bearer ${everythingToken}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ].join('\r\n');
+  const socket = connect(Number(port), hostname);
+  await new Promise<void>(sent => socket.write(`${head}\r\n\r\n${body.slice(0, -1)}`, () => sent()));
+  await new Promise<void>(closed => socket.on('close', closed).resetAndDestroy());
+  // A job after it shows that the service has seen the end.
+  await shared.finished('echo/say');
+  expect(await total()).toBe(Number(before) + 1);
 });
 
 test('runs of a batch survive a kill before they have begun; one of them can be cancelled', async () => {

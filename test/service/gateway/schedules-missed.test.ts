@@ -4,9 +4,11 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { queueMax } from '../../../actors/schedule/records/schedule.ts';
+import { openSource } from '../../feature/events/reader.ts';
 import type { Settings } from './configuration.ts';
 import { Gateway } from './gateway.ts';
-import { echo, worker } from './sources.ts';
+import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const preload = fileURLToPath(new URL('../proofs/clock.cjs', import.meta.url));
@@ -225,4 +227,66 @@ test('occurrences that are refused are tried again, and passed over when the nex
   gateway.open('full');
   const fired = await told(['hour'], found => found['hour']!.history.length > 0);
   expect(fired['hour']).toEqual(['succeeded 11:00 (0)']);
+});
+
+test('a queue has at most 100 occurrences; what comes while it is full is skipped, and the others fire in order', async () => {
+  const { gateway, clock, all, told } = await startAt('2027-11-01T10:00:30Z', {
+    plugins: { worker },
+    schedules: [
+      {
+        ...{ id: 'minute', plugin: 'worker', cron: '* * * * *', payload: { gate: 'queue' } },
+        ...{ if_running: 'queue', catch_up: 'run_all' },
+      },
+    ],
+  });
+  type Queued = Schedule & { readonly queued: number };
+  const queued = async () => ((await all())['minute'] as Queued).queued;
+  const events = await openSource(gateway, '?types=schedule.skipped');
+  // One runs, and 99 wait.
+  clock.set('2027-11-01T11:40:30Z');
+  await until('99 wait', async () => (await queued()) === 99);
+  clock.set('2027-11-01T11:45:30Z');
+  await until('four are skipped', () => events.seen.length === 4);
+  expect(await queued()).toBe(queueMax);
+  expect(events.seen[0]!.data).toMatchObject({
+    ...{ schedule: 'minute', due_at: '2027-11-01T11:42:00.000Z', reason: 'queue_full' },
+  });
+  gateway.open('queue');
+  await until('the queue is empty', async () => (await queued()) === 0);
+  const { minute: ended } = await told(['minute']);
+  // The history keeps the latest 20.
+  expect(ended).toEqual(Array.from({ length: 20 }, (_, n) => `succeeded 11:${22 + n} (0)`));
+});
+
+test('an event says what was missed, and another that a schedule has paused itself', async () => {
+  const { gateway, clock } = await startAt('2027-11-01T10:10:00Z', {
+    plugins: { echo, failing },
+    instances: { failing: { retry: { max_attempts: 1 } } },
+    schedules: [
+      { id: 'none', ...hourly, catch_up: 'skip' },
+      { id: 'fails', ...hourly, plugin: 'failing', pause_after_failures: 1 },
+    ],
+  });
+  const events = await openSource(gateway, '?types=schedule.*');
+  clock.set('2027-11-01T12:10:00Z');
+  const of = (type: string, schedule: string) =>
+    until(`${type} of ${schedule}`, () => {
+      return events.seen.find(each => each.type === type && each.data['schedule'] === schedule)?.data;
+    });
+  expect(await of('schedule.missed', 'none')).toMatchObject({
+    ...{ reason: 'missed', count: 2 },
+    ...{ from: '2027-11-01T11:00:00.000Z', to: '2027-11-01T12:00:00.000Z' },
+  });
+  expect(await of('schedule.fired', 'fails')).toMatchObject({ due_at: '2027-11-01T12:00:00.000Z', missed: 1 });
+  expect(await of('schedule.paused', 'fails')).toMatchObject({ by: 'schedule', reason: '1 failures in a row' });
+});
+
+test('a single time that has passed at the first load never fires, and the check of the configuration warns of it', async () => {
+  const passed = { id: 'passed', plugin: 'echo', at: '2027-11-01T09:00:00Z' };
+  const { gateway, clock, all } = await startAt('2027-11-01T10:10:00Z', { plugins: { echo }, schedules: [passed] });
+  expect(gateway.log.some(({ msg }) => /schedules\[0\]\.at: is in the past/.test(String(msg)))).toBe(true);
+  await gateway.restart();
+  clock.set('2027-11-02T10:10:00Z');
+  await gateway.finished('echo/handle');
+  expect((await all())['passed']).toMatchObject({ state: 'finished', next: [], history: [] });
 });

@@ -1,0 +1,72 @@
+// What the deadline of a run does to its jobs (docs/pipelines.md#times-and-phases): those that run, those that wait, and called runs.
+import { expect, test } from 'vitest';
+import { openSource } from '../../feature/events/reader.ts';
+import { type Job, shareGateway } from './gateway.ts';
+import { echo, worker } from './sources.ts';
+import { until } from './until.ts';
+
+const gateway = shareGateway({
+  plugins: { echo, worker },
+  instances: { single: { uses: 'worker', parallelism: 1 } },
+  pipelines: [
+    {
+      name: 'wide',
+      deadline: '1s',
+      steps: [
+        { id: 'each', uses: 'single', foreach: 'payload.list', with: { gate: 'never' } },
+        { id: 'all', uses: 'echo', join: 'all' },
+      ],
+      finally: [{ id: 'clean', uses: 'echo' }],
+    },
+    { name: 'inner', steps: [{ id: 'work', uses: 'worker' }], finally: [{ id: 'sweep', uses: 'echo' }] },
+    { name: 'outer', deadline: '1s', steps: [{ id: 'calls', call: 'inner' }] },
+  ],
+});
+
+type Detail = Job & { readonly step_id: string | null; readonly counts?: { readonly [status: string]: number } };
+
+async function jobsIn(run: string): Promise<readonly Detail[]> {
+  const inside = (await gateway.tree(run)).filter(({ job_id }) => job_id !== run);
+  return Promise.all(inside.map(({ job_id }) => gateway.job(job_id) as Promise<Detail>));
+}
+
+/** A run that has ended, and one of whose jobs had started. On a busy machine its time may be over before, and another run is needed. */
+function startedInTime(pipeline: string, payload: object): Promise<Detail> {
+  return until(`a run of ${pipeline} starts a job in time`, async () => {
+    const run = (await gateway.ran(pipeline, payload)) as Detail;
+    return (await jobsIn(run.job_id)).some(({ attempt, plugin }) => attempt > 0 && plugin !== 'pipeline') && run;
+  });
+}
+
+test('jobs that run end timed_out, jobs that wait are cancelled, and no join runs', async () => {
+  const { seen } = await openSource(gateway, '?types=pipeline.timed_out');
+  const run = await startedInTime('wide', { list: [1, 2, 3] });
+  expect(run).toMatchObject({
+    status: 'timed_out',
+    last_error: 'the run did not end within its deadline of 1s',
+    counts: { succeeded: 1, failed: 0, timed_out: 1, dead: 0, cancelled: 2 },
+  });
+  const jobs = await jobsIn(run.job_id);
+  const of = (step: string) => jobs.filter(({ step_id }) => step_id === step);
+  expect(of('each').map(({ status, attempt }) => `${status} ${attempt}`)).toEqual([
+    'timed_out 1',
+    'cancelled 0',
+    'cancelled 0',
+  ]);
+  expect(of('all')).toEqual([]);
+  const [clean] = of('clean');
+  const told = clean!.result!.result as { readonly failed: readonly { readonly status: string }[] };
+  expect(told).toMatchObject({ status: 'timed_out', counts: { succeeded: 0, timed_out: 1, cancelled: 2 } });
+  // In the order in which they ended.
+  expect(told.failed.map(({ status }) => status).sort()).toEqual(['cancelled', 'cancelled', 'timed_out']);
+  await until('the event of the run', () => seen.some(({ data }) => data['job_id'] === run.job_id));
+});
+
+test('a called run is stopped with its caller, and goes through its own finally', async () => {
+  const run = await startedInTime('outer', { gate: 'never' });
+  expect(run.status).toBe('timed_out');
+  const jobs = await jobsIn(run.job_id);
+  const inner = jobs.find(({ command }) => command === 'inner')!;
+  expect(inner.status).toBe('timed_out');
+  expect(jobs.filter(({ step_id }) => step_id === 'sweep')).toMatchObject([{ status: 'succeeded' }]);
+});
