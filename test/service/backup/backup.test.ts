@@ -51,6 +51,10 @@ const backup = join(out, 'first');
 
 beforeAll(async () => {
   ended.push((await gateway.finished('worker/handle', { name: 'ended' })).job_id);
+  await until('the schedule has fired', async () => {
+    const [schedule] = (await gateway.call('GET', '/schedules')).body['schedules'] as { history: unknown[] }[];
+    return schedule!.history.length > 0;
+  });
   await gateway.call('POST', '/control/plugin/worker/pause', {});
   // Calls go on while the backup is written; those that were acknowledged before it began must be in it.
   let isOver = false;
@@ -285,4 +289,27 @@ test('a restore that is killed leaves no state, and can be repeated', async () =
   expect(existsSync(join(into, 'data.mdb'))).toBe(false);
   expect((await headgate(['restore', backup, '--into', into])).status).toBe(0);
   expect(readdirSync(into)).toEqual(['data.mdb']);
+});
+
+test('of a state that a kill has left, a backup has what was acknowledged; a restore in its place keeps the old log aside', async () => {
+  const killed = new Gateway(settings);
+  onTestFinished(() => killed.discard());
+  await killed.start();
+  const { job_id: id } = await killed.finished('worker/handle', { name: 'before the kill' });
+  await killed.kill9();
+  const at = ['--config', killed.directory];
+  const copy = join(out, 'of-killed');
+  expect(await headgate(['backup', copy, ...at])).toMatchObject({ status: 0 });
+  expect(await headgate(['state', 'info', ...at, '--json'])).toMatchObject({ json: { format: formatVersion } });
+  expect(await headgate(['backup', 'verify', copy])).toMatchObject({ status: 0 });
+
+  const data = join(killed.directory, 'data');
+  // The ledger is lost, its log is not.
+  await killed.start();
+  await killed.kill9();
+  rmSync(join(data, 'data.mdb'));
+  expect(await headgate(['restore', copy, '--into', data])).toMatchObject({ status: 0 });
+  expect(readdirSync(data).filter(name => name.startsWith('log'))).toEqual([expect.stringMatching(/^log-aside-/)]);
+  await killed.start();
+  expect(await killed.job(id)).toMatchObject({ status: 'succeeded' });
 });
