@@ -11,7 +11,9 @@ import {
   tables,
 } from '../../runtime/store/store.ts';
 
-type Sheet = { readonly values: Map<string, Uint8Array> /** In order. */; readonly keys: string[] };
+/** It never changes: a write puts another one in its place. */
+type Entry = { readonly key: Buffer; readonly value: Uint8Array };
+type Sheet = { readonly entries: Map<string, Entry> /** In order. */; readonly names: string[] };
 
 /** `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. */
 export function openMemoryStore(beforeCommit: (batch: Batch) => void = () => {}): Store {
@@ -24,27 +26,27 @@ export function openMemoryIndex(): Store<IndexTable> {
 
 function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch: Batch<T>) => void): Store<T> {
   let fault: StoreFault | null = null;
-  const sheets = new Map<T, Sheet>(names.map(name => [name, { values: new Map(), keys: [] }]));
+  const sheets = new Map<T, Sheet>(names.map(name => [name, { entries: new Map(), names: [] }]));
 
-  function keysIn({ keys }: Sheet, range: Range): string[] {
-    const from = range.from ? placeOf(keys, text(range.from)) : 0;
-    const to = Math.max(from, range.to ? placeOf(keys, text(range.to)) : keys.length);
+  function namesIn({ names }: Sheet, range: Range): string[] {
+    const from = range.from ? placeOf(names, text(range.from)) : 0;
+    const to = Math.max(from, range.to ? placeOf(names, text(range.to)) : names.length);
     const count = Math.min(to - from, range.limit ?? Number.POSITIVE_INFINITY);
-    return range.reverse ? keys.slice(to - count, to).reverse() : keys.slice(from, from + count);
+    return range.reverse ? names.slice(to - count, to).reverse() : names.slice(from, from + count);
   }
 
+  function entriesIn(table: T, range: Range): Entry[] {
+    const sheet = sheets.get(table)!;
+    return namesIn(sheet, range).map(name => sheet.entries.get(name)!);
+  }
+
+  const get = (table: T, key: Key) => sheets.get(table)!.entries.get(text(key))?.value;
   return {
-    get: (table, key) => sheets.get(table)!.values.get(text(key)),
-    peek: (table, key) => sheets.get(table)!.values.get(text(key)),
-    *scan(table, range: Range) {
-      const sheet = sheets.get(table)!;
-      for (const key of keysIn(sheet, range)) {
-        const value = sheet.values.get(key);
-        if (value) yield { key: Buffer.from(key, 'latin1'), value };
-      }
-    },
-    keys: (table, range) => keysIn(sheets.get(table)!, range).map(key => Buffer.from(key, 'latin1')),
-    count: table => sheets.get(table)!.values.size,
+    get,
+    peek: get,
+    scan: entriesIn,
+    keys: (table, range) => entriesIn(table, range).map(({ key }) => key),
+    count: table => sheets.get(table)!.names.length,
     refresh() {},
     // Further use counts as opening it again.
     close() {
@@ -61,14 +63,14 @@ function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch:
       }
       const { tables: places, keys, values } = batch as WriteBatch<T>;
       for (let i = 0; i < places.length; i++) {
-        const sheet = sheets.get(places[i]!)!;
-        const key = text(keys[i]!);
-        const value = values[i];
-        const isThere = sheet.values.has(key);
-        if (isThere && value === undefined) sheet.keys.splice(placeOf(sheet.keys, key), 1);
-        else if (!isThere && value !== undefined) sheet.keys.splice(placeOf(sheet.keys, key), 0, key);
-        if (value === undefined) sheet.values.delete(key);
-        else sheet.values.set(key, Buffer.from(value));
+        const { entries, names } = sheets.get(places[i]!)!;
+        const [key, value] = [keys[i]!, values[i]];
+        const name = text(key);
+        const known = entries.get(name);
+        if (known && value === undefined) names.splice(placeOf(names, name), 1);
+        else if (!known && value !== undefined) names.splice(placeOf(names, name), 0, name);
+        if (value === undefined) entries.delete(name);
+        else entries.set(name, { key: known?.key ?? Buffer.from(name, 'latin1'), value: Buffer.from(value) });
       }
     },
   };

@@ -44,10 +44,11 @@ const treeEntriesMax = 4096;
 
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
-/** The invariants of this store. A check may cache what it reads for a key object; with a new key object, it reads the store again. */
-export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
-  /** The last decoded block, which consecutive checks often need again. */
-  let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
+/**
+ * The invariants of this store. A check may cache what it reads for a key object; with a new key object, it reads the store again.
+ * `blockIn` decodes a block.
+ */
+export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlock()): readonly Invariant[] {
   let known: { readonly key: Uint8Array; readonly attempts: readonly LatestAttempt[] } | null = null;
   return [
     { name: 'open_jobs_have_blocks', table: 'open', wrong: openHasBlock },
@@ -72,12 +73,12 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'bodies_have_attempts', table: 'bodies', wrong: bodyHasAttempt },
     { name: 'runs_are_open', table: 'runs', wrong: runIsOpen },
     { name: 'jobs_of_open_runs_are_kept', table: 'runs', wrong: jobsOfRunAreKept },
-    ...partInvariants(reader),
+    ...partInvariants(reader, blockIn),
     { name: 'fan_outs_have_runs', table: 'lists', wrong: partHasRun },
     { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
-    ...runInvariants(reader),
+    ...runInvariants(reader, blockIn),
     ...actionInvariants(reader),
-    ...tagInvariants(reader),
+    ...tagInvariants(reader, blockIn),
     ...timerInvariants(reader),
   ];
 
@@ -341,11 +342,15 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
   function numberOf({ plugin, command }: Block): number | undefined {
     return names.commands.find(name => name.plugin === plugin && name.command === command)?.number;
   }
+}
 
-  function blockIn(value: Uint8Array): Block {
-    if (decoded?.value !== value) decoded = { value, block: decodeBlock(value) };
-    return decoded.block;
-  }
+/** Remembers the last decoded block, which consecutive checks often need again. */
+function lastBlock(): (value: Uint8Array) => Block {
+  let last: { readonly value: Uint8Array; readonly block: Block } | null = null;
+  return value => {
+    if (last?.value !== value) last = { value, block: decodeBlock(value) };
+    return last.block;
+  };
 }
 
 /** The jobs of the block that belong to this root's tree, as pairs `from, to`. */

@@ -3,11 +3,11 @@ import { blockOf, formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, partKeys } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../records/attempts.ts';
-import { decodeBlock } from '../records/block.ts';
+import type { Block } from '../records/block.ts';
 import { pipelinePlugin } from '../records/job.ts';
 import type { Invariant } from './invariant.ts';
 
-export function partInvariants(reader: Reader): readonly Invariant[] {
+export function partInvariants(reader: Reader, blockIn: (value: Uint8Array) => Block): readonly Invariant[] {
   return [
     { name: 'arrivals_have_runs', table: 'arrivals', wrong: arrivalHasRun },
     { name: 'values_have_their_parts', table: 'blocks', wrong: valuesHaveParts },
@@ -22,7 +22,7 @@ export function partInvariants(reader: Reader): readonly Invariant[] {
 
   /** Checks the payloads of all jobs of the block and, if the jobs are runs, their results. */
   function valuesHaveParts(key: Uint8Array, value: Uint8Array): string | null {
-    const block = decodeBlock(value);
+    const block = blockIn(value);
     for (let index = 0; index < block.count; index++) {
       const id = jobId(Buffer.from(key), index);
       const result = block.plugin === pipelinePlugin ? latestAttempt(reader, id)?.attempt.parted : null;

@@ -6,7 +6,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { readFoundValue } from '../../pipeline/records/reuse.ts';
 import { decodeRun } from '../../pipeline/records/run.ts';
 import { latestAttempt } from '../records/attempts.ts';
-import { type Block, decodeBlock, findBlock, groupOf } from '../records/block.ts';
+import { type Block, findBlock, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
 import { rerunKey, rerunKind } from '../records/reruns.ts';
@@ -14,7 +14,7 @@ import { rangesOf } from '../records/tree.ts';
 import type { Invariant } from './invariant.ts';
 import { attemptsOfJobs } from './jobs.ts';
 
-export function reuseInvariants(reader: Reader): readonly Invariant[] {
+export function reuseInvariants(reader: Reader, blockIn: (value: Uint8Array) => Block): readonly Invariant[] {
   return [
     { name: 'reruns_refer_back', table: 'reruns', wrong: rerunRefersBack },
     { name: 'reruns_are_listed', table: 'blocks', wrong: rerunsAreListed },
@@ -41,7 +41,7 @@ export function reuseInvariants(reader: Reader): readonly Invariant[] {
   }
 
   function rerunsAreListed(key: Uint8Array, value: Uint8Array): string | null {
-    const block = decodeBlock(value);
+    const block = blockIn(value);
     for (const [place, start] of block.starts.entries()) {
       const { rerun } = block.group(place);
       if (!rerun || !findBlock(reader, rerun.of)) continue;
@@ -125,7 +125,7 @@ export function reuseInvariants(reader: Reader): readonly Invariant[] {
 
   function blockAt(key: Uint8Array): Block | undefined {
     const bytes = reader.get('blocks', key);
-    return bytes && decodeBlock(bytes);
+    return bytes && blockIn(bytes);
   }
 
   function groupIn(id: Uint8Array): JobGroup | undefined {

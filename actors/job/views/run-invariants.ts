@@ -7,6 +7,7 @@ import { decodeAccepted } from '../../pipeline/records/accepted-runs.ts';
 import { decodeRun, readCountsOf } from '../../pipeline/records/run.ts';
 import { readRunCounts } from '../../pipeline/records/run-counts.ts';
 import { readRunDeadlineKey, runDeadlineKey } from '../../pipeline/records/run-deadline.ts';
+import type { Block } from '../records/block.ts';
 import { pipelinePlugin } from '../records/job.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import type { Invariant } from './invariant.ts';
@@ -19,7 +20,7 @@ const recordsMax = 4096;
 /** If a tree has more jobs than this, the count of its open runs and waiting events is not checked. */
 const treeJobsMax = 1024;
 
-export function runInvariants(reader: Reader): readonly Invariant[] {
+export function runInvariants(reader: Reader, blockIn: (value: Uint8Array) => Block): readonly Invariant[] {
   return [
     { name: 'open_runs_go_on', table: 'open', wrong: openRunGoesOn },
     { name: 'open_runs_are_counted', table: 'run_counts', wrong: runsAreCounted },
@@ -27,7 +28,7 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
     { name: 'open_trees_are_counted', table: 'open_trees', wrong: treeIsCounted },
     { name: 'deadlines_have_runs', table: 'run_deadlines', wrong: deadlineHasRun },
     { name: 'runs_have_deadlines', table: 'runs', wrong: runHasDeadlines },
-    ...reuseInvariants(reader),
+    ...reuseInvariants(reader, blockIn),
   ];
 
   function openRunGoesOn(key: Uint8Array, value: Uint8Array): string | null {

@@ -2,7 +2,7 @@
 import { hexOf } from '../../../runtime/bytes.ts';
 import { formatId, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
+import { type Block, findBlock, groupEnd, groupOf } from '../records/block.ts';
 import { keyText } from '../records/open.ts';
 import { type Tags, taggedCount } from '../records/tags.ts';
 import type { Invariant } from './invariant.ts';
@@ -10,7 +10,7 @@ import type { Invariant } from './invariant.ts';
 /** The tags of a root. Null: the root has been pruned. */
 type TagsOfRoot = { readonly tags: Tags | undefined } | null;
 
-export function tagInvariants(reader: Reader): readonly Invariant[] {
+export function tagInvariants(reader: Reader, blockIn: (value: Uint8Array) => Block): readonly Invariant[] {
   return [
     { name: 'tagged_jobs_are_counted', table: 'tagged', wrong: countIsRight },
     { name: 'tagged_jobs_are_listed', table: 'blocks', wrong: taggedAreListed },
@@ -20,7 +20,7 @@ export function tagInvariants(reader: Reader): readonly Invariant[] {
   function countIsRight(key: Uint8Array, value: Uint8Array): string | null {
     const bytes = reader.get('blocks', key);
     if (!bytes) return `the block ${hexOf(key)} is listed in tagged, but does not exist`;
-    const counted = taggedIn(decodeBlock(bytes));
+    const counted = taggedIn(blockIn(bytes));
     const listed = taggedCount(value);
     return counted === listed
       ? null
@@ -28,12 +28,12 @@ export function tagInvariants(reader: Reader): readonly Invariant[] {
   }
 
   function taggedAreListed(key: Uint8Array, value: Uint8Array): string | null {
-    if (taggedIn(decodeBlock(value)) === 0 || reader.get('tagged', key)) return null;
+    if (taggedIn(blockIn(value)) === 0 || reader.get('tagged', key)) return null;
     return `jobs of the block ${hexOf(key)} have tags, but the block is missing in tagged`;
   }
 
   function tagsAreInherited(key: Uint8Array, value: Uint8Array): string | null {
-    const block = decodeBlock(value);
+    const block = blockIn(value);
     const known = new Map<string, TagsOfRoot>();
     for (const [place, start] of block.starts.entries()) {
       const { root, options } = block.group(place);

@@ -2,17 +2,26 @@
 
 import type { Gauges } from '../../../actors/job/gauges.ts';
 import { attemptsOf } from '../../../actors/job/records/attempts.ts';
-import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
+import { groupOf } from '../../../actors/job/records/block.ts';
 import { isHosted, type JobGroup, type TerminalStatus } from '../../../actors/job/records/job.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
-import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import type { OpenBlock } from '../../../actors/job/records/open.ts';
 import { isInFlight } from '../../../actors/job/records/retry.ts';
 import type { Invariant } from '../../../actors/job/views/invariant.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';
 import { decodeAccepted } from '../../../actors/pipeline/records/accepted-runs.ts';
 import { scheduleInvariants } from '../../../actors/schedule/views/schedule-invariants.ts';
 import { type Body, bodyPart, hasPart } from '../../../runtime/host/wire/outcome.ts';
-import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import {
+  blockKeyBytes,
+  blockOf,
+  formatId,
+  indexOf,
+  type JobId,
+  jobId,
+  jobIdBytes,
+  parseId,
+} from '../../../runtime/ids.ts';
 import { type Json, unpack } from '../../../runtime/packing.ts';
 import { partsIn, wholeOf } from '../../../runtime/parted.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
@@ -21,6 +30,7 @@ import { holds } from './broken.ts';
 import { Counted } from './counted.ts';
 import { Dice } from './dice.ts';
 import { blockAt, followsFrom, nowhere } from './questions.ts';
+import { blockIn, openIn } from './remembered.ts';
 import { ScheduleModel, schedulesOf } from './schedule-model.ts';
 
 export type KnownAttempt = {
@@ -44,7 +54,14 @@ export type KnownJob = {
   readonly payload: Json;
   readonly attempts: readonly KnownAttempt[];
 };
-type KnownBlock = { jobs: KnownJob[]; next: number /** The commit that pruned it. */; prunedAt: number | null };
+type KnownBlock = {
+  readonly ids: readonly string[];
+  next: number /** The commit that pruned it. */;
+  prunedAt: number | null;
+};
+
+/** An invariant, and the tables from which alone its answer follows, if it is about a block. */
+type Question = Invariant & { readonly from: readonly Table[] | undefined };
 
 /** Records that no process can decode: nothing that they tell is so. */
 type PoisonedRecords = {
@@ -56,6 +73,7 @@ type PoisonedRecords = {
 export class Commits {
   readonly #reader: Reader;
   readonly #blocks = new Map<string, KnownBlock>();
+  readonly #jobs = new Map<string, KnownJob>();
   readonly #counted: Counted;
   readonly schedules: ScheduleModel;
   /** The records of open blocks. */
@@ -65,7 +83,7 @@ export class Commits {
     string,
     { readonly plugin: string; readonly command: string; readonly running: number }
   >();
-  #invariants: ReadonlyMap<Table, readonly Invariant[]>;
+  #invariants: ReadonlyMap<Table, readonly Question[]>;
   /** Commits so far. */
   count = 0;
   readonly #poison: PoisonedRecords;
@@ -79,13 +97,12 @@ export class Commits {
   }
 
   /** Every job that there ever was, by its id. */
-  *jobs(): Iterable<KnownJob> {
-    for (const { jobs } of this.#blocks.values()) yield* jobs;
+  jobs(): Iterable<KnownJob> {
+    return this.#jobs.values();
   }
 
   find(id: string): KnownJob | undefined {
-    const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
-    return this.#blocks.get(bytes.toString('hex', 0, 12))?.jobs[bytes.readUInt32BE(12)];
+    return this.#jobs.get(id);
   }
 
   /** How often the tree of the job has been run again. */
@@ -97,25 +114,20 @@ export class Commits {
 
   /** The next commit begins a delayed run: it goes by the definitions of that time. */
   began(id: string): void {
-    const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
-    const { jobs } = this.#blocks.get(bytes.toString('hex', 0, 12))!;
-    const index = bytes.readUInt32BE(12);
-    jobs[index] = { ...jobs[index]!, commit: this.count + 1 };
+    this.#jobs.set(id, { ...this.#jobs.get(id)!, commit: this.count + 1 });
   }
 
   /** The commit in which retention took the job; null: it is kept. */
   prunedAt(id: string): number | null {
-    const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
-    return this.#blocks.get(bytes.toString('hex', 0, 12))?.prunedAt ?? null;
+    return this.#blocks.get(hex(blockOf(parseId(id)!)))?.prunedAt ?? null;
   }
 
   /** Before the batch is in the store. */
   before(batch: Batch): void {
     this.schedules.committing(batch);
     const { tables, keys, values } = batch as WriteBatch;
-    for (const [place, table] of tables.entries()) {
+    for (let place = tables.indexOf('blocks'); place >= 0; place = tables.indexOf('blocks', place + 1)) {
       const key = keys[place]!;
-      if (table !== 'blocks') continue;
       const name = hex(key);
       holds(values[place] === undefined || !this.#blocks.has(name), () => `the block ${name} is written a second time`);
       if (values[place] !== undefined) continue;
@@ -123,7 +135,7 @@ export class Commits {
       const known = this.#blocks.get(name);
       holds(known?.prunedAt === null, () => `the block ${name} is pruned and does not exist`);
       known!.prunedAt = this.count + 1;
-      for (const job of known!.jobs) this.#counted.add(job, -1);
+      for (const id of known!.ids) this.#counted.add(this.#jobs.get(id)!, -1);
     }
   }
 
@@ -135,7 +147,8 @@ export class Commits {
     /** Of each block, the tables in which something of it changed. */
     const touched = new Map<string, Set<Table>>();
     if (tables.includes('names')) this.#invariants = byTable(this.#reader);
-    for (const [place, table] of tables.entries()) {
+    for (let place = 0; place < tables.length; place++) {
+      const table = tables[place]!;
       const at = blockAt[table];
       const key = keys[place]!;
       if (table === 'counters') this.#counted.written(key);
@@ -179,7 +192,7 @@ export class Commits {
   }
 
   *#unsettledOf(key: Buffer): Iterable<JobId> {
-    const open = OpenBlock.decode(keyText(key), this.#reader.get('open', key)!);
+    const open = openIn(key, this.#reader.get('open', key)!);
     for (let index = 0; index < open.count; index++) if (!open.isSettled(index)) yield jobId(key, index);
   }
 
@@ -187,15 +200,15 @@ export class Commits {
   poisoned(key: Buffer): void {
     const block = key.subarray(0, blockKeyBytes);
     const value = this.#reader.get('open', block);
-    this.#countRunning(hex(block), Buffer.from(block), value && OpenBlock.decode(keyText(block), value));
+    this.#countRunning(hex(block), Buffer.from(block), value && openIn(block, value));
   }
 
   /** What memory counts is what is on disk. */
   compareGauges(gauges: Gauges): void {
     this.#counted.compareRunning();
     let jobs = 0;
-    for (const [name, { plugin, unsettled, delayed }] of this.#open)
-      if (isHosted(plugin) && !this.#poison.has('open', Buffer.from(name, 'hex'))) jobs += unsettled - delayed;
+    for (const { plugin, unsettled, delayed, keyBytes } of this.#open.values())
+      if (isHosted(plugin) && !this.#poison.has('open', keyBytes)) jobs += unsettled - delayed;
     const counted = gauges.get('queued') + gauges.get('running') + gauges.get('delayed');
     holds(counted === jobs, () => `the ledger counts ${counted} unsettled jobs, and ${jobs} are on disk`);
     let runs = Array.from(this.#reader.keys('runs', {})).filter(key => key.length === 16).length;
@@ -206,7 +219,7 @@ export class Commits {
   /** Jobs that hosts hold, as far as the records tell. */
   *out(): Iterable<string> {
     for (const { key, value } of this.#reader.scan('open', {})) {
-      const open = OpenBlock.decode(keyText(key), value);
+      const open = openIn(key, value);
       if (!isHosted(open.plugin)) continue;
       for (let index = 0; index < open.next; index++) {
         const id = jobId(Buffer.from(key), index);
@@ -217,7 +230,7 @@ export class Commits {
 
   isOut(id: JobId): boolean {
     const value = this.#reader.get('open', blockOf(id));
-    return value !== undefined && this.#isOutOf(OpenBlock.decode(keyText(blockOf(id)), value), id);
+    return value !== undefined && this.#isOutOf(openIn(blockOf(id), value), id);
   }
 
   #isOutOf(open: OpenBlock, id: JobId): boolean {
@@ -231,7 +244,7 @@ export class Commits {
   /** Attempts that ran alone, as far as the records tell: when all hosts end, these may be charged. */
   *alone(): Iterable<{ readonly id: string; readonly attempt: number }> {
     for (const { key, value } of this.#reader.scan('open', {})) {
-      const open = OpenBlock.decode(keyText(key), value);
+      const open = openIn(key, value);
       for (let index = 0; index < open.next; index++) {
         const isAlone = !open.isSettled(index) && open.firstAttempt(index).custody === 'sentAlone';
         if (isAlone) yield { id: formatId(jobId(Buffer.from(key), index)), attempt: 1 };
@@ -251,8 +264,8 @@ export class Commits {
     if ((table === 'open_trees' || table === 'descendants') && this.#poison.isDamaged(formatId(key))) return;
     // What is known of a record is kept for all questions about it while its key is the same object.
     const own = Buffer.from(key);
-    for (const { name, wrong } of invariants) {
-      if (changed && followsFrom[name]?.some(each => changed.has(each)) === false) continue;
+    for (const { name, from, wrong } of invariants) {
+      if (changed && from && from.every(each => !changed.has(each))) continue;
       const detail = wrong(own, value);
       holds(detail === null, () => `${name}: ${detail}`);
     }
@@ -262,7 +275,7 @@ export class Commits {
   #follow(name: string, key: Buffer, changed: ReadonlySet<Table>): void {
     const bytes = this.#reader.get('blocks', key);
     const openBytes = this.#reader.get('open', key);
-    const open = openBytes && OpenBlock.decode(keyText(key), openBytes);
+    const open = openBytes && openIn(key, openBytes);
     const before = this.#open.get(name);
     const delayed = (open?.delayed ?? 0) - (before?.delayed ?? 0);
     if (delayed !== 0) this.#counted.of(open ?? before!).delayed += delayed;
@@ -272,12 +285,13 @@ export class Commits {
     this.#countRunning(name, key, open);
     let known = this.#blocks.get(name);
     if (!known) {
-      const block = decodeBlock(bytes);
-      known = { jobs: [], next: 0, prunedAt: null };
+      const block = blockIn(bytes);
+      const ids = Array.from({ length: block.count }, (_, index) => formatId(jobId(key, index)));
+      known = { ids, next: 0, prunedAt: null };
       for (let index = 0; index < block.count; index++) {
         const { group, offset } = groupOf(block, index);
-        known.jobs.push({
-          id: formatId(jobId(key, index)),
+        this.#jobs.set(ids[index]!, {
+          id: ids[index]!,
           plugin: block.plugin,
           command: block.command,
           commit: this.count,
@@ -299,13 +313,13 @@ export class Commits {
       known.next = open.next;
     }
     if (!changed.has('attempts')) return;
-    const { jobs } = known;
-    const found: KnownAttempt[][] = jobs.map(() => []);
-    for (const { index, number, attempt } of attemptsOf(this.#reader, key, 0, jobs.length)) {
+    const { ids } = known;
+    const found: KnownAttempt[][] = ids.map(() => []);
+    for (const { index, number, attempt } of attemptsOf(this.#reader, key, 0, ids.length)) {
       const { status, final, completedUs, body } = attempt;
       found[index]!.push({ number, status, final, completedUs, body });
     }
-    for (const [index, attempts] of found.entries()) this.#grow(jobs, index, attempts);
+    for (const [index, attempts] of found.entries()) this.#grow(ids[index]!, attempts);
   }
 
   #countRunning(name: string, key: Buffer, open: OpenBlock | undefined): void {
@@ -320,8 +334,8 @@ export class Commits {
     this.#counted.of({ plugin, command }).running += running - (before?.running ?? 0);
   }
 
-  #grow(jobs: KnownJob[], index: number, attempts: readonly KnownAttempt[]): void {
-    const job = jobs[index]!;
+  #grow(id: string, attempts: readonly KnownAttempt[]): void {
+    const job = this.#jobs.get(id)!;
     const before = job.attempts;
     for (const [place, known] of before.entries()) {
       const now = attempts[place];
@@ -342,15 +356,16 @@ export class Commits {
       );
       last = number;
     }
-    jobs[index] = { ...job, attempts };
+    this.#jobs.set(id, { ...job, attempts });
     this.#counted.add({ ...job, attempts: fresh }, 1, false);
   }
 }
 
-function byTable(reader: Reader): ReadonlyMap<Table, readonly Invariant[]> {
-  const found = new Map<Table, Invariant[]>();
-  for (const invariant of [...invariantsOf(reader, new NameTable(reader)), ...scheduleInvariants(reader)]) {
-    found.set(invariant.table, [...(found.get(invariant.table) ?? []), invariant]);
+function byTable(reader: Reader): ReadonlyMap<Table, readonly Question[]> {
+  const found = new Map<Table, Question[]>();
+  for (const invariant of [...invariantsOf(reader, new NameTable(reader), blockIn), ...scheduleInvariants(reader)]) {
+    const question = { ...invariant, from: followsFrom[invariant.name] };
+    found.set(invariant.table, [...(found.get(invariant.table) ?? []), question]);
   }
   return found;
 }

@@ -86,9 +86,10 @@ export class Poison {
     return {
       ...store,
       get: (table, key) => (isHere(table, key) ? garbage : store.get(table, key)),
-      *scan(table, range) {
-        for (const { key, value } of store.scan(table, range))
-          yield { key, value: isHere(table, key) ? garbage : value };
+      scan: (table, range) => {
+        const records = store.scan(table, range);
+        if (this.#records.size === 0) return records;
+        return Array.from(records, ({ key, value }) => ({ key, value: isHere(table, key) ? garbage : value }));
       },
     };
   }

@@ -14,6 +14,7 @@ import { holds } from './broken.ts';
 import { type Commits, errorOf, type KnownJob } from './commits.ts';
 import type { Dice } from './dice.ts';
 import type { HeldFrame } from './hosts.ts';
+import { openIn } from './remembered.ts';
 import { deadlinesMs } from './setup.ts';
 
 const hourMs = 3_600_000;
@@ -58,7 +59,7 @@ export class Times {
   /** Somebody gives a delayed job or run another time, if there is one. */
   next(): object[] {
     const delayed = Array.from(this.#reader.scan('open', {}), ({ key, value }) => {
-      const open = OpenBlock.decode(keyText(key), value);
+      const open = openIn(key, value);
       return Array.from({ length: open.count }, (_, index) => index)
         .filter(index => open.isDelayed(index))
         .map(index => jobId(Buffer.from(key), index));
@@ -78,19 +79,18 @@ export class Times {
   /** Before a commit: jobs are no longer delayed once their time has come, or they have ended. */
   committing(batch: Batch, nowUs: number): void {
     const { tables, keys, values } = batch as WriteBatch;
-    for (const [place, table] of tables.entries()) {
-      const [key, value] = [keys[place]!, values[place]];
+    for (let place = 0; place < tables.length; place++) {
+      const [table, key, value] = [tables[place]!, keys[place]!, values[place]];
       if (table === 'rescheduled' && value) this.#rescheduled.set(formatId(key), decodeRescheduled(value));
       if (table !== 'cancels' || !value) continue;
       const { reason, atUs } = decodeCancel(value);
       if (reason === 'expired') this.#expired.set(formatId(readCancelKey(key).id), atUs);
     }
-    for (const [place, table] of tables.entries()) {
-      if (table === 'open') this.#openChanges(keys[place]!, values[place], nowUs);
-    }
+    for (let place = 0; place < tables.length; place++)
+      if (tables[place] === 'open') this.#openChanges(keys[place]!, values[place], nowUs);
     for (const key of this.#deadlines.splice(0)) this.#deadlineHolds(key);
-    for (const [place, table] of tables.entries())
-      if (table === 'run_deadlines' && values[place]) this.#deadlines.push(keys[place]!);
+    for (let place = 0; place < tables.length; place++)
+      if (tables[place] === 'run_deadlines' && values[place]) this.#deadlines.push(keys[place]!);
   }
 
   /** The deadline of a run counts from its time, and is at most what its call allows. */
@@ -108,9 +108,10 @@ export class Times {
 
   #openChanges(key: Uint8Array, value: Uint8Array | undefined, nowUs: number): void {
     const bytes = this.#reader.get('open', key);
-    const before = bytes && OpenBlock.decode(keyText(key), bytes);
+    const before = bytes && openIn(key, bytes);
+    if (!before || before.delayed === 0) return;
     const after = value && OpenBlock.decode(keyText(key), value);
-    for (let index = 0; before && before.delayed > 0 && index < before.count; index++) {
+    for (let index = 0; index < before.count; index++) {
       if (!before.isDelayed(index) || after?.isDelayed(index)) continue;
       const id = formatId(jobId(Buffer.from(key), index));
       // Runs go by the definitions of the commit in which they begin, even those that end in it.

@@ -225,7 +225,7 @@ export class World {
     this.#times.committing(batch, this.#nowUs);
     if (this.#vault.prunes(batch, this.#nowUs - auditRetentionUsOf(this.#setup))) this.faults.note('auditPruned');
     const { tables, keys } = batch as WriteBatch;
-    for (const [place, table] of tables.entries()) this.#poison.written(table, keys[place]!);
+    for (let place = 0; place < tables.length; place++) this.#poison.written(tables[place]!, keys[place]!);
     // What was committed must not change with the buffers that it was made of.
     memory.commit(batch);
     this.#commits.after(batch);
