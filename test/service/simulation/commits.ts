@@ -265,7 +265,7 @@ export class Commits {
     // What is known of a record is kept for all questions about it while its key is the same object.
     const own = Buffer.from(key);
     for (const { name, from, wrong } of invariants) {
-      if (changed && from && from.every(each => !changed.has(each))) continue;
+      if (changed && from?.every(each => !changed.has(each))) continue;
       const detail = wrong(own, value);
       holds(detail === null, () => `${name}: ${detail}`);
     }
