@@ -66,17 +66,21 @@ export class Reruns {
 
   answered(asked: AskedRerun, reply: SubmitReply | SubmitJobsReply): void {
     if (reply.kind === 'refused') {
-      // The payload of a job may be stored with its run, which retention may take before the job.
-      const run = this.#commits.find(asked.of)?.group.run?.run;
-      const isGone = run !== undefined && this.#commits.prunedAt(formatId(run)) !== null;
       holds(
-        asked.from === 'failed' || isGone || reply.refusal !== 'not_kept',
+        asked.from === 'failed' || this.#mayBeGone(asked.of) || reply.refusal !== 'not_kept',
         () => `nothing is missing to run ${asked.of} again`,
       );
       return;
     }
     const id = 'id' in reply ? reply.id : reply.ids;
     if (id.length > 0) this.#made.set(formatId(id), asked);
+  }
+
+  /** The payload of a job may be stored with a run around it, or with those of the job that it runs again: retention may take these before the job. */
+  #mayBeGone(id: string): boolean {
+    const { run, rerun } = this.#commits.find(id)!.group;
+    const origins = [run?.run, rerun?.of].flatMap(origin => (origin ? [formatId(origin)] : []));
+    return origins.some(origin => this.#commits.prunedAt(origin) !== null || this.#mayBeGone(origin));
   }
 
   /** At the end: what was answered is there, and nobody has run anything again unasked. */
