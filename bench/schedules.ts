@@ -24,7 +24,7 @@ const pageSize = 200;
 export const schedules: Bench<Schedules> = {
   name: 'schedules',
   purpose: 'schedules: how late they fire when the service is idle, and when many are due in the same second',
-  limitMs: { smoke: 30_000, real: 120_000 },
+  limitMs: { smoke: 60_000, real: 120_000 },
   parameters: {
     smoke: { idle: 2, seconds: 2, together: 200 },
     real: { idle: 10, seconds: firingsMax, together: 10_000 },

@@ -3,7 +3,7 @@ import type { RefusedWork, SubmitReply } from '../actors/job/protocol.ts';
 import type { RunSchedule, ScheduleReply } from '../actors/schedule/protocol.ts';
 import { firedRanges, hasFired } from '../actors/schedule/records/fired.ts';
 import { readSchedule } from '../actors/schedule/records/schedule.ts';
-import { removedSchedules, type ScheduleView, viewSchedule } from '../actors/schedule/views/schedules.ts';
+import { removedSchedules, type ScheduleView, viewRemoved, viewSchedule } from '../actors/schedule/views/schedules.ts';
 import type { Config, ScheduleDefinition } from '../config/config.ts';
 import { nextDue } from '../runtime/calendar/recurrence.ts';
 import type { Link } from '../runtime/link.ts';
@@ -59,6 +59,11 @@ export function openSchedules({ link, reader, config }: ScheduleParts) {
     removed(): readonly ScheduleView[] {
       reader.refresh();
       return removedSchedules(reader, new Set(config().schedules.map(({ id }) => id)));
+    },
+    /** A schedule that the configuration does not have, if its history is still kept. */
+    removedOne(id: string): ScheduleView | undefined {
+      reader.refresh();
+      return viewRemoved(reader, id);
     },
     count: (definition: ScheduleDefinition, fromMs: number, toMs: number): Promise<BackfillCount> =>
       slices.share().run(count(definition, fromMs, toMs)),

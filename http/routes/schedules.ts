@@ -1,7 +1,7 @@
 // Schedules (docs/schedules.md): listing, running by hand, pausing and resuming.
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { historyMax, passReasons } from '../../actors/schedule/records/schedule.ts';
-import { nextShown, scheduleStates } from '../../actors/schedule/views/schedules.ts';
+import { nextShown, type ScheduleView, scheduleStates } from '../../actors/schedule/views/schedules.ts';
 import { catchUpRules, overlapRules, type ScheduleDefinition } from '../../config/config.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
@@ -148,12 +148,20 @@ const getSchedule = route({
   path: '/schedule/{id}',
   section,
   summary: 'Returns one schedule.',
+  notes: 'Also a schedule that was removed from the configuration, for 30 days.',
   access: readers,
   problems: ['unknown_schedule'],
   answers: { 200: { description: 'The schedule.', schema: scheduleSchema } },
-  find: findSchedule,
+  find(call): { readonly definition: ScheduleDefinition } | { readonly removed: ScheduleView } | HttpProblem {
+    const definition = findSchedule(call);
+    if (!isProblem(definition)) return { definition };
+    const removed = call.engine.schedules.removedOne(call.params.id);
+    return removed ? { removed } : definition;
+  },
   async handle(call) {
-    const [view] = await call.engine.schedules.views([call.found], call.nowMs());
+    const { engine, found } = call;
+    if ('removed' in found) return json(200, JSON.stringify(scheduleDocument(found.removed)));
+    const [view] = await engine.schedules.views([found.definition], call.nowMs());
     return json(200, JSON.stringify(scheduleDocument(view!)));
   },
 });

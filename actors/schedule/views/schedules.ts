@@ -70,9 +70,14 @@ export function removedSchedules(reader: Reader, defined: ReadonlySet<string>): 
   const removed: ScheduleView[] = [];
   for (const key of reader.keys('schedules', {})) {
     const id = scheduleIdOf(key);
-    if (defined.has(id)) continue;
-    const record = readSchedule(reader, id);
-    if (record) removed.push({ id, state: 'removed', definition: null, record, next: [], nextFireMs: null });
+    const view = defined.has(id) ? undefined : viewRemoved(reader, id);
+    if (view) removed.push(view);
   }
   return removed;
+}
+
+/** A schedule that the configuration does not have. Undefined: the store has no record of it. */
+export function viewRemoved(reader: Reader, id: string): ScheduleView | undefined {
+  const record = readSchedule(reader, id);
+  return record && { id, state: 'removed', definition: null, record, next: [], nextFireMs: null };
 }

@@ -1,7 +1,11 @@
-// docs/schedules.md: its configurations load, and its command prints what the page says.
+// docs/schedules.md: its configurations load, and its commands do what the page says.
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { startGateway } from '../../service/gateway/gateway.ts';
+import { echo } from '../../service/gateway/sources.ts';
 import { loadFiles, plugin } from '../../unit/config/sandbox.ts';
 import { blocksOf } from '../kit/page.ts';
+import { runInShell } from '../kit/shell.ts';
 import { headgate } from './headgate.ts';
 
 const blocks = blocksOf(new URL('../../../docs/schedules.md', import.meta.url));
@@ -34,4 +38,15 @@ test('its command prints what the page shows', async () => {
   const { stdout } = await headgate(words.slice(1));
   const trimmed = (text: string) => text.split('\n').map(line => line.trimEnd());
   expect(trimmed(stdout)).toEqual(trimmed(blocks[at + 1]!.text));
+});
+
+test('its commands list, pause, show, resume, run and backfill the schedule of the page', async () => {
+  const { pipelines, schedules } = parse(configurations[0]!);
+  const gateway = await startGateway({ plugins: { greet: echo }, pipelines, schedules });
+  const said = await runInShell(gateway, blocks.find(({ name }) => name === 'control')!.text);
+  expect(said).toMatch(/^nightly +active +pipeline report +30 2 \* \* \* \(Europe\/Berlin\)/m);
+  expect(said).toContain('\nthe schedule nightly is paused\n');
+  expect(said).toMatch(/^paused {3}by api:test since .*: the warehouse moves$/m);
+  expect(said).toContain('\nthe schedule nightly is resumed\n{\n  "kind": "full",\n  "name": "full"\n}\n');
+  expect(said).toMatch(/7 occurrences; already fired: 0\n$/);
 });

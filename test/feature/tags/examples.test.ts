@@ -1,15 +1,10 @@
-// The examples of docs/engine.md about tags and batches do what the page says.
-import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+// The examples of docs/engine.md about delayed jobs, waiting, batches and tags do what the page says.
 import { expect, test } from 'vitest';
-import { everythingToken } from '../../service/gateway/configuration.ts';
-import { shareGateway } from '../../service/gateway/gateway.ts';
+import { type Job, shareGateway } from '../../service/gateway/gateway.ts';
 import { echo } from '../../service/gateway/sources.ts';
 import { blocksOf } from '../kit/page.ts';
+import { runInShell } from '../kit/shell.ts';
 
-const bash = promisify(execFile);
 const page = blocksOf(new URL('../../../docs/engine.md', import.meta.url));
 const textsOf = (wanted: string, language: string) =>
   page.filter(({ name, language: one }) => name === wanted && one === language).map(({ text }) => text);
@@ -19,22 +14,7 @@ const gateway = shareGateway({
   pipelines: [{ name: 'import', steps: [{ id: 'only', uses: 'greet' }] }],
 });
 
-/** Runs a block of the page in a shell that has the command. */
-async function shell(text: string): Promise<string> {
-  const folder = join(gateway.directory, 'shell');
-  mkdirSync(folder, { recursive: true });
-  const main = resolve('dist/cli/main.js');
-  writeFileSync(join(folder, 'headgate'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);
-  chmodSync(join(folder, 'headgate'), 0o755);
-  const env = {
-    ...process.env,
-    PATH: `${folder}:${process.env['PATH']}`,
-    HEADGATE_URL: gateway.url,
-    HEADGATE_TOKEN: everythingToken,
-  };
-  const words = text.replaceAll('http://127.0.0.1:8080', gateway.url);
-  return (await bash('bash', ['-e', '-c', words], { cwd: folder, env })).stdout;
-}
+const shell = (text: string) => runInShell(gateway, text);
 
 async function tagged(tag: string): Promise<readonly { readonly job_id: string }[]> {
   const { body } = await gateway.call('GET', `/jobs?tag=${tag}`);
@@ -67,4 +47,21 @@ test('tags of a run, and commands that select by them', async () => {
   expect(status).toBe(202);
   await gateway.settled(String(body['job_id']));
   expect(await tagged('tenant:acme&tag=kind:nightly')).toHaveLength(4);
+});
+
+test('a delayed job says why it waits, gets another time, and runs now', async () => {
+  const [commands] = textsOf('delayed', 'sh');
+  const [why, rescheduled, ran] = (await shell(commands!)).trim().split('\n');
+  const withoutTimes = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\d [\d:.]+/g, 'TIME');
+  expect(withoutTimes(why!)).toBe(withoutTimes(textsOf('delayed', 'text')[0]!.trim()));
+  expect(rescheduled).toMatch(/^\S+ runs at 20\d\d-/);
+  const id = rescheduled!.split(' ')[0]!;
+  expect(ran).toContain(id);
+  expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', result: { result: { name: 'Ada' } } });
+});
+
+test('a call that waits gets the job that has ended', async () => {
+  const [call] = textsOf('waiting', 'sh');
+  const job = JSON.parse(await shell(call!)) as Job;
+  expect(job).toMatchObject({ status: 'succeeded', plugin: 'greet', result: { result: { name: 'Ada' } } });
 });

@@ -35,6 +35,8 @@ const promised = {
       'accept_to_start_p50_us',
       'accept_to_start_p99_us',
       'run_p50_us',
+      'wait_p50_us',
+      'wait_to_run',
       'runs_per_s',
       'runs_per_s_128',
       ...costs,
@@ -132,6 +134,11 @@ const promised = {
   'scale-fanout': { work: 'fd0101f1ff049f3b', metrics: ['children_per_s_10', 'run_p99_100', 'rss_100'] },
   start: { work: '3c4fe30605af8272', metrics: ['cpu_start_ms', 'ready_ms', 'first_job_ms'] },
   backup: { work: 'fb8f4dfab4dbdcfb', metrics: ['backup_s', 'accept_p99_ratio', 'state_mb', 'backup_mb'] },
+  batch: {
+    work: '459a6f7eebb3d5e6',
+    metrics: ['batch_jobs_per_s', 'healthz_p99_ms', 'healthz_p99_ms_beside_singles', 'healthz_p99_ratio', ...costs],
+  },
+  schedules: { work: 'cb3f1b05d9f48e3d', metrics: ['lateness_p50_ms', 'lateness_p99_ms', 'together_ms'] },
   delayed: {
     work: 'c214e8b49829720b',
     metrics: ['restart_to_ready_ms', 'delayed_jobs_per_s'],

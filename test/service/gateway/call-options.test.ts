@@ -10,6 +10,7 @@ const gateway = shareGateway({
   instances: { failing: { retry: { max_attempts: 2, backoff_base: '24h', backoff_max: '24h' } } },
   pipelines: [
     { name: 'two', steps: [{ uses: 'worker' }, { uses: 'echo' }] },
+    { name: 'now', execution_mode: 'synchronous', steps: [{ uses: 'echo' }] },
     { name: 'bound', deadline: '1m', steps: [{ uses: 'echo' }] },
   ],
 });
@@ -63,6 +64,16 @@ test('a look at a job waits as its header Prefer says', async () => {
   gateway.open('looked at');
   const { status, headers, body } = await waiting;
   expect([status, headers.get('Preference-Applied'), body['status']]).toEqual([200, 'wait=30', 'succeeded']);
+});
+
+test('a delayed job is waited for, and a delayed run of a synchronous pipeline is then answered as a job', async () => {
+  for (const path of ['/plugin/echo/say', '/pipeline/two', '/pipeline/now']) {
+    const { status, body } = await gateway.call('POST', `${path}?wait=30s`, { delay: '200ms' });
+    expect([path, status, body['status'], 'tree' in body]).toEqual([path, 200, 'succeeded', false]);
+    expect(Date.parse(String(body['started_at']))).toBeGreaterThanOrEqual(Date.parse(String(body['run_at'])));
+  }
+  const early = await gateway.call('POST', '/pipeline/now?wait=50ms', { delay: '1d' });
+  expect([early.status, early.body['status'], early.body['plugin']]).toEqual([202, 'queued', 'pipeline']);
 });
 
 test('a synchronous repeat with `wait` gets the run as it stands, in the synchronous form', async () => {

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { queueMax } from '../../../actors/schedule/records/schedule.ts';
+import { headgate } from '../../feature/cli/headgate.ts';
 import { openSource } from '../../feature/events/reader.ts';
-import type { Settings } from './configuration.ts';
+import { everythingToken, type Settings } from './configuration.ts';
 import { Gateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
@@ -164,6 +165,11 @@ test('other times count from the reload, and what is removed keeps its history',
     next: [],
     history: [{ due_at: '2027-11-01T11:00:00.000Z' }],
   });
+  expect((await gateway.call('GET', '/schedule/all')).body).toEqual(after['all']);
+  const shown = await headgate(['schedule', 'show', 'all', '--url', gateway.url], {
+    env: { HEADGATE_TOKEN: everythingToken },
+  });
+  expect(shown.stdout).toMatch(/^all removed\nfired {4}succeeded 2027-11-01 11:00:00\.000/);
   expect(await gateway.call('POST', '/schedule/all/run', {})).toMatchObject({ status: 404 });
   // Back again, it has missed nothing.
   await gateway.kill9();

@@ -185,6 +185,7 @@ export class MemoryEngine implements Engine {
     resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     views: async () => [],
     removed: () => [],
+    removedOne: () => undefined,
     count: async () => null,
   };
   readonly pauses: Engine['pauses'] = {
