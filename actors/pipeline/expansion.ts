@@ -229,7 +229,7 @@ export class Expansion {
       const { event, end: next } = readEvent(plan.list, fan.at);
       fan.at = next;
       this.#madeInTurn++;
-      const path = [...plan.path, fan.index];
+      const path = fan.count > 1 ? [...plan.path, fan.index] : plan.path;
       if (event && enterEvent(table, run, scope, plan.node, token, path, event, fan.index)) scope.live++;
     }
     if (fan.index < fan.count) return;

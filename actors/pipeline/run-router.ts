@@ -5,6 +5,7 @@ import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { type Json, pack, packedNull } from '../../runtime/packing.ts';
 import { isParted } from '../../runtime/parted.ts';
+import { listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import { cancelText } from '../job/records/cancel.ts';
@@ -264,9 +265,9 @@ export class RunRouter {
       isReused,
     };
     if (events === null) {
-      markFork(scope, path, { cause: id, context });
-      this.#table.touch(run, scope);
       const packed = bodyPart(body, 'events')!;
+      if (listCount(packed) > 1) markFork(scope, path, { cause: id, context });
+      this.#table.touch(run, scope);
       this.expansion.addEvents(run, parkedBeforeEvents(node.next, scope, token, packed));
     } else if (events.length > 0) this.#emit(run, scope, node.next, token, events);
     else this.#table.moves.push({ kind: 'enter', run, scope, node: node.next, token });

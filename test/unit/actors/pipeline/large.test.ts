@@ -99,6 +99,18 @@ describe('a large event', () => {
     expect([stage.jobs.get(id)!.status, stage.leftovers()]).toEqual(['succeeded', 0]);
   });
 
+  it('that is the only event of its job divides no token: a later step may change the baggage', () => {
+    const steps = [
+      { uses: 'emit', baggage: { 'b.x': 'payload.n' } },
+      { uses: 'sink', baggage: { 'b.x': 'payload.text' } },
+      { uses: 'sink', join: 'all', with: { x: '{context.b.x}' } },
+    ];
+    const stage = stageOf([{ name: 'p', steps }], { partedBytesMin: 1_000 });
+    stage.start('p', { n: 1, events });
+    stage.finish();
+    expect(payloads(stage.of('sink')).at(-1)).toMatchObject({ x: text });
+  });
+
   it('before a step that looks into it is read again after a restart', () => {
     const steps = [
       { uses: 'emit' },
