@@ -86,8 +86,9 @@ async function bundle(entry: string): Promise<void> {
     dir: dist,
     format: 'esm',
     chunkFileNames: `${chunks}/[name]-[hash].js`,
-    // The package stays small. The comments that name the source files remain.
-    comments: { jsdoc: false },
+    // The package stays small. Functions keep their names, so that stack traces can be read.
+    comments: { jsdoc: false, annotation: false },
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   });
   await made.close();
   for (const file of output) {

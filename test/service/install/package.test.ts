@@ -36,6 +36,10 @@ test('installed in an empty directory it makes a gateway, serves it, runs a pipe
     `HEADGATE_URL=${url} HEADGATE_TOKEN=$(cat gateway/data/api-token) headgate pipeline run greet-all --config gateway --payload '{"people":["Ada","Grace"]}'`,
   );
   expect(said).toBe('good morning everybody\n');
+  const token = shell(directory, 'cat gateway/data/api-token').trim();
+  // A process of its own writes it, so its file must be in the package.
+  const backup = await fetch(`${url}/system/backup`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } });
+  expect(await backup.json()).toMatchObject({ counts: { runs_unsettled: 0 } });
   for (const runtime of ['worker', 'typescript', 'process']) {
     shell(directory, `headgate plugin new ${runtime}-plugin --runtime ${runtime}`);
     expect(shell(directory, `headgate plugin test plugins/${runtime}-plugin`)).toMatch(/^ok /m);
