@@ -25,6 +25,9 @@ const entries = [
   'runtime/host/thread/typescript-loader',
 ];
 
+/** Modules with large libraries, which several entries load: each is a file of its own, so that the package has it once. */
+const shared = ['runtime/pattern', 'runtime/json-schema'];
+
 /**
  * Packages that the bundles load with `require`, and what they use of them. The first two have one CommonJS file besides a dozen ES modules; to
  * find and link those would take each thread of the service, and each plugin thread, a fifth of its start. The third is CommonJS, which an
@@ -70,6 +73,23 @@ export const { ${required[name]} } = createRequire(import.meta.url)('${name}');
   },
 };
 
+const sharedPrefix = 'shared:';
+/** Leaves the shared modules out of a bundle, which imports their files. */
+function sharedModules(entry: string): Plugin {
+  return {
+    name: 'modules that are files of their own',
+    resolveId(name, importer) {
+      if (importer === undefined || !name.startsWith('.')) return null;
+      const found = shared.find(each => join(dirname(importer), name) === join(root, `${each}.ts`));
+      return found === undefined || found === entry ? null : { id: sharedPrefix + found, external: true };
+    },
+    renderChunk(code, { fileName }) {
+      const up = posix.relative(posix.dirname(fileName), '.') || '.';
+      return code.replaceAll(/(["'])shared:([\w/-]+)\1/g, (_, quote, path) => `${quote}${up}/${path}.js${quote}`);
+    },
+  };
+}
+
 const written = new Set<string>();
 /** Package -> license, for the bundled packages: the licenses are shipped with their code. */
 const licensed = new Map<string, string>();
@@ -80,15 +100,14 @@ async function bundle(entry: string): Promise<void> {
     cwd: root,
     platform: 'node',
     external: [/^node:/, ...installed.map(name => new RegExp(`^${name}(/|$)`))],
-    plugins: [places, loadedByRequire],
+    plugins: [places, loadedByRequire, sharedModules(entry)],
   });
   const { output } = await made.write({
     dir: dist,
     format: 'esm',
     chunkFileNames: `${chunks}/[name]-[hash].js`,
-    // The package stays small. Functions keep their names, so that stack traces can be read.
-    comments: { jsdoc: false, annotation: false },
-    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+    // The package stays small. The comments that name the source files remain.
+    comments: { jsdoc: false },
   });
   await made.close();
   for (const file of output) {
@@ -105,7 +124,7 @@ function noteLicense(id: string): void {
   licensed.set(name, readFileSync(join(directory, file), 'utf8').trim());
 }
 
-for (const entry of entries) await bundle(entry);
+for (const entry of [...shared, ...entries]) await bundle(entry);
 await buildUi(noteLicense);
 // Chunks of earlier builds are removed last: a running service may still load those that have not changed.
 for (const name of readdirSync(join(dist, chunks)))
