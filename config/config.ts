@@ -1,6 +1,7 @@
 // The type of a loaded and checked configuration: plain frozen data that can be passed to any thread.
 
 import type { Recurrence } from '../runtime/calendar/recurrence.ts';
+import type { LogSizes } from '../runtime/commit-log/log-sizes.ts';
 import type { LogFormat } from '../runtime/log.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { Sandbox } from '../runtime/processes/sandbox.ts';
@@ -209,8 +210,7 @@ export type Config = {
     readonly path: string;
     /** `heldMs`: when a plugin or command has been unable to run for this long, its queued jobs fail. */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
-    /** The maximum size of a segment of the commit log, and of the growth of the data file between checkpoints, in bytes. */
-    readonly log: { readonly segmentBytes: number; readonly churnBytes: number };
+    readonly log: LogSizes;
   };
   readonly api: Protection & {
     readonly enabled: boolean;

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
 const chunks = 'chunks';
 
-/** The files that are started by path. Each has chunks of its own, so that a thread first loads a single file. */
+/** The files that are started by path. Each has chunks of its own, so that a thread first loads a single file, besides shared modules. */
 const entries = [
   'cli/main',
   'cli/slim',

@@ -1,5 +1,6 @@
 // Reads the sections `service`, `log`, `state`, `vault` and `backups`, and the plugin roots.
 import { dirname, join, resolve } from 'node:path';
+import { churnBytesMin, defaultLogSizes, segmentBytesMin } from '../../runtime/commit-log/log-sizes.ts';
 import type { LogFormat } from '../../runtime/log.ts';
 import type { ReportAt } from '../check/problem.ts';
 import type { Config, LogLevel } from '../config.ts';
@@ -44,8 +45,8 @@ export function readLog(root: SourceNode): Config['log'] {
 
 /** The least and the greatest sizes of the keys of `state.log`, with their defaults, in bytes. */
 const logSizes = {
-  segment: { min: 2 ** 20, max: 2 ** 30, usual: 64 * 2 ** 20, range: 'from 1MB to 1GB' },
-  churn: { min: 2 ** 20, max: 64 * 2 ** 30, usual: 256 * 2 ** 20, range: 'from 1MB to 64GB' },
+  segment: { min: segmentBytesMin, max: 2 ** 30, usual: defaultLogSizes.segmentBytes, range: 'from 1MB to 1GB' },
+  churn: { min: churnBytesMin, max: 64 * 2 ** 30, usual: defaultLogSizes.churnBytes, range: 'from 1MB to 64GB' },
 } as const;
 
 /** `reportAt` gets sizes that are out of range. */

@@ -1,7 +1,7 @@
-// Reads the commit log from a position on, and tells its end from damage.
+// Reads the commit log from a position on, and distinguishes its end from damage.
 //
-// The last turn may be torn: a crash interrupted it, and nobody was told of it. A turn that is broken while a later one is in the log is
-// damage: it was durable once. Then nothing is skipped, and the reader throws.
+// The last turn may be torn: a crash interrupted its append, so none of its replies was sent. A broken turn with a later turn behind it is
+// damage, because it was durable once. The reader then skips nothing and throws.
 import { closeSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import { StoreFault } from '../store/store.ts';

@@ -100,7 +100,7 @@ export class Segments {
       try {
         this.#next = this.#adopt(spare.path, number);
       } catch {
-        // The turn before is on disk and must not fail for this. `take` makes the segment, and then throws what is wrong.
+        // The turn is on disk, and must not fail because of it. `take` makes the segment, and throws if that fails too.
       }
       return;
     }
@@ -112,7 +112,7 @@ export class Segments {
         () => this.#offer(path, bytes),
         () => rmSync(path, { force: true }),
       )
-      // Without the segment, `take` makes one, and then throws what is wrong.
+      // Without the segment, `take` makes one, and throws if that fails too.
       .catch(() => {})
       .finally(() => {
         this.#isPreparing = false;
@@ -140,7 +140,7 @@ export class Segments {
       this.#spares = kept.slice(0, sparesMax);
       for (const { path } of removed) rmSync(path, { force: true });
     } catch {
-      // A file that cannot be removed stays until the next start. The checkpoint before is complete, and must not fail for this.
+      // A file that cannot be removed stays until the next start. The checkpoint is complete, and must not fail because of it.
     }
   }
 
@@ -159,7 +159,7 @@ export class Segments {
     return Math.min(this.#bytesMax, Math.max(firstSegmentBytes, 2 * previousBytes));
   }
 
-  /** The file is a spare no longer, whatever becomes of it. */
+  /** Returns a spare of at least this size, which is then no spare any more, even if its use fails. */
   #takeSpare(bytes: number): Segment | undefined {
     const place = this.#spares.findIndex(spare => spare.bytes >= bytes);
     return place < 0 ? undefined : this.#spares.splice(place, 1)[0];

@@ -4,7 +4,7 @@
 //    writes one of the pages that these roots refer to.
 // 2. The data file is synced on another thread, while turns go on.
 // 3. The roots and the place in the log are written to the file of the checkpoint.
-// 4. Only then may the pages of the checkpoint before, and its part of the log, be used again.
+// 4. Only then may the pages of the previous checkpoint, and its part of the log, be used again.
 import {
   closeSync,
   constants,
@@ -32,11 +32,11 @@ const mode = 0o600;
 const unfinishedPrefix = 'checkpoint-unfinished-';
 /** A checkpoint is due this long after the first write since the last one. */
 const checkpointMs = 60_000;
-/** After a full disk. */
+/** A checkpoint that found a full disk is tried again after this time. */
 const retryMs = 1_000;
-/** The size of the data file is read once in so many commits. */
+/** The size of the data file is read once per this number of commits. */
 const commitsPerLook = 16;
-/** Turns wait for a checkpoint when the log since the last complete one, or the growth, is so many times what makes one due. */
+/** Turns wait for a checkpoint at this multiple of the log bytes, or of the growth, at which one is due. */
 const overdue = 2;
 
 export type CheckpointsOptions = {
@@ -47,13 +47,13 @@ export type CheckpointsOptions = {
   readonly epoch: number;
   /** The format of the state. */
   readonly format: number;
-  /** The number of the checkpoint before. */
+  /** The number of the previous checkpoint. */
   readonly last: number;
-  /** Keeps the pages of the checkpoint before. */
+  /** Keeps the pages of the previous checkpoint. */
   readonly hold: PageHold;
-  /** A checkpoint is due after so many bytes of log, or so much growth of the data file. */
+  /** A checkpoint is due after this many bytes of log, or after the data file has grown by this many bytes. */
   readonly logBytesMax: number;
-  readonly growthBytesMax: number;
+  readonly churnBytesMax: number;
   /** Runs `act` while no other process can take the directory over. Throws if one has. */
   readonly guard: (act: () => void) => void;
   /** Called if a checkpoint failed outside of a turn: nothing more may be committed. */
@@ -113,8 +113,8 @@ export class Checkpoints {
 
   /** One is due at 1. */
   #due(): number {
-    const { log, logBytesMax, growthBytesMax } = this.#options;
-    return Math.max((log.appendedBytes - this.#appendedBytes) / logBytesMax, this.#growthBytes / growthBytesMax);
+    const { log, logBytesMax, churnBytesMax } = this.#options;
+    return Math.max((log.appendedBytes - this.#appendedBytes) / logBytesMax, this.#growthBytes / churnBytesMax);
   }
 
   /** Begins a checkpoint, unless one is in progress. */
@@ -153,7 +153,7 @@ export class Checkpoints {
     } catch (error) {
       pending.hold.release();
       rmSync(aside, { force: true });
-      throw this.#told(error);
+      throw this.#storeError(error);
     }
     this.#completed(pending);
   }
@@ -178,7 +178,7 @@ export class Checkpoints {
     }
   }
 
-  #told(error: unknown): Error {
+  #storeError(error: unknown): Error {
     return error instanceof StoreFault ? error : asStoreError(error, this.#options.logDirectory);
   }
 
@@ -227,9 +227,9 @@ export class Checkpoints {
     if (this.#pending !== pending) return;
     this.#pending = null;
     pending.hold.release();
-    const told = this.#told(error);
-    if (told instanceof StoreFull) this.#startTimer(retryMs);
-    else this.#options.onFault(told as StoreFault);
+    const failure = this.#storeError(error);
+    if (failure instanceof StoreFull) this.#startTimer(retryMs);
+    else this.#options.onFault(failure as StoreFault);
   }
 
   #completed({ checkpoint, hold, appendedBytes, fileBytes }: Pending): void {

@@ -20,7 +20,7 @@ import { newestTransaction, restoreRoots, rootsIn } from './root-pages.ts';
 import { StoreFault, type Table, tables } from './store.ts';
 import { awaitNoReaders } from './store-readers.ts';
 
-/** Turns of the log that are applied in one transaction: so many bytes. */
+/** The bytes of turns that a recovery applies in one transaction. */
 const groupBytesMax = 16 * 2 ** 20;
 
 const knownTables = new Set<string>(tables);
@@ -32,15 +32,14 @@ export type LedgerRecovery = {
   readonly path: string;
   readonly epoch: number;
   readonly found: Checkpoint | null;
-  /** A recovery waits for readers this long. */
+  /** How long a recovery waits for readers. */
   readonly readersMs: number;
   /** Whether a state of an older format gets the format of this version. */
   readonly upgrades: boolean;
   /** Turns after this one are given up. */
   readonly until: Lsn;
-  /** The maximum size of a segment, and how much the data file may grow between checkpoints. */
   readonly segmentBytes: number;
-  readonly growthBytes: number;
+  readonly churnBytes: number;
   /** Whether a holder in another pid namespace shows a sign of life. */
   readonly isAwake: () => boolean;
   readonly guard: CheckpointsOptions['guard'];
@@ -174,7 +173,7 @@ function batchOf(bytes: Buffer, lsn: Lsn): WriteBatch<Table> {
 
 /** Begins a new log with a checkpoint. The old log is needed until this checkpoint is complete. */
 function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readonly Segment[], last: Lsn): OpenLedger {
-  const { path, epoch, found, segmentBytes, growthBytes, guard, onFault } = recovery;
+  const { path, epoch, found, segmentBytes, churnBytes, guard, onFault } = recovery;
   const directory = logDirectoryOf(path);
   const isNeeded = found !== null && !found.isClean;
   const log = new LogWriter({
@@ -195,7 +194,7 @@ function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readon
     last: found?.number ?? 0,
     hold: sheets.hold!,
     logBytesMax: segmentBytes,
-    growthBytesMax: growthBytes,
+    churnBytesMax: churnBytes,
     guard,
     onFault,
   });

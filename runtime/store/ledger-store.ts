@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { readCheckpoint } from '../commit-log/checkpoint-file.ts';
 import { hasTurns } from '../commit-log/log-reader.ts';
+import { churnBytesMin, defaultLogSizes, type LogSizes, segmentBytesMin } from '../commit-log/log-sizes.ts';
 import type { Lsn } from '../commit-log/part.ts';
 import { listSegments } from '../commit-log/segments.ts';
 import { makeDirectory } from '../durable-file.ts';
@@ -23,19 +24,9 @@ import { readersMsMax, registerReader } from './store-readers.ts';
 
 /** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** The sizes of the log, and the part of a disk that each may take. */
-export const segmentBytesMin = 2 ** 20;
-export const segmentBytesDefault = 64 * 2 ** 20;
-export const growthBytesDefault = 256 * 2 ** 20;
+/** The part of a disk that a segment of the log, and the growth between checkpoints, may take. */
 const segmentPart = 0.02;
-const growthPart = 0.05;
-
-export type LogSizes = {
-  /** The maximum size of a segment of the log, in bytes. */
-  readonly segmentBytes: number;
-  /** How much the data file may grow between checkpoints, in bytes. */
-  readonly churnBytes: number;
-};
+const churnPart = 0.05;
 
 export type StoreOptions = {
   readonly log?: LogSizes;
@@ -177,11 +168,11 @@ function hold(path: string, gate: CommitLock, options: StoreOptions): LedgerStor
       upgrades,
       until: until ?? Number.POSITIVE_INFINITY,
       segmentBytes,
-      growthBytes: churnBytes,
+      churnBytes,
       isAwake: () => watch(path, silenceMs),
       guard: act => (isOpen ? gate.commit(() => guarded(act)) : guarded(act)),
-      onFault: told => {
-        fault ??= told;
+      onFault: found => {
+        fault ??= found;
       },
     });
     isOpen = true;
@@ -223,12 +214,12 @@ function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room
   function failed(error: unknown, isLogged: boolean): Error {
     const known = error instanceof StoreFull || error instanceof StoreFault ? error : asStoreError(error, path);
     // The next start has the turn, so the actors of this one must not go on without it.
-    const told =
+    const failure =
       isLogged && known instanceof StoreFull
         ? new StoreFault(`a turn is in the commit log, but cannot be applied: ${known.message}`, { cause: error })
         : known;
-    if (told instanceof StoreFault) fault ??= told;
-    return told;
+    if (failure instanceof StoreFault) fault ??= failure;
+    return failure;
   }
 
   return {
@@ -268,11 +259,10 @@ function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room
 }
 
 /** The sizes as far as the disk has room for them. */
-function fitting(path: string, sizes: LogSizes | undefined): { segmentBytes: number; churnBytes: number } {
-  const wanted = sizes ?? { segmentBytes: segmentBytesDefault, churnBytes: growthBytesDefault };
+function fitting(path: string, wanted: LogSizes = defaultLogSizes): LogSizes {
   return {
     segmentBytes: wholePages(Math.max(segmentBytesMin, Math.min(wanted.segmentBytes, diskPart(path, segmentPart)))),
-    churnBytes: Math.max(segmentBytesMin, Math.min(wanted.churnBytes, diskPart(path, growthPart))),
+    churnBytes: Math.max(churnBytesMin, Math.min(wanted.churnBytes, diskPart(path, churnPart))),
   };
 }
 

@@ -1,12 +1,12 @@
 // Who holds a state directory: the file `owner` names the process. Its holder alone writes the directory, and it alone recovers the ledger.
 //
-// The file is replaced, never changed, so whoever was taken for dead finds that its own file has lost its name.
+// The file is replaced, never changed: a holder that was taken for dead while it lived finds that its own file has lost its name.
 import { closeSync, fstatSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile, syncDirectory } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 
-/** If waiting for the gate took longer than this, a living process was in the midst of a commit: a dead one's lock is released at once. */
+/** If waiting for the gate took longer than this, a living process was committing: the system releases the lock of a dead one at once. */
 export const gateMsMax = 100;
 
 /** Thrown if another running process holds the state directory. */
@@ -27,7 +27,7 @@ export type Claim = {
   isOurs(): boolean;
   /** Throws if another process saw no sign of life from this one for too long, and took the directory over. */
   assertOurs(): void;
-  /** Gives the directory free, unless another process has taken it over. */
+  /** Releases the directory, unless another process has taken it over. */
   release(): void;
 };
 

@@ -17,9 +17,9 @@ export function syncedStore<T extends string>(sheets: Sheets<T>, path: string): 
       try {
         sheets.env.transactionSync(() => room.assertFor(write(sheets, batch as WriteBatch<T>)));
       } catch (error) {
-        const told = error instanceof StoreFull ? error : asStoreError(error, path);
-        if (told instanceof StoreFault) fault = told;
-        throw told;
+        const failure = error instanceof StoreFull ? error : asStoreError(error, path);
+        if (failure instanceof StoreFault) fault = failure;
+        throw failure;
       }
     },
   };

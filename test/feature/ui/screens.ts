@@ -33,6 +33,7 @@ export function screensOf({ runs, job }: Seeded): readonly ScreenVisit[] {
 export async function shown(page: Page): Promise<void> {
   await page.getByRole('main').waitFor();
   await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
+  // What depends on a size is drawn by effects: Preact runs them in a task after the frame, so the signal is a task after two frames.
   await page.evaluate(
     'new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))',
   );

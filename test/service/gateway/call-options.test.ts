@@ -1,4 +1,4 @@
-// The options of calls as a whole: which exist, where they are refused, what limits them, and what is told when a job gets another time.
+// The options of calls as a whole: which exist, where they are refused, what limits them, and the event when a job gets another time.
 import { expect, test } from 'vitest';
 import { openSource } from '../../feature/events/reader.ts';
 import { shareGateway, startGateway } from './gateway.ts';
@@ -98,10 +98,10 @@ test('a rerun of a run has a deadline of at most that of its pipeline', async ()
   expect([status, body['detail']]).toEqual([400, '/deadline must be at most that of the pipeline: 1m']);
 });
 
-test('an event tells that a job or run has another time: by a reschedule, or by run-now', async () => {
+test('an event says that a job or run has another time: by a reschedule, or by run-now', async () => {
   const events = await openSource(gateway, '?types=job.rescheduled');
-  const told = (id: string, times: number) =>
-    until(`${id} is told ${times} times`, () => {
+  const rescheduled = (id: string, times: number) =>
+    until(`${id} has ${times} events`, () => {
       const own = events.seen.filter(({ data }) => data['job_id'] === id);
       return own.length >= times ? own : null;
     });
@@ -112,16 +112,16 @@ test('an event tells that a job or run has another time: by a reschedule, or by 
     const { body } = await gateway.call('POST', path, { delay: '1d', tags: { tenant: 'acme' } });
     const id = String(body['job_id']);
     await gateway.call('POST', `/job/${id}/reschedule`, { delay: '2d' });
-    const [first] = await told(id, 1);
+    const [first] = await rescheduled(id, 1);
     expect(first!.data).toMatchObject({ plugin, command, tags: { tenant: 'acme' } });
     await gateway.call('POST', `/job/${id}/run-now`);
-    await told(id, 2);
+    await rescheduled(id, 2);
     await gateway.settled(id);
   }
   const retried = await gateway.submit('failing/handle');
   await gateway.waiting(retried, 'retry');
   await gateway.call('POST', `/job/${retried}/run-now`);
-  await told(retried, 1);
+  await rescheduled(retried, 1);
   expect((await gateway.settled(retried)).status).toBe('dead');
 });
 

@@ -1,4 +1,4 @@
-// A state directory has one owner: who comes second asks for its process, or watches whether it shows life.
+// A state directory has one owner: a second process asks whether the owner lives, or watches for its sign of life.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ function ownerOnceOpen(path: string): object | null {
   return owner;
 }
 
-/** A process that waits, and does what it is told to. */
+/** A process that runs this code, and then waits. */
 async function start(code: string): Promise<number> {
   const child = spawn(process.execPath, ['-e', `${code}; setInterval(() => {}, 1000); console.log()`]);
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -146,7 +146,7 @@ test('an owner that is in the midst of a commit keeps its directory, though it c
   expect(looks).toBe(2);
 });
 
-test('who was taken for dead writes no more, makes no checkpoint, and leaves the claim of its successor alone', () => {
+test('a holder that was taken for dead writes no more, makes no checkpoint, and leaves the claim of its successor alone', () => {
   const path = join(directory, `${places++}`);
   const store = openStore(path);
   note(store, 'mine', Buffer.from('1'));
@@ -213,7 +213,7 @@ test('a state of another format is refused with what to do', () => {
   }
 });
 
-test('a ledger that a crash has left is recovered by who only reads it', async () => {
+test('a process that only reads recovers a ledger that a crash has left', async () => {
   const path = join(directory, `${places++}`);
   await crashed(path);
   const reader = openReaderBeside(path);
@@ -224,27 +224,17 @@ test('a ledger that a crash has left is recovered by who only reads it', async (
   reader.close();
 });
 
-test('a recovery waits for who reads the ledger, then names them and changes nothing', async () => {
+test('a recovery waits for processes that read the ledger, then names them and changes nothing', async () => {
   const path = join(directory, `${places++}`);
   await crashed(path);
   openReaderBeside(path).close();
-  const reader = spawn(
-    process.execPath,
-    [
-      '--input-type=module',
-      '-e',
-      `
-      const { openReaderBeside } = await import(${JSON.stringify(built('ledger-store'))});
-      const reader = openReaderBeside(process.argv[1]);
+  const reader = await processWith(
+    path,
+    `
+      const reader = ledger.openReaderBeside(path);
       console.log('reads');
-      process.stdin.on('end', () => process.exit()).resume();
-    `,
-      path,
-    ],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
+      process.stdin.on('end', () => process.exit()).resume();`,
   );
-  onTestFinished(() => void reader.kill('SIGKILL'));
-  await once(reader.stdout, 'data');
   await crashed(path);
   expect(() => openStore(path, { readersMs: 50 })).toThrow(
     `${path} cannot be recovered while process ${reader.pid} reads it: end what reads it, and start again`,
@@ -257,28 +247,29 @@ test('a recovery waits for who reads the ledger, then names them and changes not
   store.close();
 });
 
+/** Runs the code in a process, with the module `ledger` and the `path` of a ledger. Resolves once it has printed a line. */
+async function processWith(path: string, code: string): Promise<ChildProcessByStdio<Writable, Readable, null>> {
+  const whole = `const ledger = await import(${JSON.stringify(built('ledger-store'))}); const path = process.argv[1]; ${code}`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', whole, path], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return child;
+}
+
 /** A process commits, and is killed. */
 async function crashed(path: string): Promise<void> {
-  const writer = spawn(
-    process.execPath,
-    [
-      '--input-type=module',
-      '-e',
-      `
-      const { openStore } = await import(${JSON.stringify(built('ledger-store'))});
-      const store = openStore(process.argv[1]);
+  const writer = await processWith(
+    path,
+    `
+      const store = ledger.openStore(path);
       const batch = store.batch();
       batch.put('names', Buffer.from('key'), Buffer.from('value'));
       store.commit(batch);
       console.log('committed');
-      setInterval(() => {}, 1000);
-    `,
-      path,
-    ],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
+      setInterval(() => {}, 1000);`,
   );
-  onTestFinished(() => void writer.kill('SIGKILL'));
-  await once(writer.stdout, 'data');
   writer.kill('SIGKILL');
   await once(writer, 'exit');
 }

@@ -17,7 +17,7 @@ const built = (name: string): string => new URL(`../../../../dist/runtime/${name
 const pageBytes = 4096;
 const random = seededRandom();
 
-/** A process that opens the ledger and does as it is told: `commit N` makes N turns, `checkpoint` makes one. It says what is stored. */
+/** A process that opens the ledger and obeys the lines on its standard input: `commit N` makes N turns, `checkpoint` makes one. It says what is stored. */
 const code = `
   const { createHash } = await import('node:crypto');
   const { createInterface } = await import('node:readline');
