@@ -68,10 +68,10 @@ const fromOption = new Option(
 ).argParser(parseInstant);
 
 /**
- * The options for many jobs: filters, `--dry-run`, and limits. Each command declares `--reason` itself, and `job rerun` declares
- * `--from-failed`.
+ * The options for many jobs: filters, `--dry-run`, and limits. Each command declares `--reason` itself. `job rerun` declares
+ * `--from-failed`, and gives `--from` and `--tag` a second meaning.
  */
-export function actOptions(from: Option = fromOption): Option[] {
+export function actOptions(from: Option = fromOption, tag = tagOption('only jobs with this tag')): Option[] {
   return [
     ...filterOptions(),
     new Option('--pipeline <name>', 'only runs of this pipeline; with --children also the jobs of its steps'),
@@ -80,7 +80,7 @@ export function actOptions(from: Option = fromOption): Option[] {
     new Option('--root <job_id>', 'only this job and its descendants'),
     new Option('--parent <job_id>', 'only children of this job'),
     new Option('--rerun-of <job_id>', 'only reruns of this job'),
-    tagOption('only jobs with this tag'),
+    tag,
     new Option('--created-from <time>', 'only jobs that were accepted at this time or later').argParser(parseInstant),
     new Option('--created-to <time>', 'only jobs that were accepted at this time or earlier').argParser(parseInstant),
     new Option('--error <words>', 'only jobs whose last error has all these words'),

@@ -67,11 +67,12 @@ export function callOptions(): Option[] {
   ];
 }
 
-export type RerunOptions = SubmitOptions & {
-  readonly from?: 'start' | 'failed';
-  readonly reason?: string;
-  readonly wait?: true;
-};
+export type RerunOptions = SubmitOptions &
+  TagOptions & {
+    readonly from?: 'start' | 'failed';
+    readonly reason?: string;
+    readonly wait?: true;
+  };
 
 export function rerunOptions(): Option[] {
   return [
@@ -140,7 +141,9 @@ function keyHeader({ idempotencyKey }: SubmitOptions): { readonly [name: string]
 /** Runs a settled job again. Resolves with the exit status. */
 export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<number> {
   const { from, reason, wait } = call.options;
-  return submit(path, { ...(from && { from }), ...(reason !== undefined && { reason }) }, call, wait === true);
+  const tags = tagsOf(call.options);
+  const body = { ...(from && { from }), ...(reason !== undefined && { reason }), ...(tags && { tags }) };
+  return submit(path, body, call, wait === true);
 }
 
 /**

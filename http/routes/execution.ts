@@ -199,33 +199,38 @@ export function findPipeline(config: Config, name: string): PipelineDefinition |
   return pipelinesOf(config).get(name) ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(name)}`);
 }
 
-/** Answers a call: with the refusal, with 202 and the id, or with the job document for a caller that has waited. */
-function answerSubmitted(
+/**
+ * Answers a call: with the refusal, with 202 and the id, or with the job document for a caller that has waited. `members` are added to
+ * the answer with the id.
+ */
+export function answerSubmitted(
   call: HttpCall,
   reply: SubmitReply | Waited,
   plugin: string,
   command: string,
   wait: Wait | null,
+  members: object | null = null,
 ): Answer | Promise<Answer> {
   if (reply.kind !== 'refused') call.submitted = reply.id;
   switch (reply.kind) {
     case 'refused':
       return refuse(reply, plugin, command, call.nowMs());
     case 'accepted':
-      return queued(formatId(reply.id), plugin, command);
+      return queued(formatId(reply.id), plugin, command, members);
     case 'waited':
       return answerAsItStands(call, reply.id).then(answer => {
         // If the job cannot be read now, the answer is 202 with its id: a refusal would make the caller submit the job again.
         const isUnread = answer.kind === 'problem' && answer.code !== 'unknown_job';
-        return waitedAnswer(isUnread ? queued(formatId(reply.id), plugin, command) : answer, wait!, reply.how);
+        return waitedAnswer(isUnread ? queued(formatId(reply.id), plugin, command, members) : answer, wait!, reply.how);
       });
   }
 }
 
-function queued(id: string, plugin: string, command: string): Answer {
+function queued(id: string, plugin: string, command: string, members: object | null): Answer {
+  const more = members ? `,${JSON.stringify(members).slice(1, -1)}` : '';
   return json(
     202,
-    `{"job_id":"${id}","status":"queued","plugin":${JSON.stringify(plugin)},"command":${JSON.stringify(command)}}`,
+    `{"job_id":"${id}","status":"queued","plugin":${JSON.stringify(plugin)},"command":${JSON.stringify(command)}${more}}`,
   );
 }
 

@@ -4,9 +4,10 @@ import { headgatePlugin, pipelinePlugin, type RerunFrom } from '../../actors/job
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { deliveredEvent, rerunRequest } from '../../actors/job/views/rerun-request.ts';
 import type { Config } from '../../config/config.ts';
-import { formatId, parseId } from '../../runtime/ids.ts';
+import { parseId } from '../../runtime/ids.ts';
 import { type JsonObject, pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import type { OnJobEnd } from '../../service/job-waiters.ts';
 import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
@@ -14,9 +15,18 @@ import { reasonSchema, uuid } from '../openapi/schemas.ts';
 import { type GivenOptions, ofRun, optionMembers, readOptions } from '../options.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
-import { deadlineOf, findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
-import { isSettled, unknownJob } from './jobs.ts';
+import { anyOf, type Route, route } from '../route.ts';
+import { waitNotes, waitOf, waitParameter } from '../wait.ts';
+import {
+  answerSubmitted,
+  deadlineOf,
+  findCommand,
+  findPipeline,
+  idempotencyNotes,
+  takingProblems,
+} from './execution.ts';
+import { isSettled, jobSchema, unknownJob } from './jobs.ts';
+import { submitAndWait } from './waiting.ts';
 
 const rerunBody = Type.Object(
   {
@@ -53,6 +63,7 @@ const rerunJob = route({
   section: 'Jobs',
   summary: 'Runs a settled job again, as a new job.',
   access: anyOf('jobs:rw'),
+  query: { wait: waitParameter },
   body: rerunBody,
   notes:
     'The new job has the payload, event and context of the old one, and runs with the plugins and pipelines that are configured ' +
@@ -61,7 +72,7 @@ const rerunJob = route({
     'again by itself: its result does not enter the run. The new job has the tags of the old one unless the call gives others; with ' +
     '`"tags": {}` it has none. Other options of the old job such as `expires` apply again, counted from now, unless the call gives ' +
     'others; its `run_at` does not. The caller also needs a scope that may run the command or the ' +
-    `pipeline. ${idempotencyNotes}`,
+    `pipeline. ${waitNotes} ${idempotencyNotes}`,
   problems: [
     'unknown_job',
     'unknown_plugin',
@@ -72,7 +83,13 @@ const rerunJob = route({
     'invalid_payload',
     ...takingProblems,
   ],
-  answers: { 202: { description: 'The new job is on disk.', schema: rerunSchema } },
+  answers: {
+    200: { description: 'With `wait`: the new job, which has ended.', schema: jobSchema },
+    202: {
+      description: 'The new job is on disk; with `wait`: the new job in its current state.',
+      schema: Type.Union([rerunSchema, jobSchema]),
+    },
+  },
   find({ engine, params, config, caller }): FoundJob | HttpProblem {
     const id = parseId(params.job_id);
     const job = id && engine.job(id);
@@ -117,16 +134,13 @@ const rerunJob = route({
     };
     const { plugin, command } = job;
     const delivered = deliveredEvent(request);
-    const reply =
+    const submit = (end?: OnJobEnd) =>
       plugin === pipelinePlugin
-        ? await engine.startRun({ pipeline: command, ...submission, ...(delivered && { event: delivered }) })
-        : await engine.submit({ plugin, command, event: request.event, ...submission });
-    if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
-    call.submitted = reply.id;
-    return json(
-      202,
-      JSON.stringify({ job_id: formatId(reply.id), status: 'queued', plugin, command, rerun_of: job.jobId }),
-    );
+        ? engine.startRun({ pipeline: command, ...submission, ...(delivered && { event: delivered }) }, end)
+        : engine.submit({ plugin, command, event: request.event, ...submission }, end);
+    const wait = waitOf(call);
+    const reply = wait ? await submitAndWait(call, wait.ms, submit) : await submit();
+    return answerSubmitted(call, reply, plugin, command, wait, { rerun_of: job.jobId });
   },
 });
 

@@ -3,7 +3,6 @@ import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { historyMax, passReasons } from '../../actors/schedule/records/schedule.ts';
 import { nextShown, type ScheduleView, scheduleStates } from '../../actors/schedule/views/schedules.ts';
 import { catchUpRules, overlapRules, type ScheduleDefinition } from '../../config/config.ts';
-import { formatId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { writeCursor } from '../../service/json/cursor.ts';
 import { scheduleDocument, schedulerJob } from '../../service/json/schedule.ts';
@@ -17,7 +16,10 @@ import { type HttpProblem, isProblem, problem } from '../problem.ts';
 import { cursor, integer } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
-import { findCommand, idempotencyNotes, refuse, takingProblems } from './execution.ts';
+import { waitNotes, waitOf, waitParameter } from '../wait.ts';
+import { answerSubmitted, findCommand, idempotencyNotes, takingProblems } from './execution.ts';
+import { jobSchema } from './jobs.ts';
+import { waitFor } from './waiting.ts';
 
 const section = 'Control';
 const readers = anyOf('control:ro', 'control:rw');
@@ -199,6 +201,14 @@ const getSchedulerJobs = route({
   },
 });
 
+const runStarted = Type.Object({
+  job_id: uuid,
+  status: Type.Literal('queued'),
+  plugin: Type.String(),
+  command: Type.String(),
+  schedule: Type.Object({ id: Type.String(), due_at: Type.Null() }),
+});
+
 const runSchedule = route({
   method: 'POST',
   path: '/schedule/{id}/run',
@@ -206,20 +216,16 @@ const runSchedule = route({
   summary: 'Runs the target of a schedule now, with its payload.',
   notes:
     'The job has `due_at` null in `schedule`. It counts neither as an occurrence nor as a failure of the schedule, and runs beside other ' +
-    `jobs of the schedule. In addition to \`control:rw\` the caller needs a scope that may run the target. ${idempotencyNotes}`,
+    `jobs of the schedule. In addition to \`control:rw\` the caller needs a scope that may run the target. ${waitNotes} ${idempotencyNotes}`,
   access: anyOf('control:rw'),
+  query: { wait: waitParameter },
   body: Type.Object({}, { additionalProperties: false }),
   problems: ['unknown_schedule', 'unknown_plugin', 'unknown_command', 'unknown_pipeline', ...takingProblems],
   answers: {
+    200: { description: 'With `wait`: the job, which has ended.', schema: jobSchema },
     202: {
-      description: 'The job is on disk.',
-      schema: Type.Object({
-        job_id: uuid,
-        status: Type.Literal('queued'),
-        plugin: Type.String(),
-        command: Type.String(),
-        schedule: Type.Object({ id: Type.String(), due_at: Type.Null() }),
-      }),
+      description: 'The job is on disk; with `wait`: the job in its current state.',
+      schema: Type.Union([runStarted, jobSchema]),
     },
   },
   find: findRunnable,
@@ -231,10 +237,10 @@ const runSchedule = route({
     const reply = await engine.schedules.run(id, idempotency ?? undefined);
     const plugin = 'pipeline' in target ? pipelinePlugin : target.plugin;
     const command = 'pipeline' in target ? target.pipeline : target.command;
-    if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
-    call.submitted = reply.id;
-    const answer = { job_id: formatId(reply.id), status: 'queued', plugin, command, schedule: { id, due_at: null } };
-    return json(202, JSON.stringify(answer));
+    const wait = waitOf(call);
+    const how = wait && reply.kind === 'accepted' ? await waitFor(call, wait.ms, reply.id) : null;
+    const waited = how && reply.kind === 'accepted' ? ({ kind: 'waited', id: reply.id, how } as const) : reply;
+    return answerSubmitted(call, waited, plugin, command, wait, { schedule: { id, due_at: null } });
   },
 });
 

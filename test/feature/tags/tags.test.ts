@@ -287,6 +287,10 @@ test('the command line gives tags, shows them, and selects by them', async () =>
   );
   const wrong = await run('job', 'list', '--tag', 'tenant:cli');
   expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('a tag looks like tenant=acme') });
+  const again = await run('job', 'rerun', ran.json.job_id, '--tag', 'tenant=other', '--wait', '--json');
+  expect(again.json).toMatchObject({ rerun_of: ran.json.job_id, tags: { tenant: 'other' } });
+  const same = await run('job', 'rerun', ran.json.job_id, '--wait', '--json');
+  expect(same.json.tags).toEqual({ tenant: 'cli', expr: 'a=b:c' });
   const both = await run('job', 'cancel', ran.json.job_id, '--tag', 'tenant=cli');
   expect(both).toMatchObject({ status: 2, stderr: expect.stringContaining('leave out --tag, or the ids') });
 });

@@ -6,7 +6,7 @@ import { type CallOptions, shareGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
-const tokens = { runs: canary('runs'), looks: canary('looks') };
+const tokens = { runs: canary('runs'), looks: canary('looks'), fires: canary('fires') };
 const gateway = shareGateway({
   plugins: { echo, failing, worker },
   pipelines: [
@@ -15,12 +15,17 @@ const gateway = shareGateway({
     { name: 'never', if: { path: 'payload.n', op: 'exists' }, steps: [{ uses: 'echo' }] },
     { name: 'hasty', execution_mode: 'synchronous', timeout_secs: 1, steps: [{ uses: 'worker' }] },
   ],
+  schedules: [
+    { id: 'job', plugin: 'worker', at: '2999-01-01T00:00:00Z', payload: { gate: 'scheduled' } },
+    { id: 'run', pipeline: 'now', at: '2999-01-01T00:00:00Z' },
+  ],
   api: {
     auth: {
       tokens: [
         { name: 'test', token: everythingToken, scopes: ['*'] },
         { name: 'runs', token: tokens.runs, scopes: ['plugin:rw'] },
         { name: 'looks', token: tokens.looks, scopes: ['jobs:status:ro'] },
+        { name: 'fires', token: tokens.fires, scopes: ['control:rw', 'plugin:rw'] },
       ],
     },
   },
@@ -128,6 +133,48 @@ test('the result is shown to tokens that may read results, and to no others', as
   expect([status, body['status'], 'result' in body, 'payload' in body]).toEqual([200, 'succeeded', false, false]);
   const seen = await look(`/job/${body['job_id']}?wait=30s`, { token: tokens.looks });
   expect([seen.status, 'result' in seen.body]).toEqual([200, false]);
+});
+
+test('a rerun is waited for, of a job and of a run', async () => {
+  const old = await call('/plugin/worker/handle?wait=30s', { n: 7 });
+  const path = `/job/${old.body['job_id']}/rerun`;
+  const { status, body } = await gateway.call('POST', `${path}?wait=30s`, {});
+  expect([status, body['status'], body['rerun_of']]).toEqual([200, 'succeeded', old.body['job_id']]);
+  expect(body).toEqual(await gateway.job(String(body['job_id'])));
+  const unwaited = await gateway.call('POST', path, {});
+  expect([unwaited.status, Object.keys(unwaited.body)]).toEqual([
+    202,
+    ['job_id', 'status', 'plugin', 'command', 'rerun_of'],
+  ]);
+  const slow = await gateway.call('POST', `${path}?wait=50ms`, { payload: { gate: 'again' } });
+  expect([slow.status, slow.body['rerun_of'], 'created_at' in slow.body]).toEqual([202, old.body['job_id'], true]);
+  gateway.open('again');
+  const run = await call('/pipeline/now');
+  const again = await gateway.call('POST', `/job/${run.body['job_id']}/rerun`, {}, { headers: { Prefer: 'wait=30' } });
+  expect([again.status, again.body['status'], again.body['rerun_of']]).toEqual([200, 'succeeded', run.body['job_id']]);
+  expect(again.headers.get('Preference-Applied')).toBe('wait=30');
+});
+
+test('a manual run of a schedule is waited for, and its result shown only to tokens that may read results', async () => {
+  const slow = await gateway.call('POST', '/schedule/job/run?wait=0s', {});
+  expect([slow.status, slow.body['schedule'], 'created_at' in slow.body]).toEqual([
+    202,
+    { id: 'job', due_at: null },
+    true,
+  ]);
+  const keyed = { headers: { 'Idempotency-Key': 'fire' } };
+  const first = await gateway.call('POST', '/schedule/job/run', {}, keyed);
+  const repeat = gateway.call('POST', '/schedule/job/run?wait=30s', {}, keyed);
+  gateway.open('scheduled');
+  const { status, body } = await repeat;
+  expect([status, body['job_id'], body['status']]).toEqual([200, first.body['job_id'], 'succeeded']);
+  const run = await gateway.call('POST', '/schedule/run/run?wait=30s', {}, { token: tokens.fires });
+  expect([run.status, run.body['command'], run.body['status'], 'result' in run.body]).toEqual([
+    200,
+    'now',
+    'succeeded',
+    false,
+  ]);
 });
 
 test('a job that is cancelled ends the wait', async () => {
