@@ -76,7 +76,7 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
   addExamples(own, examples);
   own.action(async () => {
     const { json: _, ...options } = own.opts<{ json?: true }>();
-    // A command such as `backup` that has commands below it takes this option of theirs, too.
+    // If a command has subcommands, as `backup` has, commander gives it the `--json` of a subcommand. So its options count here, too.
     const { json } = own.optsWithGlobals<{ json?: true }>();
     const call: CommandCall = {
       options,

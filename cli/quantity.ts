@@ -15,7 +15,7 @@ export function parseMs(text: string): number {
 
 /**
  * Parses a point in time. A text that begins like an RFC 3339 time is returned unchanged. A duration such as `2h` means two hours
- * ago, but at the earliest 1970.
+ * ago; a time before 1970 becomes the beginning of 1970.
  */
 export function parseInstant(text: string): string {
   const ms = parseDuration(text);

@@ -104,7 +104,7 @@ export type QueryReading =
   | HttpProblem;
 const noQuery: QueryReading = { kind: 'query', values: none };
 
-/** Reads the query. Refuses parameters that are unknown, badly escaped, given too often, or break their rule. */
+/** Reads the query. Refuses parameters that are unknown, badly escaped or given too often, or that break their rule. */
 export function readQuery(text: string, parameters: Parameters): QueryReading {
   if (text === '') return noQuery;
   const values: { [name: string]: unknown } = {};

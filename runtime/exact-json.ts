@@ -1,6 +1,6 @@
 // Parses JSON without rounding integers: those beyond ±(2^53 − 1) become text.
 
-/** A double represents every integer with fewer digits than this exactly. */
+/** A double can hold every integer with fewer digits than this without loss. */
 export const bigIntegerDigitsMin = 16;
 
 const longDigits = /\d{16}/;

@@ -74,7 +74,7 @@ export function metaschemaProblem(schema: JsonObject): string | null {
   const engine = metaEngines.get(old) ?? (old ? new Ajv(options) : new Ajv2020(options));
   metaEngines.set(old, engine);
   try {
-    // The metaschema of draft 7 takes every schema of draft 6.
+    // The metaschema of draft 7 accepts every schema of draft 6.
     if (engine.validateSchema(old ? { ...schema, $schema: oldDraft } : schema) === true) return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

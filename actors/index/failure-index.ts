@@ -121,8 +121,8 @@ export class FailureIndex implements JournalConsumer {
   }
 
   /**
-   * The group to drop. Once a quarter of the groups is on trial, they push out only each other: errors that do not come back, or that are too many and
-   * come back in turn, leave the other groups alone.
+   * The group to drop. Once a quarter of the groups is on trial, groups on trial push out only each other. So errors that occur once, and
+   * many errors that take turns, do not push out the other groups.
    */
   #leastMissed(): string {
     const isTrialFull = this.#onTrial.size >= this.#groupsMax * failureTrialShare;

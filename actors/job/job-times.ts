@@ -1,5 +1,5 @@
 // The times of jobs: when delayed jobs run, when jobs expire, and when their deadlines pass. For a block without times, a lookup costs
-// one comparison. Of the timers, only the time of the next one is in memory.
+// one comparison. Timers stay in the store; memory has only the time of the next one.
 import { earlier } from '../../runtime/clock.ts';
 import { type BlockKey, blockKeyBytes, type JobId, jobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';

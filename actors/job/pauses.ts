@@ -114,7 +114,7 @@ export class Pauses {
     return new Map(held);
   }
 
-  /** The pause that refuses new jobs of this command, by `submittedBy`. Null: none does. */
+  /** The pause that refuses a new job of this command from this submitter. Null: no pause does. */
   rejecting(lane: Lane, command: string, submittedBy: string): Pause | null {
     if (this.#known.size === 0) return null;
     if (isWebhook(submittedBy) && this.ofRestore) return this.ofRestore;
@@ -122,7 +122,7 @@ export class Pauses {
     return found.find(pause => pause?.rejects) ?? null;
   }
 
-  /** The pause that refuses new runs of this pipeline, by `submittedBy`. Null: none does. */
+  /** The pause that refuses a new run of this pipeline from this submitter. Null: no pause does. */
   rejectingRuns(pipeline: string, submittedBy: string): Pause | null {
     if (this.#known.size === 0) return null;
     if (isWebhook(submittedBy) && this.ofRestore) return this.ofRestore;

@@ -11,7 +11,7 @@ import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
 import { countDescendants } from '../job/views/jobs.ts';
 import { idText, type TreeCounts } from './run.ts';
 
-/** A count is stored if it has at least this size, or at least an eighth of the limit if that is less. */
+/** A count is stored once it reaches this number, or an eighth of the limit if that is less. */
 const keptFromMax = 1024;
 
 export class Descendants {

@@ -22,7 +22,7 @@ const stretchMax = 64;
 
 /** A job of the original run. */
 export type EarlierJob = { readonly id: JobId; readonly attempt: StoredAttempt };
-/** Neighbouring elements of a fan-out: jobs to reuse, or, if `jobs` is empty, `count` elements that need new jobs. */
+/** `count` neighbouring elements of a fan-out. Each reuses one of `jobs`; if `jobs` is empty, each needs a new job. */
 export type Stretch = { readonly count: number; readonly jobs: readonly EarlierJob[] };
 
 /** The data with which a called run can reuse jobs of the run that was called at the same place of the original run. */
@@ -58,7 +58,7 @@ export class Reuse {
   }
 
   /**
-   * The run that a step called at this place of the original run: the new called run can reuse its jobs. Null: there is none, or
+   * What a run that is called at this place can reuse of the run that was called here in the original run. Null: there was none, or
    * its definition is unknown.
    */
   entered(run: Run, at: At): Entered | null {

@@ -146,7 +146,7 @@ function renderText(parts: readonly (string | Path)[], data: Data): string | Mis
   return text;
 }
 
-/** Whether the path refers to the element of a fan-out (`item` or `index`), so that each element gives it another value. */
+/** Whether the path refers to the element of a fan-out (`item` or `index`), and so has a different value for each element. */
 export function isOfElement({ root, keys }: Path): boolean {
   return root === 'payload' && (keys[0] === 'item' || keys[0] === 'index');
 }

@@ -78,7 +78,7 @@ type SchemaPlace = {
   readonly component: string | null;
 };
 
-/** The schema and all schemas within it. Each comes before the schemas within it. */
+/** The schema and all schemas within it, outer ones first. */
 function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
   const isOld = isOldDialect(schema);
   const found: SchemaPlace[] = [];

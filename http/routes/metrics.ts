@@ -31,7 +31,7 @@ async function answerMetrics(call: HttpCall): Promise<Answer> {
   return { kind: 'json', status: 200, body, contentType: metricsTypes[format], headers };
 }
 
-/** The format that the header `Accept` prefers: OpenMetrics if its quality is at least that of plain text, else that of Prometheus. */
+/** The format that the header `Accept` prefers: OpenMetrics if it is accepted with at least the quality of plain text, otherwise Prometheus. */
 export function formatFor(accept: string | undefined): MetricsFormat {
   let openMetrics = 0;
   let plain = 0;

@@ -6,7 +6,7 @@ import { crc32c } from './checksum.ts';
 import type { LogStart } from './log-reader.ts';
 
 export type Checkpoint = LogStart & {
-  /** Whether the service stopped after it: then the ledger is as at the checkpoint, and nothing follows in the log. */
+  /** Whether a clean stop made it. Then no turn follows it, in the ledger or in the log. */
   readonly isClean: boolean;
   /** The format of the state. */
   readonly format: number;
@@ -39,7 +39,7 @@ export function readCheckpoint(logDirectory: string): Checkpoint | null {
     throw error;
   }
   const head = bytes.subarray(0, headBytes).toString('latin1');
-  // A copy begins at an aligned address, as the checksum needs it.
+  // The copy begins at an aligned address, on which the checksum is fastest.
   const body = Buffer.alloc(Math.max(0, bytes.length - headBytes));
   bytes.copy(body, 0, headBytes);
   const end = body.indexOf('\n');

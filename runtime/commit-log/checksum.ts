@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), the checksum of the commit log. Eight tables let each step take eight bytes.
+// CRC-32C (Castagnoli), the checksum of the commit log. With eight tables, each step takes eight bytes.
 
 const polynomial = 0x82f63b78;
 const tables = makeTables();

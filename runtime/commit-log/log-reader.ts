@@ -13,7 +13,7 @@ import type { Segment } from './segments.ts';
 const windowBytes = 8 * 2 ** 20;
 
 export type LogStart = LogPosition & {
-  /** The turn before this position. */
+  /** The number of the last turn before this position. */
   readonly lsn: Lsn;
   readonly epoch: number;
   /** The number of the checkpoint. */
@@ -23,7 +23,7 @@ export type LogStart = LogPosition & {
 /** `bytes` are valid until the next turn is read. */
 export type LoggedTurn = { readonly lsn: Lsn; readonly atUs: number; readonly bytes: Buffer };
 
-/** Thrown if the log is damaged before its end. It is left as it is. */
+/** Thrown if the log is damaged before its end. The log is left as it is. */
 export class LogDamaged extends StoreFault {
   readonly position: LogPosition;
   /** The last turn before the damage. */
@@ -39,8 +39,8 @@ export class LogDamaged extends StoreFault {
 }
 
 /**
- * Yields the turns after `from`, up to the end of the log, or up to the turn `until`. Throws LogDamaged at damage, and StoreFault if the
- * start is missing or the checkpoint is not the newest one.
+ * Yields the turns after `from`, up to the end of the log or to the turn `until`. Throws LogDamaged at damage, and StoreFault if the segment
+ * of `from` is missing.
  */
 export function* readLog(
   segments: readonly Segment[],
@@ -69,7 +69,7 @@ export function* readLog(
   }
 }
 
-/** Whether a turn begins at the start of the segment, as one does in each segment that was used. */
+/** Whether turns were appended to the segment: then a part of one is at its start. */
 export function hasTurns(segment: Segment): boolean {
   const files = new SegmentWindows([segment]);
   try {
@@ -113,7 +113,7 @@ function segmentsFrom(segments: readonly Segment[], { segment }: LogStart): Segm
 type Place = { readonly file: number; readonly offset: number };
 type FoundTurn = { readonly bytes: Buffer; readonly atUs: number; readonly end: Place };
 
-/** The turn that begins here; null if it is not whole, or another one. */
+/** The turn with this number, which begins here; null if it is not whole, or another turn or none is here. */
 function turnAt(files: SegmentWindows, start: Place, lsn: Lsn, epoch: number): FoundTurn | null {
   const first = files.header(start);
   if (first === null || first.lsn !== lsn || first.epoch !== epoch || first.part !== 0) return null;
@@ -149,7 +149,7 @@ function isPartOf(first: PartHeader, header: PartHeader, part: number): boolean 
   );
 }
 
-/** A turn after this one that begins, or goes on, somewhere behind the place; null if there is none. */
+/** The number of a later turn of which some part is behind the place; null if there is none. */
 function laterTurn(files: SegmentWindows, from: Place, lsn: Lsn, epoch: number): Lsn | null {
   for (let at = files.withRoom(from); at.file < files.count; ) {
     const header = files.header(at);
@@ -196,7 +196,7 @@ class SegmentWindows {
     return this.#read(at, headerBytes + bytes)?.subarray(headerBytes) ?? null;
   }
 
-  /** So many bytes; null if the segment has fewer. They are valid until the next call. */
+  /** Reads this many bytes, which are valid until the next call. Null: the segment has fewer, or the window cannot hold them. */
   #read({ file, offset }: Place, bytes: number): Buffer | null {
     if (bytes > windowBytes) return null;
     if (this.#open?.file !== file || offset < this.#from || offset + bytes > this.#from + this.#bytes) {

@@ -1,5 +1,5 @@
-// Appends turns to the commit log. A turn is durable when `append` returns: it waits once for the disk, or once for each segment that the
-// turn reaches.
+// Appends turns to the commit log. When `append` returns, the turn is durable: `append` has waited for the disk once for each segment that
+// the turn reaches, which is almost always one.
 import { closeSync, fdatasyncSync, rmSync, writeSync } from 'node:fs';
 import type { WriteBatch } from '../store/batch.ts';
 import { StoreFull } from '../store/store.ts';
@@ -10,6 +10,7 @@ import { encodedBytes, encodeTurn } from './turn-codec.ts';
 
 /** Writes end at a multiple of this, so that the kernel need not read the rest of a page first. */
 const pageBytes = 4096;
+/** A larger buffer serves one turn and is not kept. */
 const keptBytesMax = 8 * 2 ** 20;
 const noSpace = new Set<unknown>(['ENOSPC', 'EDQUOT']);
 
@@ -18,11 +19,11 @@ export type LogPosition = { readonly segment: number; readonly offset: number };
 
 export type LogWriterOptions = {
   readonly directory: string;
-  /** The number of the first segment. No segment in the directory has a greater one. */
+  /** The number of the first segment. All segments in the directory have smaller ones. */
   readonly segment: number;
   readonly segmentBytesMax: number;
   readonly epoch: number;
-  /** The turn before the first one. */
+  /** The number of the last turn that is in the ledger already. */
   readonly last: Lsn;
   /** Segments in the directory that nothing needs. */
   readonly unused: readonly Segment[];
@@ -46,7 +47,7 @@ export class LogWriter {
     this.#last = last;
     this.#segments = new Segments(directory, segmentBytesMax);
     this.#segments.recycle(unused);
-    // The size to which earlier holders of the log had grown is kept.
+    // The segments keep the size to which they grew under earlier holders of the log.
     this.#current = this.#segments.take(segment, Math.floor(this.#segments.spareBytes / 2));
     this.#prepareNext();
   }
@@ -77,7 +78,7 @@ export class LogWriter {
     const pieces = this.#place(turnBytes);
     const touched = new Set<OpenSegment>();
     for (const [part, { segment, offset, start, bytes }] of pieces.entries()) {
-      // The header takes the place of bytes of the turn that have been written already.
+      // The header of a later part overwrites bytes in the buffer that the part before it has already written to disk.
       writeHeader(buffer.subarray(start), { ...common, segment: segment.number, part, bytes });
       const isLast = part === pieces.length - 1;
       const room = roomOf(bytes);
@@ -92,7 +93,7 @@ export class LogWriter {
     this.#advance(pieces);
   }
 
-  /** Where the parts of a turn come to lie. Opens the segments that they need. */
+  /** Decides where each part of a turn goes, and opens the segments that the parts need. */
   #place(turnBytes: number): Piece[] {
     const pieces: Piece[] = [];
     let segment = this.#current;
@@ -142,14 +143,14 @@ export class LogWriter {
     if (pieces.length > 1 || this.#offset > this.#current.bytes / 4) this.#prepareNext();
   }
 
-  /** A checkpoint at this position is complete: what lies before it is not needed any more. */
+  /** Called when a checkpoint at this position is complete: recycles the segments before it. */
   releaseBefore({ segment }: LogPosition): void {
     this.#segments.recycle(this.#older.filter(({ number }) => number < segment));
     this.#older = this.#older.filter(({ number }) => number >= segment);
     this.#prepareNext();
   }
 
-  /** Nothing needs these segments any more. */
+  /** Recycles segments that nothing needs any more. */
   discard(segments: readonly Segment[]): void {
     this.#segments.recycle(segments);
   }

@@ -1,10 +1,10 @@
-// The form of the commit log: each turn is one or more parts, and each part begins at a multiple of 512 bytes with a header of its own.
+// The format of the commit log: each turn is one or more parts, and each part begins at a multiple of 512 bytes with a header of its own.
 //
 // The header of every part repeats the length and the checksum of the whole turn. A turn counts only if all of its parts are there and their
 // bytes have this checksum, so that parts of two turns never make up a third one.
 import { crc32c } from './checksum.ts';
 
-/** What a disk writes as a whole. Parts begin at multiples of it. */
+/** The unit that a disk writes as a whole, in bytes. Parts begin at multiples of it. */
 export const sectorBytes = 512;
 export const headerBytes = 64;
 /** The maximum number of bytes of a turn in one part: with its header, a part has at most 4 MiB. */
@@ -50,7 +50,7 @@ export function writeHeader(into: Buffer, header: PartHeader): void {
   into.writeUInt32LE(crc32c(into.subarray(summedAt, headerBytes)), checksumAt);
 }
 
-/** The header at this place of a segment; null if there is none that is whole and belongs to this segment. */
+/** The header at this place of a segment; null if no valid header that belongs to this segment is there. */
 export function readHeader(from: Buffer, at: number, segment: number): PartHeader | null {
   if (at + headerBytes > from.length || from.readUInt32LE(at) !== magic) return null;
   if (from.readUInt32LE(at + checksumAt) !== crc32c(from.subarray(at + summedAt, at + headerBytes))) return null;
@@ -68,7 +68,7 @@ export function readHeader(from: Buffer, at: number, segment: number): PartHeade
   };
 }
 
-/** The room that a part of so many bytes takes, with its header and padding. */
+/** The room that a part of this many bytes takes, with its header and padding. */
 export function roomOf(bytes: number): number {
   return Math.ceil((headerBytes + bytes) / sectorBytes) * sectorBytes;
 }

@@ -18,7 +18,7 @@ import { syncDirectory } from '../durable-file.ts';
 
 export const firstSegmentBytes = 2 ** 20;
 const chunkBytes = 2 ** 20;
-/** The number of unused segments that are kept, besides the next one. */
+/** The maximum number of unused segments that are kept besides the next one. */
 const sparesMax = 1;
 const mode = 0o600;
 const nameDigits = 12;
@@ -53,7 +53,7 @@ export class Segments {
   #spares: Segment[] = [];
   #next: OpenSegment | null = null;
   #isPreparing = false;
-  /** The number that the segment in preparation is to have; null if it is not needed any more. */
+  /** The number that the segment in preparation will have; null if `take` has not waited for it. */
   #wanted: number | null = null;
   #isClosed = false;
 
@@ -100,7 +100,7 @@ export class Segments {
       try {
         this.#next = this.#adopt(spare.path, number);
       } catch {
-        // The turn is on disk, and must not fail because of it. `take` makes the segment, and throws if that fails too.
+        // The turn is already on disk, so this failure must not fail it. `take` makes the segment, and throws if that fails too.
       }
       return;
     }
@@ -126,11 +126,11 @@ export class Segments {
     else this.#spares.push({ number: 0, bytes, path });
   }
 
-  /** These segments are not needed any more. */
+  /** Takes segments that nothing needs any more: keeps the largest as spares, and removes the others. */
   recycle(segments: readonly Segment[]): void {
     try {
       for (const segment of segments) {
-        // A crash may have left two names of one file, an old and a new one: only one of them is a segment.
+        // A crash may have left one file under two names, an old and a new one. This name is removed, so the file is recycled only once.
         if (statSync(segment.path).nlink > 1) rmSync(segment.path);
         else this.#spares.push(segment);
       }
@@ -140,11 +140,11 @@ export class Segments {
       this.#spares = kept.slice(0, sparesMax);
       for (const { path } of removed) rmSync(path, { force: true });
     } catch {
-      // A file that cannot be removed stays until the next start. The checkpoint is complete, and must not fail because of it.
+      // A file that cannot be removed stays until the next start. The checkpoint is already complete, so this failure must not fail it.
     }
   }
 
-  /** The greatest size of an unused segment; 0 if there is none. */
+  /** The size of the largest spare; 0 if there is none. */
   get spareBytes(): number {
     return this.#spares[0]?.bytes ?? 0;
   }
@@ -159,7 +159,7 @@ export class Segments {
     return Math.min(this.#bytesMax, Math.max(firstSegmentBytes, 2 * previousBytes));
   }
 
-  /** Returns a spare of at least this size, which is then no spare any more, even if its use fails. */
+  /** Takes a spare of at least this size off the list, where it does not return even if its use fails. Undefined: there is none. */
   #takeSpare(bytes: number): Segment | undefined {
     const place = this.#spares.findIndex(spare => spare.bytes >= bytes);
     return place < 0 ? undefined : this.#spares.splice(place, 1)[0];

@@ -1,7 +1,7 @@
-// The writes of a turn as bytes. They name their tables, so that a version with other tables can read them.
+// The encoding of the writes of a turn. It names the tables, so that a version with other tables can read it.
 import { WriteBatch } from '../store/batch.ts';
 
-/** In place of the length of a value: the key is removed. */
+/** Stands in place of the length of a value if the key is removed. */
 const removed = 0xffff_ffff;
 const recordBytes = 7;
 const nameBytesMax = 255;
@@ -15,7 +15,7 @@ export function encodedBytes(batch: WriteBatch<string>): number {
   return bytes;
 }
 
-/** Writes the batch from this place on. */
+/** Encodes the batch into the buffer, from `start` on. */
 export function encodeTurn(batch: WriteBatch<string>, into: Buffer, start: number): void {
   const { tables, keys, values } = batch;
   const numbers = new Map<string, number>();
@@ -41,7 +41,7 @@ export function encodeTurn(batch: WriteBatch<string>, into: Buffer, start: numbe
   }
 }
 
-/** Reads a batch. Throws a RangeError if the bytes are not one. The batch refers to the bytes. */
+/** Decodes a batch, whose keys and values are views of the bytes. Throws a RangeError if the bytes are not a batch. */
 export function decodeTurn(bytes: Buffer): WriteBatch<string> {
   const names: string[] = [];
   let at = 1;

@@ -34,9 +34,9 @@ const unfinishedPrefix = 'checkpoint-unfinished-';
 const checkpointMs = 60_000;
 /** A checkpoint that found a full disk is tried again after this time. */
 const retryMs = 1_000;
-/** The size of the data file is read once per this number of commits. */
+/** The size of the data file is read once in this number of commits. */
 const commitsPerLook = 16;
-/** Turns wait for a checkpoint at this multiple of the log bytes, or of the growth, at which one is due. */
+/** Turns wait for a checkpoint when the log, or the data file, has grown by this multiple of what makes one due. */
 const overdue = 2;
 
 export type CheckpointsOptions = {
@@ -74,7 +74,7 @@ export class Checkpoints {
   #number: number;
   #hold: PageHold;
   #pending: Pending | null = null;
-  /** What the log and the data file had at the newest complete checkpoint. */
+  /** The bytes appended to the log, and the size of the data file, at the newest complete checkpoint. */
   #appendedBytes = 0;
   #fileBytes: number;
   #growthBytes = 0;
@@ -111,7 +111,7 @@ export class Checkpoints {
     if (this.#due() >= 1) this.begin();
   }
 
-  /** One is due at 1. */
+  /** The growth of the log or of the data file since the last checkpoint, as a share of what makes the next one due. */
   #due(): number {
     const { log, logBytesMax, churnBytesMax } = this.#options;
     return Math.max((log.appendedBytes - this.#appendedBytes) / logBytesMax, this.#growthBytes / churnBytesMax);
@@ -158,7 +158,7 @@ export class Checkpoints {
     this.#completed(pending);
   }
 
-  /** The name of an unfinished file. An abandoned checkpoint may still be written while the next one is. */
+  /** A new name for an unfinished file. Names differ, because an abandoned checkpoint may still be written beside the next one. */
   #newName(): string {
     return join(this.#options.logDirectory, `${unfinishedPrefix}${++this.#begun}`);
   }
@@ -206,7 +206,7 @@ export class Checkpoints {
     }
   }
 
-  /** Gives the file its name, on the thread that commits: an older checkpoint can never replace a newer one. */
+  /** Gives the file its name, on the thread that commits, so that an older checkpoint can never replace a newer one. */
   #finish(pending: Pending, aside: string): void {
     if (this.#pending !== pending) {
       rmSync(aside, { force: true });

@@ -1,4 +1,4 @@
-// Copies of the ledger and of the index: how they are made while a service writes, and how a copy is read.
+// Makes, opens and changes copies of the ledger and of the index. The ledger can be copied while a service writes it.
 import { chmodSync, closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCheckpoint } from '../commit-log/checkpoint-file.ts';
@@ -30,7 +30,7 @@ export async function copyLedger(path: string, to: string): Promise<void> {
   }
 }
 
-/** Copies the index likewise. No other process may have the index open. */
+/** Copies the index in the same way. No other process may have the index open. */
 export async function copyIndex(path: string, to: string): Promise<void> {
   await copy(openSheets(indexPath(path), indexTables, 'synced'), to);
 }
@@ -99,7 +99,7 @@ export async function readFormat(path: string): Promise<number | null> {
   }
 }
 
-/** Changes a copy that nothing else has open: it then has no owner (of a version without a commit log), and what `change` commits. */
+/** Lets `change` write to a copy that nothing else has open, and removes the owner that a version without a commit log kept in it. */
 export async function changeCopy(directory: string, change: (store: Store) => void): Promise<void> {
   const sheets = openSheets(directory, tables, 'synced');
   try {

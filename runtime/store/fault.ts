@@ -25,7 +25,7 @@ function isShortWrite(message: string, path: string): boolean {
   return bavail * bsize < roomBytesMin;
 }
 
-/** What LMDB says of a read if it could not write its first pages. */
+/** LMDB's messages for a read if LMDB could not write its first pages. */
 const unreadable = /MDB_PANIC|No transaction to renew/;
 
 /** Whether the error means that the store is unusable. */

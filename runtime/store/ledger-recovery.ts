@@ -83,7 +83,10 @@ export function openLedger(recovery: LedgerRecovery): OpenLedger {
   }
 }
 
-/** A ledger without a checkpoint: it is new, or an earlier version wrote it, or its first start was interrupted. */
+/**
+ * Asserts that a ledger without a checkpoint has no log either. Such a ledger is new, or was written by an earlier version, or its first
+ * start was interrupted.
+ */
 function assertNew({ path }: LedgerRecovery, segments: readonly Segment[]): void {
   if (segments.some(segment => hasTurns(segment)))
     throw new StoreFault(
@@ -91,7 +94,7 @@ function assertNew({ path }: LedgerRecovery, segments: readonly Segment[]): void
     );
 }
 
-/** Creates what is missing in the ledger, in a commit that is synced: until the first checkpoint, nothing undoes it. */
+/** Creates what a ledger that needs no recovery lacks. The commits are synced, because no recovery would undo or repeat them. */
 function prepare(recovery: LedgerRecovery): void {
   const { path, isAwake } = recovery;
   const sheets = openChecked(path, tables);
@@ -137,7 +140,7 @@ function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments
     throw new StoreFault(`${path} cannot be recovered while ${names} it: end what reads it, and start again`);
   }
   restoreRoots(file, found.roots);
-  // It has the number of a commit that has been undone. No process uses it any more.
+  // The lock file has the number of a commit that has been undone. No process uses the file any more.
   rmSync(join(path, 'lock.mdb'), { force: true });
 }
 
@@ -210,7 +213,7 @@ function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readon
   return { sheets, log, checkpoints };
 }
 
-/** Keeps the segments whose last turns are given up, beside the log. */
+/** Moves the segments, whose last turns are given up, to a directory beside the log. */
 function setAside(path: string, segments: readonly Segment[]): void {
   const aside = newAside(path);
   mkdirSync(aside, { mode: 0o700 });
@@ -218,7 +221,7 @@ function setAside(path: string, segments: readonly Segment[]): void {
   syncDirectory(aside);
 }
 
-/** Keeps a log that has lost its ledger beside a new one, with its checkpoint. */
+/** Moves a log that has lost its ledger, with its checkpoint, to a directory beside the new log. */
 export function moveLogAside(path: string): void {
   const directory = logDirectoryOf(path);
   if (!existsSync(directory)) return;

@@ -1,5 +1,5 @@
-// The ledger on disk. A commit appends its batch to the commit log and waits for that alone; LMDB has it when the commit returns, and on
-// disk with the next checkpoint.
+// The ledger on disk. A commit appends its batch to the commit log, and waits only for that. When the commit returns, reads of LMDB show the
+// batch; the next checkpoint makes LMDB's own pages safe on disk.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../clock.ts';
@@ -24,7 +24,7 @@ import { readersMsMax, registerReader } from './store-readers.ts';
 
 /** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** The part of a disk that a segment of the log, and the growth between checkpoints, may take. */
+/** The fractions of the disk that a segment of the log, and the growth between checkpoints, may take. */
 const segmentPart = 0.02;
 const churnPart = 0.05;
 
@@ -73,7 +73,7 @@ export function openReaderBeside(path: string): Reader {
   };
 }
 
-/** Opens the ledger likewise. Until `leave` is called, which must follow the closing, no process recovers the ledger. */
+/** Opens the ledger in the same way. No process recovers the ledger until `leave` is called. Call it after closing the environment. */
 export function openBeside(path: string): { readonly sheets: Sheets<Table>; leave(): void } {
   const gate = openCommitLock(path);
   try {
@@ -123,7 +123,7 @@ function recover(path: string): void {
 
 /**
  * Opens the ledger for writing. The process then holds the directory until `close`. Throws StoreHeld if another living process
- * holds the directory, and StoreFault if the ledger is damaged, or others read it while it must be recovered.
+ * holds the directory, and StoreFault if the ledger is damaged, or must be recovered while other processes read it.
  */
 export function openStore(path: string, options: StoreOptions = {}): LedgerStore {
   const { silenceMs = silenceMsMax, watch = hasHeartbeat } = options;
@@ -213,7 +213,7 @@ function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room
 
   function failed(error: unknown, isLogged: boolean): Error {
     const known = error instanceof StoreFull || error instanceof StoreFault ? error : asStoreError(error, path);
-    // The next start has the turn, so the actors of this one must not go on without it.
+    // The next start applies the turn, so this service must not go on without it.
     const failure =
       isLogged && known instanceof StoreFull
         ? new StoreFault(`a turn is in the commit log, but cannot be applied: ${known.message}`, { cause: error })
@@ -258,7 +258,7 @@ function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room
   };
 }
 
-/** The sizes as far as the disk has room for them. */
+/** The wanted sizes, reduced on a small disk. */
 function fitting(path: string, wanted: LogSizes = defaultLogSizes): LogSizes {
   return {
     segmentBytes: wholePages(Math.max(segmentBytesMin, Math.min(wanted.segmentBytes, diskPart(path, segmentPart)))),

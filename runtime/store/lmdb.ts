@@ -1,4 +1,4 @@
-// LMDB: a store is an environment with a database for each table. The only file that uses the library.
+// LMDB: a store is an environment with a database for each table. No other file uses the library.
 
 import {
   accessSync,
@@ -31,13 +31,13 @@ export const mapBytesMax = 256 * 2 ** 30;
 export type Sheets<T extends string> = {
   readonly env: RootDatabase;
   readonly of: Record<T, Database<Uint8Array, Uint8Array>>;
-  /** Only of an unsynced environment: keeps the pages with which it was opened. */
+  /** Keeps the pages with which an unsynced environment was opened. Null: the environment is of another mode. */
   readonly hold: PageHold | null;
 };
 
 /**
- * `synced`: each commit waits for the disk. `unsynced`: no commit does, so a crash of the machine may leave any part of it; whoever opens the
- * environment has a log. `beside`: only for reading, and missing tables are not created but empty.
+ * `synced`: each commit waits for the disk. `unsynced`: no commit does, so a crash of the machine may leave any part of it on disk; the caller
+ * has a log from which it recovers. `beside`: only for reading; a missing table reads as empty.
  */
 export type SheetsMode = 'synced' | 'unsynced' | 'beside';
 
@@ -85,7 +85,7 @@ export function openSheets<T extends string>(path: string, names: readonly T[], 
   return { env, of: env.transactionSync(() => databasesOf(env, names, mode !== 'beside')), hold };
 }
 
-/** Opens an environment that nothing changes. Its files may be on a disk that cannot be written. */
+/** Opens an environment without changing it. Its files may be on a disk that cannot be written. */
 export function openReadOnly<T extends string>(path: string, names: readonly T[]): Sheets<T> {
   const env = openEnvironment(path, names.length, { readOnly: true });
   return { env, of: databasesOf(env, names, false), hold: null };
@@ -112,7 +112,7 @@ function databasesOf<T extends string>(env: RootDatabase, names: readonly T[], c
   return Object.fromEntries(names.map(name => [name, databaseOf(env, name, create)])) as Sheets<T>['of'];
 }
 
-/** The database of a table. If it is not created, an earlier version's environment may lack it; then it is empty. */
+/** The database of a table. Without `create`, a table that an earlier version's environment lacks reads as empty. */
 function databaseOf(env: RootDatabase, name: string, create: boolean): Database<Uint8Array, Uint8Array> {
   const options = { name, encoding: 'binary', keyEncoding: 'binary', create } as never;
   return env.openDB<Uint8Array, Uint8Array>(options) ?? noDatabase;

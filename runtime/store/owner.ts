@@ -1,4 +1,4 @@
-// Who holds a state directory: the file `owner` names the process. Its holder alone writes the directory, and it alone recovers the ledger.
+// Who holds a state directory: the file `owner` names the process. Only this holder writes the directory and recovers the ledger.
 //
 // The file is replaced, never changed: a holder that was taken for dead while it lived finds that its own file has lost its name.
 import { closeSync, fstatSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -61,7 +61,10 @@ export function holderToWatch(directory: string, silent: Owner | null, isGateFre
   return isSame && isGateFree ? null : owner;
 }
 
-/** Where the start of a process is unknown, one with this number was another process before. */
+/**
+ * Whether the owner is an earlier process with the pid of this one. Where the system does not show when a process started, the pid alone
+ * decides.
+ */
 function isEarlierSelf({ pid, startTicks }: ProcessIdentity): boolean {
   return pid === process.pid && startTicks === null;
 }

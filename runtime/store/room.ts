@@ -4,7 +4,7 @@ import { StoreFull } from './store.ts';
 
 /** If less space than this is free, the ledger refuses new work, but running jobs can still write their results. */
 export const diskReserveBytes = 64 * 2 ** 20;
-/** The reserve also has room for a segment of the commit log, and for a large turn. */
+/** The reserve is at least as large as a segment of the commit log and a turn of this size together. */
 const largeTurnBytes = 4 * 2 ** 20;
 /** On a small disk, this fraction of the disk is reserved instead, if it is less. */
 const diskReservePart = 0.05;
@@ -25,7 +25,7 @@ export function hasRoom(path: string, segmentBytes: number): boolean {
   return freeBytes >= reserveBytes;
 }
 
-/** This part of the disk, in bytes. */
+/** The number of bytes in this fraction of the disk. */
 export function diskPart(path: string, part: number): number {
   const { bsize, blocks } = statfsSync(path);
   return Math.floor(blocks * bsize * part);

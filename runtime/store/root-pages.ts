@@ -1,5 +1,5 @@
-// The two root pages (LMDB: meta pages) of a data file. Whatever was committed after a copy of them is undone when the copy is written back,
-// as long as no page that they refer to was written since.
+// The two root pages (LMDB: meta pages) of a data file. Writing a copy of them back undoes every commit after the copy, provided that no page
+// to which the copy refers was written in the meantime.
 import { closeSync, constants, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { databasesAt, isMeta, metaBytes, transactionAt } from './damage.ts';
 
@@ -7,7 +7,7 @@ const pageBytesMin = 512;
 const pageBytesMax = 65_536;
 const metaPages = 2;
 
-/** Both root pages. Throws an error if the file has none that can be used. */
+/** Reads both root pages. Throws if the file does not begin with a root page. */
 export function copyRoots(descriptor: number): Buffer {
   const first = Buffer.alloc(metaBytes);
   readSync(descriptor, first, 0, metaBytes, 0);
@@ -29,7 +29,7 @@ export function newestTransaction(roots: Buffer): number | null {
   return numbers.length === 0 ? null : Math.max(...numbers);
 }
 
-/** The root pages as they are in the file, whose pages have this size. */
+/** The root pages as they are in the file. `bytes`: the size of both together. */
 export function rootsIn(path: string, bytes: number): Buffer {
   const descriptor = openSync(path, 'r');
   try {

@@ -2,7 +2,7 @@
 
 /** The tables of the ledger. Keys and values are bytes; keys sort bytewise. */
 export const tables = [
-  'meta', // name -> a single fact: the state format, the owner, the progress of pruning, an abandoned vault
+  'meta', // name -> a single fact: the state format, the newest turn, the store id, the progress of pruning, an abandoned vault
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled one
   'retries', // job id (16) -> the running or next attempt of an unsettled job; most first attempts have no record (records/retry.ts)

@@ -59,7 +59,7 @@ export class Backups {
     this.#timer.unref();
   }
 
-  /** Stops writing. What was written so far is removed by the next backup. */
+  /** Stops a backup that is being written. The next backup removes what it has left. */
   stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
@@ -70,7 +70,7 @@ export class Backups {
     return { newestMs: this.#newestMs(), failure: this.#failure, startedAtMs: this.#startedAtMs };
   }
 
-  /** Writes a backup below `backups.into`. `path` null: named by the time. */
+  /** Writes a backup below `backups.into`. `path`: where below it. Null: under a name made of the time. */
   async write(path: string | null): Promise<BackupReply> {
     if (this.#isRunning) return { kind: 'running' };
     this.#isRunning = true;
@@ -131,7 +131,7 @@ export class Backups {
     });
   }
 
-  /** Only called after a newer backup was written. */
+  /** Must be called only after a newer backup was written. */
   #remove(into: string, keep: number): void {
     const { log } = this.#options;
     try {
@@ -148,7 +148,7 @@ export class Backups {
   }
 }
 
-/** The path below `into`, whose directory must exist. Null: it would be elsewhere, for example through a link. */
+/** The path below `into`. Null: its directory does not exist, or a link leads out of `into`. */
 function placeBelow(into: string, path: string): string | null {
   const target = join(into, path);
   try {

@@ -1,4 +1,4 @@
-// Exports a state as lines of JSON: its schedules, and each job followed by its logs, in the order in which they were accepted.
+// Exports a state as lines of JSON: its schedules, then its jobs in the order of their acceptance, each followed by its logs.
 import { findBlock } from '../../actors/job/records/block.ts';
 import { BlockCache } from '../../actors/job/views/block-cache.ts';
 import { findJob } from '../../actors/job/views/jobs.ts';
@@ -11,7 +11,7 @@ import { type JsonPart, jsonChunks } from '../json/chunks.ts';
 import { jobParts, logParts } from '../json/job.ts';
 import { scheduleDocument } from '../json/schedule.ts';
 
-/** Lines are collected until they have so many characters. */
+/** Lines are collected until they have this many characters. */
 const pieceChars = 65_536;
 /** How many blocks one scan reads. */
 const blocksPerScan = 256;

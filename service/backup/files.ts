@@ -63,7 +63,7 @@ export async function makeWhole<T>(target: string, fill: (directory: string) => 
     const made = await fill(partial);
     rmSync(join(partial, writerName));
     syncDirectory(partial);
-    // Fails if something but an empty directory has this name by now.
+    // Fails if anything but an empty directory has taken this name in the meantime.
     renameSync(partial, target);
     syncDirectory(parent);
     return made;

@@ -18,7 +18,7 @@ export function newestBackupMs(into: string): number | null {
     try {
       return Date.parse(readManifest(join(into, name)).created_at);
     } catch {
-      // Not whole, so an older one counts.
+      // This backup is not whole, so the next older one counts.
     }
   }
   return null;

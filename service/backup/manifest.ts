@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatsRead, formatsReadText, formatVersion } from '../../runtime/store/format.ts';
 
-/** The version of the manifest's own form. */
+/** The version of the manifest's format. */
 export const manifestVersion = 1;
 export const manifestName = 'manifest.json';
 /** The largest manifest that is read, in bytes. */

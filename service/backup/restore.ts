@@ -18,7 +18,7 @@ const stagingName = 'restore.partial';
 export type RestoreOrder = {
   readonly backup: string;
   readonly into: string;
-  /** Whether the restored state is not paused. */
+  /** Whether the restored state runs at once, without a pause. */
   readonly resumes: boolean;
   readonly onBytes?: OnBytes;
 };

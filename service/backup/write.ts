@@ -29,23 +29,23 @@ export const freeSpaceFactor = 2;
 
 export type BackupOrder = {
   readonly statePath: string;
-  /** The path of the backup; an existing directory: a new name in it. */
+  /** The path of the backup. In an existing directory, the backup gets a name made of the time. */
   readonly to: string;
   /** The version of headgate. */
   readonly version: string;
-  /** The unlock key of the vault, if the backup shall have it. */
+  /** The unlock key of the vault, if the backup is to contain it. */
   readonly vaultKeyFile?: string | undefined;
-  /** Whether the index is copied too. Then no service may be running. */
+  /** Whether the index is copied, too. No service may be running then. */
   readonly withIndex?: boolean | undefined;
   readonly onBytes?: OnBytes | undefined;
 };
 
 export type Backup = { readonly path: string; readonly manifest: BackupManifest };
 
-/** How a backup ended that a process wrote for the service. */
+/** How the process that writes a backup for the service has ended. */
 export type BackupEnd =
   | { readonly kind: 'written'; readonly path: string; readonly manifest: BackupManifest }
-  /** `refused`: the backup cannot be written there, or there is not enough space. `failed`: the disk, or the process. */
+  /** `refused`: the backup cannot be written there, or there is not enough space. `failed`: the disk or the process failed. */
   | { readonly kind: 'refused' | 'failed'; readonly reason: string };
 
 /** Throws BackupRefused if the backup cannot be written there. */
@@ -99,7 +99,7 @@ function targetOf(to: string, at: Date): string {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) {
     if (existsSync(join(path, manifestName))) throw new BackupRefused(`${path} is a backup already; name another path`);
-    // The second backup of a second gets the name of the next one.
+    // A second backup within the same second gets the name of the next second.
     for (let ms = at.getTime(); ; ms += 1_000) {
       const named = join(path, nameOf(new Date(ms)));
       if (!existsSync(named)) return named;

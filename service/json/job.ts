@@ -251,8 +251,8 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
 }
 
 /**
- * The plugin output (docs/contract.md#plugin-output). If the response lacks a part, `result` is null, `error` is left out, and the others are
- * empty. Without a body (for example, before the job has ended) the whole output is null.
+ * The plugin output (docs/contract.md#plugin-output). Of the parts that the response lacks, `result` is written as null, `error` is left out,
+ * and the others are written empty. Without a body (for example, before the job has ended) the whole output is null.
  */
 export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];

@@ -19,7 +19,7 @@ export function optionalTime(us: number | null): string | null {
 
 const instant = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** Reads an RFC 3339 time: its µs since the epoch, plus a half if it lies between two µs. Undefined if the time is not valid. */
+/** Parses an RFC 3339 time. Returns the µs since the epoch, plus a half if the time lies between two µs. Undefined: the time is invalid. */
 export function parseTimestamp(text: string): number | undefined {
   const match = instant.exec(text);
   if (!match) return undefined;

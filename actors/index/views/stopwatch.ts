@@ -33,7 +33,7 @@ export function windowOf(fromUs: number, nowUs: number, toUs: number | null = nu
 export type ReadingScope = {
   /** Null: all steps. */
   readonly steps?: ReadonlySet<string> | null;
-  /** Null: only figures of the whole window. */
+  /** The course of each step over the window. Null: only figures of the whole window are wanted. */
   readonly course?: CourseWanted | null;
 };
 

@@ -23,7 +23,7 @@ export type TaggedBlock = { readonly key: BlockKey; readonly ranges: readonly nu
 export const startOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes);
 export const endOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes, 0xff);
 
-/** The indexed blocks from `from` up to, not including, `to` that have jobs with all of the tags. The caller can pause at each null. */
+/** The indexed blocks between `from` (inclusive) and `to` (exclusive) with jobs that have all of the tags. The caller can pause at each null. */
 export function* indexedBlocks(
   index: Reader<IndexTable>,
   tags: readonly string[],

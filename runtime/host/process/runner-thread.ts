@@ -16,7 +16,7 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerFrame } from './runner-frame.ts';
 import { cancelMsMax, exitReason, WatchedThread } from './thread-end.ts';
 
-/** A thread is stopped if its event loop has been blocked for the time limit of its oldest frame's tasks, plus this time. */
+/** A thread is stopped if its event loop stays blocked for this long beyond the time limit of the tasks in its oldest frame. */
 const graceMs = 100;
 /** How long loading a plugin's code may take, unless the time limit of the tasks is longer. */
 const loadMsMax = 10_000;
