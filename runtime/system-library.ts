@@ -19,6 +19,20 @@ export function systemCall(prototype: string): (...values: readonly number[]) =>
   };
 }
 
+/**
+ * Returns a function that calls the C function with this prototype on another thread. It resolves with the number that the C function
+ * returns. A number of 64 bits in the prototype takes safe integers.
+ */
+export function systemCallAside(prototype: string): (...values: readonly number[]) => Promise<number> {
+  const call = load().system.func(prototype);
+  return (...values) =>
+    new Promise((resolve, reject) =>
+      call.async(...values, (error: Error | null, result: number) =>
+        error === null ? resolve(result) : reject(error),
+      ),
+    );
+}
+
 function load(): NonNullable<typeof loaded> {
   if (loaded === null) {
     const koffi = createRequire(import.meta.url)('koffi') as Koffi;

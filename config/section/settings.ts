@@ -84,10 +84,10 @@ const state = field.closedMap(
     log: field.closedMap(
       {
         segment: field.size(
-          'The maximum size of a file of the commit log, from 1MB to 1GB, and at most 2 % of the disk. A start after a crash applies at most two of them again. Default: `64MB`.',
+          'The maximum size of a file of the commit log, from 1MB to 1GB, and at most 2 % of the disk. A start after a crash applies at most two of them again. Default: `16MB`.',
         ),
         churn: field.size(
-          'How much `data.mdb` may grow between two checkpoints, from 1MB to 64GB, and at most 5 % of the disk. Default: `256MB`.',
+          'How much `data.mdb` may grow between two checkpoints, from 1MB to 64GB, and at most 5 % of the disk. Default: `64MB`.',
         ),
       },
       'The commit log: each commit is on disk when it is in the log, and `data.mdb` follows.',

@@ -9,4 +9,4 @@ export type LogSizes = {
 
 export const segmentBytesMin = 2 ** 20;
 export const churnBytesMin = 2 ** 20;
-export const defaultLogSizes: LogSizes = { segmentBytes: 64 * 2 ** 20, churnBytes: 256 * 2 ** 20 };
+export const defaultLogSizes: LogSizes = { segmentBytes: 16 * 2 ** 20, churnBytes: 64 * 2 ** 20 };

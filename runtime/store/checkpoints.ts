@@ -2,7 +2,7 @@
 //
 // 1. Between two turns, a new read transaction holds all pages of the newest commit, and both root pages are copied. From now on no commit
 //    writes one of the pages that these roots refer to.
-// 2. The data file is synced on another thread, while turns go on.
+// 2. The data file is written back in steps and then synced, on other threads, while turns go on.
 // 3. The roots and the place in the log are written to the file of the checkpoint.
 // 4. Only then may the pages of the previous checkpoint, and its part of the log, be used again.
 import {
@@ -26,6 +26,7 @@ import { asStoreError } from './fault.ts';
 import { holdPages, type PageHold, type Sheets } from './lmdb.ts';
 import { copyRoots } from './root-pages.ts';
 import { StoreFault, StoreFull, type Table } from './store.ts';
+import { rangeWriter, writeBack } from './write-back.ts';
 
 const sync = promisify(fdatasync);
 const mode = 0o600;
@@ -38,6 +39,8 @@ const retryMs = 1_000;
 const commitsPerLook = 16;
 /** Turns wait for a checkpoint when the log, or the data file, has grown by this multiple of what makes one due. */
 const overdue = 2;
+/** From this multiple on, a checkpoint in progress does not pause any more. */
+const urgent = 1.5;
 
 export type CheckpointsOptions = {
   readonly sheets: Sheets<Table>;
@@ -70,6 +73,8 @@ type Pending = {
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
   readonly #descriptor: number;
+  /** Another descriptor of the data file (`rangeWriter`). */
+  readonly #aside: number;
   readonly #path: string;
   #number: number;
   #hold: PageHold;
@@ -88,6 +93,7 @@ export class Checkpoints {
     for (const name of readdirSync(logDirectory))
       if (name.startsWith(unfinishedPrefix)) rmSync(join(logDirectory, name), { force: true });
     this.#descriptor = openSync(options.dataFile, constants.O_RDWR);
+    this.#aside = openSync(options.dataFile, constants.O_RDWR);
     this.#path = checkpointPath(options.logDirectory);
     this.#number = options.last;
     this.#hold = options.hold;
@@ -191,7 +197,10 @@ export class Checkpoints {
     return { checkpoint, hold, appendedBytes: log.appendedBytes, fileBytes: fstatSync(this.#descriptor).size };
   }
 
-  async #write({ checkpoint }: Pending, aside: string): Promise<void> {
+  async #write(pending: Pending, aside: string): Promise<void> {
+    const { checkpoint, fileBytes } = pending;
+    const write = rangeWriter(this.#aside);
+    if (write !== null) await writeBack(fileBytes, write, () => this.#pending === pending && this.#due() < urgent);
     try {
       await sync(this.#descriptor);
     } catch (error) {
@@ -258,6 +267,7 @@ export class Checkpoints {
     pending?.hold.release();
     this.#hold.release();
     closeSync(this.#descriptor);
+    closeSync(this.#aside);
   }
 }
 

@@ -1,0 +1,54 @@
+// Writes the changed pages of a file to the disk in small steps, with pauses. A sync that follows then has little left to write. Without this,
+// a sync of many pages delays the syncs of all other files on the disk, and so every commit, until it is over.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemCallAside } from '../system-library.ts';
+
+/** Writes the changed pages in this part of the file, and resolves when the disk has taken them. */
+export type WriteRange = (offset: number, bytes: number) => Promise<unknown>;
+
+/** The length of a step, in bytes, unless the file would then need more than `stepsMax` steps. */
+export const stepBytes = 2 ** 20;
+export const stepsMax = 8_192;
+/** A step that takes less time had nothing to write, and no pause follows. */
+const writtenMs = 0.5;
+/** SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE and SYNC_FILE_RANGE_WAIT_AFTER. */
+const writeAndWait = 1 | 2 | 4;
+
+type Pace = { readonly nowMs: () => number; readonly pause: (ms: number) => Promise<unknown> };
+const systemPace: Pace = { nowMs: () => performance.now(), pause: sleep };
+
+let syncFileRange: ReturnType<typeof systemCallAside> | null = null;
+
+/**
+ * Returns the function for this file; null if the system has none. Errors are not reported: the kernel reports an error of a write once for
+ * each descriptor, so the sync that follows must use another descriptor of the file.
+ */
+export function rangeWriter(descriptor: number): WriteRange | null {
+  if (process.platform !== 'linux') return null;
+  try {
+    syncFileRange ??= systemCallAside(
+      'int sync_file_range(int file, int64_t offset, int64_t bytes, unsigned int flags)',
+    );
+  } catch {
+    // The C library lacks it, or cannot be called. The sync alone is correct, too.
+    return null;
+  }
+  const call = syncFileRange;
+  return (offset, bytes) => call(descriptor, offset, bytes, writeAndWait);
+}
+
+/** Writes a file of this size back, as long as `goesOn` returns true. Half of the time is pauses, in which commits have the disk. */
+export async function writeBack(
+  fileBytes: number,
+  write: WriteRange,
+  goesOn: () => boolean,
+  { nowMs, pause }: Pace = systemPace,
+): Promise<void> {
+  const bytes = Math.max(stepBytes, Math.ceil(fileBytes / stepsMax));
+  for (let offset = 0; offset < fileBytes && goesOn(); offset += bytes) {
+    const startMs = nowMs();
+    await write(offset, bytes);
+    const tookMs = nowMs() - startMs;
+    if (tookMs >= writtenMs) await pause(tookMs);
+  }
+}
