@@ -87,7 +87,7 @@ const state = field.closedMap(
           'The maximum size of a file of the commit log, from 1MB to 1GB, and at most 2 % of the disk. A start after a crash applies at most two of them again. Default: `16MB`.',
         ),
         churn: field.size(
-          'How much `data.mdb` may grow between two checkpoints, from 1MB to 64GB, and at most 5 % of the disk. Default: `64MB`.',
+          'How much is written to `data.mdb` between two checkpoints, from 1MB to 64GB: the file is larger than its contents by two to three times this, and at most 5 % of the disk. Default: `32MB`.',
         ),
       },
       'The commit log: each commit is on disk when it is in the log, and `data.mdb` follows.',

@@ -3,10 +3,10 @@
 export type LogSizes = {
   /** The maximum size of a segment. */
   readonly segmentBytes: number;
-  /** The maximum growth of the data file between checkpoints. */
+  /** The number of bytes written to the data file after which a checkpoint is due. */
   readonly churnBytes: number;
 };
 
 export const segmentBytesMin = 2 ** 20;
 export const churnBytesMin = 2 ** 20;
-export const defaultLogSizes: LogSizes = { segmentBytes: 16 * 2 ** 20, churnBytes: 64 * 2 ** 20 };
+export const defaultLogSizes: LogSizes = { segmentBytes: 16 * 2 ** 20, churnBytes: 32 * 2 ** 20 };

@@ -23,7 +23,7 @@ import { type Checkpoint, checkpointPath, encodeCheckpoint } from '../commit-log
 import type { LogWriter } from '../commit-log/log-writer.ts';
 import { syncDirectory, writeSynced } from '../durable-file.ts';
 import { asStoreError } from './fault.ts';
-import { holdPages, type PageHold, type Sheets } from './lmdb.ts';
+import { holdPages, type PageHold, type Sheets, writtenBytes } from './lmdb.ts';
 import { copyRoots } from './root-pages.ts';
 import { StoreFault, StoreFull, type Table } from './store.ts';
 import { rangeWriter, writeBack } from './write-back.ts';
@@ -35,9 +35,9 @@ const unfinishedPrefix = 'checkpoint-unfinished-';
 const checkpointMs = 60_000;
 /** A checkpoint that found a full disk is tried again after this time. */
 const retryMs = 1_000;
-/** The size of the data file is read once in this number of commits. */
+/** The bytes written to the data file are read once in this number of commits. */
 const commitsPerLook = 16;
-/** Turns wait for a checkpoint when the log, or the data file, has grown by this multiple of what makes one due. */
+/** Turns wait for a checkpoint when this multiple of the bytes that make one due has been written to the log, or to the data file. */
 const overdue = 2;
 /** From this multiple on, a checkpoint in progress does not pause any more. */
 const urgent = 1.5;
@@ -54,7 +54,7 @@ export type CheckpointsOptions = {
   readonly last: number;
   /** Keeps the pages of the previous checkpoint. */
   readonly hold: PageHold;
-  /** A checkpoint is due after this many bytes of log, or after the data file has grown by this many bytes. */
+  /** A checkpoint is due after this many bytes were written to the log, or after this many to the data file. */
   readonly logBytesMax: number;
   readonly churnBytesMax: number;
   /** Runs `act` while no other process can take the directory over. Throws if one has. */
@@ -67,6 +67,7 @@ type Pending = {
   readonly checkpoint: Checkpoint;
   readonly hold: PageHold;
   readonly appendedBytes: number;
+  readonly writtenBytes: number;
   readonly fileBytes: number;
 };
 
@@ -79,10 +80,11 @@ export class Checkpoints {
   #number: number;
   #hold: PageHold;
   #pending: Pending | null = null;
-  /** The bytes appended to the log, and the size of the data file, at the newest complete checkpoint. */
+  /** The bytes written to the log and to the data file up to the newest complete checkpoint. */
   #appendedBytes = 0;
-  #fileBytes: number;
-  #growthBytes = 0;
+  #writtenBytes = 0;
+  /** The bytes written to the data file since then. */
+  #churnBytes = 0;
   #commits = 0;
   #timer: NodeJS.Timeout | null = null;
   #begun = 0;
@@ -97,7 +99,6 @@ export class Checkpoints {
     this.#path = checkpointPath(options.logDirectory);
     this.#number = options.last;
     this.#hold = options.hold;
-    this.#fileBytes = fstatSync(this.#descriptor).size;
   }
 
   /** The number of the newest complete checkpoint. */
@@ -113,14 +114,15 @@ export class Checkpoints {
   /** Called after each commit. Begins a checkpoint if one is due. */
   committed(): void {
     if (this.#timer === null) this.#startTimer(checkpointMs);
-    if (++this.#commits % commitsPerLook === 0) this.#growthBytes = fstatSync(this.#descriptor).size - this.#fileBytes;
+    if (++this.#commits % commitsPerLook === 0)
+      this.#churnBytes = writtenBytes(this.#options.sheets.env) - this.#writtenBytes;
     if (this.#due() >= 1) this.begin();
   }
 
-  /** The growth of the log or of the data file since the last checkpoint, as a share of what makes the next one due. */
+  /** What was written to the log or to the data file since the last checkpoint, as a share of what makes the next one due. */
   #due(): number {
     const { log, logBytesMax, churnBytesMax } = this.#options;
-    return Math.max((log.appendedBytes - this.#appendedBytes) / logBytesMax, this.#growthBytes / churnBytesMax);
+    return Math.max((log.appendedBytes - this.#appendedBytes) / logBytesMax, this.#churnBytes / churnBytesMax);
   }
 
   /** Begins a checkpoint, unless one is in progress. */
@@ -194,7 +196,13 @@ export class Checkpoints {
     const { last: lsn, position } = log;
     const roots = copyRoots(this.#descriptor);
     const checkpoint = { number: this.#number + 1, epoch, lsn, ...position, isClean, format, roots };
-    return { checkpoint, hold, appendedBytes: log.appendedBytes, fileBytes: fstatSync(this.#descriptor).size };
+    return {
+      checkpoint,
+      hold,
+      appendedBytes: log.appendedBytes,
+      writtenBytes: writtenBytes(sheets.env),
+      fileBytes: fstatSync(this.#descriptor).size,
+    };
   }
 
   async #write(pending: Pending, aside: string): Promise<void> {
@@ -241,14 +249,14 @@ export class Checkpoints {
     else this.#options.onFault(failure as StoreFault);
   }
 
-  #completed({ checkpoint, hold, appendedBytes, fileBytes }: Pending): void {
+  #completed({ checkpoint, hold, appendedBytes, writtenBytes }: Pending): void {
     this.#hold.release();
     this.#hold = hold;
     this.#number = checkpoint.number;
     const { log } = this.#options;
-    this.#growthBytes -= fileBytes - this.#fileBytes;
+    this.#churnBytes = Math.max(0, this.#churnBytes - (writtenBytes - this.#writtenBytes));
     this.#appendedBytes = appendedBytes;
-    this.#fileBytes = fileBytes;
+    this.#writtenBytes = writtenBytes;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     if (log.appendedBytes > appendedBytes) this.#startTimer(checkpointMs);

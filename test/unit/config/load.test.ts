@@ -28,7 +28,7 @@ describe('an empty configuration', () => {
       state: {
         path: join(directory, 'data'),
         retention: { jobsMs: 30 * 86_400_000, jobsMax: 10_000_000, heldMs: 30 * 86_400_000 },
-        log: { segmentBytes: 16 * 2 ** 20, churnBytes: 64 * 2 ** 20 },
+        log: { segmentBytes: 16 * 2 ** 20, churnBytes: 32 * 2 ** 20 },
       },
       api: {
         ...{ enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 8080 } },

@@ -28,7 +28,7 @@ webhooks: { listen: "0.0.0.0:10" }`,
     expect(config.state).toEqual({
       path: '/tmp/one',
       retention: { jobsMs: 86_400_000, jobsMax: 10_000_000, heldMs: 30 * 86_400_000 },
-      log: { segmentBytes: 16 * 2 ** 20, churnBytes: 64 * 2 ** 20 },
+      log: { segmentBytes: 16 * 2 ** 20, churnBytes: 32 * 2 ** 20 },
     });
     expect(config.vault.keyFile).toBe('/tmp/one/vault.key');
     expect(config.service.name).toBe('other');

@@ -77,7 +77,18 @@ test('turns wait for a checkpoint so that a start applies at most two segments a
   expect(namesIn(copy)).toHaveLength(60);
 });
 
-test('growth of the data file makes a checkpoint due as well', () => {
+test('the data file stays small, however much is written to it', async () => {
+  const path = newPath();
+  const store = openStore(path, { log: { segmentBytes: 64 * mib, churnBytes: mib } });
+  for (let n = 0; n < 4_000; n++) {
+    commit(store, `n${n % 50}`, 100);
+    await new Promise(resolve => void setImmediate(resolve));
+  }
+  expect(statSync(join(path, 'data.mdb')).size).toBeLessThan(5 * mib);
+  store.close();
+});
+
+test('what is written to the data file makes a checkpoint due as well', () => {
   const path = newPath();
   const store = openStore(path, { log: { segmentBytes: 64 * mib, churnBytes: mib } });
   const { number } = readCheckpoint(join(path, 'log'))!;
