@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, expect, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, expect, onTestFailed, onTestFinished } from 'vitest';
 import { livingStat } from '../../../runtime/processes/identity.ts';
 import { childrenOf } from '../canary/processes.ts';
 import { Traces } from '../canary/traces.ts';
@@ -60,6 +60,7 @@ export type CallOptions = { readonly token?: string | null; readonly headers?: {
 export async function startGateway(settings: Settings = {}, more: Launch = {}): Promise<Gateway> {
   const gateway = new Gateway(settings, more);
   onTestFinished(() => gateway.discard());
+  onTestFailed(() => gateway.report());
   await gateway.start();
   return gateway;
 }
@@ -70,6 +71,9 @@ export function shareGateway(settings: Settings, more: Launch = {}): Gateway {
   beforeAll(async () => {
     await gateway.start();
     return () => gateway.discard();
+  });
+  afterEach(({ task }) => {
+    if (task.result?.state === 'fail') gateway.report();
   });
   return gateway;
 }
@@ -170,6 +174,11 @@ export class Gateway {
     const said = this.log.find(line => line.msg === 'ready')!;
     this.#url = String(said['url']);
     this.#webhooks = String(said['webhooks']);
+  }
+
+  /** Prints the end of what the service has logged: a test has failed. */
+  report(): void {
+    process.stderr.write(`the log of the service, pid ${this.#child?.pid}:\n${this.stderr.slice(-4000)}\n`);
   }
 
   /** What the service has logged since its start. */
