@@ -333,7 +333,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   return {
-    ...scheduledJobs(state, acceptor, cancelling, actions, holdsChanged),
+    ...scheduledJobs(state, acceptor, cancelling, delayed, actions, holdsChanged),
     dispatcher,
     state,
     idempotency,

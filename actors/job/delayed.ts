@@ -2,6 +2,7 @@
 // and jobs past their deadline end or are stopped. A block whose unsettled jobs are all delayed is usually only on disk.
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import type { Released } from '../schedule/protocol.ts';
 import { endWaiting, expiryAt, lateText } from './cancelled-jobs.ts';
 import type { Cancelling } from './cancelling.ts';
 import type { JobState } from './job-state.ts';
@@ -191,23 +192,37 @@ export class Delayed {
   }
 
   /**
-   * Gives the delayed job or run another time; a time that has passed makes it due at once. False: the job or run is not delayed,
-   * or its block has not been read since the start.
+   * Gives the delayed job or run another time; a time that has passed makes it due at once. False: the job or run is not delayed, or
+   * waits in the queue of its schedule, or its block has not been read since the start.
    */
   reschedule(turn: Turn, id: JobId, runAtUs: number): boolean {
     const { state } = this.#parts;
     const open = this.#find(blockOf(id));
     const index = indexOf(id);
-    if (!open?.isDelayed(index)) return false;
-    const atUs = Math.max(runAtUs, turn.nowUs);
-    state.times.reschedule(turn, open, state.load(open), index, atUs);
-    state.touch(open);
-    if (atUs === turn.nowUs) {
-      if (open.plugin === pipelinePlugin) this.#beginRun(turn, open, index);
-      else this.#enqueue(turn, open, index);
-    }
+    if (!open?.isDelayed(index) || state.times.of(open, state.load(open), index)?.runAtUs === null) return false;
+    this.#moveTo(turn, open, index, Math.max(runAtUs, turn.nowUs));
     state.observations.job('job.rescheduled', turn.nowUs, open.plugin, open.command, id);
     return true;
+  }
+
+  /** Lets a job or run begin that has waited in the queue of its schedule. */
+  release(turn: Turn, id: JobId): Released {
+    const { state } = this.#parts;
+    if (!state.isLoaded) return 'unread';
+    const key = blockOf(id);
+    const open = this.#find(key);
+    if (!open?.isDelayed(indexOf(id))) return state.setAside.has('open', key) ? 'unread' : 'over';
+    this.#moveTo(turn, open, indexOf(id), turn.nowUs);
+    return 'released';
+  }
+
+  #moveTo(turn: Turn, open: OpenBlock, index: number, atUs: number): void {
+    const { state } = this.#parts;
+    state.times.reschedule(turn, open, state.load(open), index, atUs);
+    state.touch(open);
+    if (atUs > turn.nowUs) return;
+    if (open.plugin === pipelinePlugin) this.#beginRun(turn, open, index);
+    else this.#enqueue(turn, open, index);
   }
 
   /** Cancels a delayed run. False: the run is not delayed. */

@@ -274,7 +274,17 @@ export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; 
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
 
 /** The reasons for which an unsettled job can wait (waits.ts). */
-export const waitReasons = ['worker', 'retry', 'run_at', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;
+export const waitReasons = [
+  'worker',
+  'retry',
+  'run_at',
+  'schedule_queue',
+  'children',
+  'paused',
+  'plugin',
+  'vault',
+  'disk',
+] as const;
 export type WaitReason = (typeof waitReasons)[number];
 /** What a job waits for. `sinceUs` 0: it has waited since it was accepted. */
 export type Waits = {

@@ -2,6 +2,7 @@
 import type { ScheduledJobs } from '../schedule/protocol.ts';
 import type { Actions } from './actions.ts';
 import type { Cancelling } from './cancelling.ts';
+import type { Delayed } from './delayed.ts';
 import type { JobAcceptor } from './job-acceptor.ts';
 import type { JobState } from './job-state.ts';
 import type { JobCalls } from './protocol.ts';
@@ -15,6 +16,7 @@ export function scheduledJobs(
   state: JobState,
   acceptor: JobAcceptor,
   cancelling: Cancelling,
+  delayed: Delayed,
   actions: Actions,
   onCancel: () => void,
 ): ScheduledJobs {
@@ -25,10 +27,13 @@ export function scheduledJobs(
       return state.pauses.ofLane(lane) !== null || state.pauses.commandsOf(lane).has(command);
     },
     isRestored: () => state.pauses.ofRestore !== null,
-    cancel(id, cancel, turn) {
-      cancelling.cancelAll(turn, [id], cancel);
+    isLoaded: () => state.isLoaded,
+    cancel(ids, cancel, turn) {
+      const { length } = cancelling.cancelAll(turn, ids, cancel);
       onCancel();
+      return length;
     },
+    release: (id, turn) => delayed.release(turn, id),
     endOf(id) {
       const last = latestAttempt(state.reader, id)?.attempt;
       if (last?.final) return last.status;

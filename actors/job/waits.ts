@@ -1,12 +1,13 @@
 // Determines what an unsettled job waits for, from its records, its lane, the pauses and the dispatcher. No other job is read.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
+import { queueText } from '../schedule/views/queue.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import type { Waits } from './protocol.ts';
 import { latestAttempt } from './records/attempts.ts';
-import { findBlock } from './records/block.ts';
+import { findBlock, groupOf } from './records/block.ts';
 import { headgatePlugin, pipelinePlugin } from './records/job.ts';
 import { attemptOf } from './records/open.ts';
 import { pauseText } from './records/pause.ts';
@@ -28,7 +29,14 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   if (open.plugin === headgatePlugin) return null;
   if (open.isDelayed(index)) {
     const block = setAside.read('blocks', key, () => findBlock(reader, id) ?? null);
-    const runAtUs = block ? (storedTimes(reader, key, block, index)?.runAtUs ?? null) : null;
+    const times = block ? storedTimes(reader, key, block, index) : null;
+    if (block && times?.runAtUs === null)
+      return {
+        reason: 'schedule_queue',
+        detail: queueText(reader, groupOf(block, index).group.context, id),
+        sinceUs: 0,
+      };
+    const runAtUs = times?.runAtUs ?? null;
     const detail = 'its time to run has not come';
     return { reason: 'run_at', detail, sinceUs: 0, ...(runAtUs !== null && { untilUs: runAtUs }) };
   }

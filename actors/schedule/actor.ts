@@ -13,7 +13,7 @@ import { DueHeap } from './due-heap.ts';
 import { Firer, type FiringPorts } from './firer.ts';
 import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime, nextFireTime, type Passed, planOf } from './plan.ts';
-import type { PauseSchedule, RunSchedule, ScheduleMessage, ScheduleReply } from './protocol.ts';
+import type { EndedJob, PauseSchedule, RunSchedule, ScheduleMessage, ScheduleReply } from './protocol.ts';
 import { removeFired } from './records/fired.ts';
 import { type PassReason, putSchedule, scheduleKey, textOf } from './records/schedule.ts';
 import { loadSchedules, reconcile, removedFor } from './reload.ts';
@@ -38,6 +38,8 @@ export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
 };
 
 export type ScheduleActor = Actor & {
+  /** Must be called at the beginning of each turn, before any job of the turn can end. */
+  begin(): void;
   reconfigure(config: Config, turn: Turn): void;
   /** Fires the schedules that are due. Must be called before the jobs of the turn are dispatched. */
   fire(turn: Turn): void;
@@ -56,6 +58,9 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   let endedAtOnce: JobId[] = [];
   let alarmMs: number | null = null;
   let isFirstTurn = true;
+  let hasBegun = false;
+  /** The jobs of schedules that had ended before the first turn, and whose end the schedules have not recorded. */
+  const endedBefore: EndedJob[] = [];
   /** Whether the state was restored, and nobody had resumed it by the last turn. */
   let wasRestored = false;
   let { config } = options;
@@ -65,29 +70,26 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   };
   const firer = new Firer({ reader, jobs, pipeline, follow, observe });
 
-  function follow(schedule: OpenSchedule, job: JobId): void {
+  function follow(schedule: OpenSchedule, job: JobId, begins: boolean): void {
     jobsOf.set(formatId(job), schedule);
     jobs.followed.add(job);
     // A run may end in the turn in which it begins, for example because its condition is false. The actor handles such an end in the
     // next turn (`ended_at_once`).
     const isRun = schedule.definition !== null && 'pipeline' in schedule.definition.target;
-    if (isRun && !pipeline.isOpen(job)) endedAtOnce.push(job);
+    if (begins && isRun && !pipeline.isOpen(job)) endedAtOnce.push(job);
   }
 
-  /**
-   * Called in the first turn, for all jobs whose end the schedules have not recorded: handles the end of a job that has ended, and
-   * follows any other job.
-   */
-  function followAll(turn: Turn): void {
+  /** Called at the beginning of the first turn, in which jobs may end: follows all jobs whose end the schedules have not recorded. */
+  function followAll(): void {
     for (const schedule of schedules.values()) {
-      const { history, last, isRunning } = schedule.record;
-      const open = history.flatMap(entry => (entry.kind === 'fired' && entry.status === null ? [entry.job] : []));
-      if (isRunning && last && !open.some(job => Buffer.compare(job, last) === 0)) open.push(last);
-      for (const job of open) {
+      const { history, last, isRunning, queue } = schedule.record;
+      const noted = history.flatMap(entry => (entry.kind === 'fired' && entry.status === null ? [entry.job] : []));
+      const open = [...noted, ...(isRunning && last ? [last] : []), ...queue.flatMap(({ job }) => job ?? [])];
+      for (const [name, job] of new Map(open.map(job => [formatId(job), job]))) {
         const status = jobs.endOf(job);
-        jobsOf.set(formatId(job), schedule);
+        jobsOf.set(name, schedule);
         if (status === null) jobs.followed.add(job);
-        else ended(turn, formatId(job), status ?? 'cancelled');
+        else endedBefore.push({ id: name, status: status ?? 'cancelled' });
       }
     }
   }
@@ -100,8 +102,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     }
     for (const schedule of schedules.values()) {
       setNext(schedule);
-      const { queue, isRunning } = schedule.record;
-      if (schedule.mayFire && queue.length > 0 && !isRunning) due.set(schedule, nowMs);
+      const { queue, isRunning, offMs } = schedule.record;
+      if (queue.length > 0 && (offMs !== null || (schedule.mayFire && !isRunning))) due.set(schedule, nowMs);
     }
   }
 
@@ -118,10 +120,14 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     observe('schedule.missed', turn, fields);
   }
 
-  /** Fires the due occurrences of one schedule: first one from its queue, then refused ones, then new ones. */
+  /**
+   * Fires the due occurrences of one schedule: first one from its queue, then refused ones, then new ones. If the schedule is off, ends
+   * its queue.
+   */
   function advance(turn: Turn, schedule: OpenSchedule): void {
     const nowMs = msOf(turn);
     touched.add(schedule);
+    if (schedule.record.offMs !== null && !firer.endQueue(turn, schedule)) due.set(schedule, nowMs + retryMs);
     if (!schedule.mayFire) return;
     const isQueueRefused = !fireQueued(turn, schedule);
     if (fireRefused(turn, schedule)) firePlanned(turn, schedule);
@@ -166,14 +172,21 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     return true;
   }
 
-  /** Fires the first occurrence of the queue if the schedule's last job has ended. False: the occurrence was refused. */
+  /** Lets the first job of the queue begin if the schedule's last job has ended. False: it cannot begin now. */
   function fireQueued(turn: Turn, schedule: OpenSchedule): boolean {
     const { queue, isRunning } = schedule.record;
     const [first, ...others] = queue;
     if (first === undefined || isRunning) return true;
-    const refused = firer.start(turn, schedule, first, 0);
-    if (!refused) schedule.change({ queue: others });
-    return !refused;
+    const { dueMs, job } = first;
+    if (job === null) {
+      if (firer.start(turn, schedule, dueMs, 0)) return false;
+      schedule.change({ queue: others });
+      return true;
+    }
+    const released = jobs.release(job, turn);
+    if (released === 'unread') return false;
+    schedule.change({ queue: others, ...(released === 'released' && { last: job, isRunning: true }) });
+    return released === 'released' || fireQueued(turn, schedule);
   }
 
   function ended(turn: Turn, job: string, status: TerminalStatus): void {
@@ -187,6 +200,9 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     const entry = record.history[place];
     if (entry?.kind === 'fired') schedule.change({ history: record.history.with(place, { ...entry, status }) });
     if (isLast) schedule.change({ isRunning: false });
+    const { queue } = record;
+    const others = queue.filter(waiting => waiting.job === null || formatId(waiting.job) !== job);
+    if (others.length < queue.length) schedule.change({ queue: others });
     // The end of a job that was started by hand does not change the number of failures.
     const counts = isLast || (entry?.kind === 'fired' && entry.dueMs !== null);
     if (counts) schedule.change({ failures: failuresAfter(record.failures, status) });
@@ -260,7 +276,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   function setAlarm(turn: Turn): void {
-    const nextMs = Number.isFinite(due.nextMs) && !wasRestored ? due.nextMs : null;
+    const mayFire = !wasRestored && jobs.isLoaded();
+    const nextMs = mayFire && Number.isFinite(due.nextMs) ? due.nextMs : null;
     if (nextMs === alarmMs) return;
     alarmMs = nextMs;
     turn.after(() => options.alarm(nextMs));
@@ -296,12 +313,20 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     }
   }
 
-  jobs.onBackfill((plan, cursor, turn) =>
-    backfill({ reader, firer, turn, schedule: known(plan.schedule), plan, cursor }),
-  );
+  jobs.onBackfill((plan, cursor, turn) => {
+    // The configuration is applied at the end of the first turn.
+    if (isFirstTurn) return { cursor, done: 0, fired: 0, isOver: false, waits: 'unavailable' };
+    const schedule = known(plan.schedule);
+    if (schedule) touched.add(schedule);
+    return backfill({ reader, firer, turn, schedule, plan, cursor });
+  });
 
   return {
     receive: (message, turn) => handle(message as ScheduleMessage, turn),
+    begin() {
+      if (!hasBegun) followAll();
+      hasBegun = true;
+    },
     reconfigure(next, turn) {
       config = next;
       if (!isFirstTurn) configure(turn);
@@ -309,10 +334,11 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     fire(turn) {
       if (isFirstTurn) {
         configure(turn);
-        followAll(turn);
+        for (const { id, status } of endedBefore.splice(0)) ended(turn, id, status);
         isFirstTurn = false;
       }
-      if (isHeld(turn)) return;
+      // Until all unsettled jobs have been read, no job can be cancelled or released.
+      if (!jobs.isLoaded() || isHeld(turn)) return;
       const nowMs = turn.nowUs / 1_000;
       if (nowMs < due.nextMs) return;
       let fired = 0;

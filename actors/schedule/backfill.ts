@@ -29,7 +29,7 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
   const { recurrence, originMs } = record;
   // Occurrences after `lastDueMs` are left to the schedule itself.
   const untilMs = Math.min(plan.toMs, record.lastDueMs);
-  const ranges = [...firedRanges(reader, id, untilMs + 1)];
+  const ranges = [...firedRanges(reader, id, untilMs + 1), ...firer.addedTo(schedule)];
   let lastMs = cursor === null ? plan.fromMs - 1 : dueOf(cursor);
   let done = 0;
   let fired = 0;
@@ -42,7 +42,7 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
       if (range) firer.addRange(turn, schedule, range);
       range = null;
     } else {
-      const reply = firer.submit(turn, schedule, due, 0, true);
+      const reply = firer.submit(turn, schedule, due, 0, 'begins');
       if (reply.kind === 'refused') {
         waits = reply.refusal;
         break;
@@ -64,7 +64,7 @@ function isEnough(handled: number, turn: Turn): boolean {
 /** Whether the occurrence has fired, waits in the queue, or counts as fired because its record was dropped (`knownMs`). */
 function isKnown({ record }: OpenSchedule, ranges: readonly FiredRange[], dueMs: number): boolean {
   if (record.createdMs < dueMs && dueMs <= record.knownMs) return true;
-  return record.queue.includes(dueMs) || hasFired(ranges, dueMs);
+  return record.queue.some(waiting => waiting.dueMs === dueMs) || hasFired(ranges, dueMs);
 }
 
 function cursorOf(dueMs: number): Uint8Array {

@@ -1,5 +1,5 @@
-// Fires an occurrence: starts its job, queues the occurrence or skips it, as `if_running` says. With `skip_when_paused`, the occurrence is
-// skipped while its target is paused. The decision is recorded in the same turn.
+// Fires an occurrence: accepts its job, which begins or waits in the queue, or skips the occurrence, as `if_running` says. With
+// `skip_when_paused`, the occurrence is skipped while its target is paused. The decision is recorded in the same turn.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -7,6 +7,8 @@ import { pack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { IdempotencyKey, JobCalls, PipelineCalls, RefusedWork, SubmitReply } from '../job/protocol.ts';
+import type { Cancel } from '../job/records/cancel.ts';
+import { whenReleasedUs } from '../job/records/options.ts';
 import { tagsOf } from '../job/records/tags.ts';
 import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime } from './plan.ts';
@@ -18,8 +20,8 @@ export type FiringPorts = {
   readonly reader: Reader;
   readonly jobs: ScheduledJobs & Pick<JobCalls, 'pauseOf'>;
   readonly pipeline: Pick<PipelineCalls, 'startRun' | 'isOpen'>;
-  /** Called when the schedule has created a job, so that the schedule actor follows the job to its end. */
-  readonly follow: (schedule: OpenSchedule, job: JobId, turn: Turn) => void;
+  /** Called when the schedule has created a job, so that the schedule actor follows the job to its end. `begins`: it does not wait. */
+  readonly follow: (schedule: OpenSchedule, job: JobId, begins: boolean) => void;
   readonly observe: (
     type: 'schedule.fired' | 'schedule.skipped',
     turn: Turn,
@@ -31,20 +33,19 @@ export class Firer {
   readonly #ports: FiringPorts;
   /** By schedule: the range of fired occurrences that this turn has written. Reads of the store show it only after the commit. */
   readonly #ranges = new Map<OpenSchedule, FiredRange>();
+  /** By schedule: the ranges that this turn has added. */
+  readonly #added = new Map<OpenSchedule, readonly FiredRange[]>();
 
   constructor(ports: FiringPorts) {
     this.#ports = ports;
   }
 
-  /** Starts the job of an occurrence, queues the occurrence or skips it. Not null: the job was refused, and the schedule is unchanged. */
+  /** Starts or queues the job of an occurrence, or skips the occurrence. Not null: the job was refused, and the schedule is unchanged. */
   fire(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number): RefusedWork | null {
     const { record } = schedule;
     const definition = schedule.definition!;
     const waits = this.#whyNot(definition, schedule);
-    if (waits === 'queue') {
-      schedule.change({ queue: [...record.queue, dueMs], lastDueMs: dueMs });
-      return null;
-    }
+    if (waits === 'queue') return this.#accept(turn, schedule, dueMs, missed, false);
     if (waits) {
       this.#skip(turn, schedule, dueMs, waits);
       return null;
@@ -71,36 +72,44 @@ export class Firer {
 
   /** Starts the job of an occurrence. Not null: the job was refused. */
   start(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number): RefusedWork | null {
-    const reply = this.submit(turn, schedule, dueMs, missed, true);
+    return this.#accept(turn, schedule, dueMs, missed, true);
+  }
+
+  /** Accepts the job of an occurrence. `begins` false: the job waits in the queue of the schedule. */
+  #accept(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number, begins: boolean): RefusedWork | null {
+    const reply = this.submit(turn, schedule, dueMs, missed, begins ? 'begins' : 'queued');
     if (reply.kind === 'refused') return reply;
     const job = Buffer.from(reply.id);
     const firedMs = Math.floor(turn.nowUs / 1_000);
-    schedule.change({ lastDueMs: Math.max(schedule.record.lastDueMs, dueMs), last: job, isRunning: true });
+    const { lastDueMs, queue } = schedule.record;
+    schedule.change({ lastDueMs: Math.max(lastDueMs, dueMs) });
+    schedule.change(begins ? { last: job, isRunning: true } : { queue: [...queue, { dueMs, job }] });
     schedule.add({ kind: 'fired', dueMs, firedMs, job, status: null, missed });
     this.#note(turn, schedule, dueMs);
-    this.#ports.follow(schedule, job, turn);
+    this.#ports.follow(schedule, job, begins);
     this.#observeFired(turn, schedule, dueMs, firedMs, missed, job);
     return null;
   }
 
   /** Starts a job that a caller has asked for. The job does not count as an occurrence. */
   startByHand(turn: Turn, schedule: OpenSchedule, idempotency: IdempotencyKey | undefined): SubmitReply {
-    const reply = this.submit(turn, schedule, null, 0, false, idempotency);
+    const reply = this.submit(turn, schedule, null, 0, 'by_hand', idempotency);
     if (reply.kind === 'refused') return reply;
     const job = Buffer.from(reply.id);
     const firedMs = Math.floor(turn.nowUs / 1_000);
     schedule.add({ kind: 'fired', dueMs: null, firedMs, job, status: null, missed: 0 });
-    this.#ports.follow(schedule, job, turn);
+    this.#ports.follow(schedule, job, true);
     this.#observeFired(turn, schedule, null, firedMs, 0, job);
     return reply;
   }
 
+  /** Submits a job. A pause of the target that refuses calls refuses only jobs that are started by hand. */
   submit(
     turn: Turn,
     { id, definition, payload }: OpenSchedule,
     dueMs: number | null,
     missed: number,
-    waitsUnderPause: boolean,
+    how: 'begins' | 'queued' | 'by_hand',
     idempotency?: IdempotencyKey,
   ): SubmitReply {
     const { target, tags } = definition!;
@@ -109,11 +118,12 @@ export class Firer {
     const fired_at = textOf(Math.floor(turn.nowUs / 1_000));
     const context = pack({ schedule: { id, due_at: dueMs === null ? null : textOf(dueMs), fired_at, missed } });
     const event = { type: `schedule.${id}`, source: submittedBy };
+    const options = { ...(tags && { tags: tagsOf(tags) }), ...(how === 'queued' && { runAtUs: whenReleasedUs }) };
     const common = {
       submittedBy,
       context,
-      ...(tags && { options: { tags: tagsOf(tags) } }),
-      ...(waitsUnderPause && { waitsUnderPause }),
+      ...(Object.keys(options).length > 0 && { options }),
+      ...(how !== 'by_hand' && { waitsUnderPause: true as const }),
       ...(idempotency && { idempotency }),
     };
     if ('pipeline' in target) return pipeline.startRun({ pipeline: target.pipeline, payload, event, ...common }, turn);
@@ -134,10 +144,23 @@ export class Firer {
     this.#ports.observe('schedule.skipped', turn, { schedule: schedule.id, due_at: textOf(dueMs), reason });
   }
 
+  /** Cancels the jobs that wait in the queue of a schedule that is off. False: some are left for a later turn. */
+  endQueue(turn: Turn, schedule: OpenSchedule): boolean {
+    const { id, record } = schedule;
+    const cancel = cancelOf(
+      turn,
+      id,
+      record.removedMs === null ? 'the schedule is disabled' : 'the schedule was removed',
+    );
+    const jobs = record.queue.flatMap(({ job }) => job ?? []);
+    const handled = new Set(jobs.slice(0, this.#ports.jobs.cancel(jobs, cancel, turn)));
+    schedule.change({ queue: record.queue.filter(({ job }) => job === null || !handled.has(job)) });
+    return handled.size === jobs.length;
+  }
+
   #replace(turn: Turn, id: string, last: JobId): void {
-    const reason = 'replaced by a newer occurrence';
-    const cancel = { by: scheduleOrigin(id), reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
-    this.#ports.jobs.cancel(last, cancel, turn);
+    const cancel = cancelOf(turn, id, 'replaced by a newer occurrence');
+    this.#ports.jobs.cancel([last], cancel, turn);
   }
 
   /**
@@ -159,9 +182,15 @@ export class Firer {
     schedule.change({ rangeMs: range.firstMs });
   }
 
+  /** The ranges that this turn has added. Reads of the store do not show them before the commit. */
+  addedTo(schedule: OpenSchedule): readonly FiredRange[] {
+    return this.#added.get(schedule) ?? [];
+  }
+
   /** Writes a new range, and drops the oldest one if the schedule has more than `rangesMax`. */
   addRange(turn: Turn, schedule: OpenSchedule, range: FiredRange): void {
     const { id } = schedule;
+    this.#added.set(schedule, [...this.addedTo(schedule), range]);
     schedule.ranges++;
     putFired(turn.batch, id, range);
     const droppedMs = dropOldest(this.#ports.reader, turn.batch, id, schedule.ranges);
@@ -195,5 +224,10 @@ export class Firer {
 
   close(): void {
     this.#ranges.clear();
+    this.#added.clear();
   }
+}
+
+function cancelOf({ nowUs }: Turn, id: string, reason: string): Cancel {
+  return { by: scheduleOrigin(id), reason, atUs: nowUs, notStarted: { jobs: 0, elements: 0 } };
 }

@@ -57,6 +57,9 @@ export type BackfillReport = {
 /** Fires the next occurrences of a backfill after the cursor, as many as fit into the turn. */
 export type FireBackfill = (plan: BackfillPlan, cursor: Uint8Array | null, turn: Turn) => BackfillReport;
 
+/** `unread`: the record of the job cannot be read at the moment. `over`: the job no longer waits in the queue of its schedule. */
+export type Released = 'released' | 'unread' | 'over';
+
 /** The job actor, as the schedule actor calls it. */
 export interface ScheduledJobs {
   /** Accepts as many of the jobs as there is room for. */
@@ -65,8 +68,12 @@ export interface ScheduledJobs {
   isPaused(plugin: string, command: string): boolean;
   /** Whether a restored state waits to be resumed. Until then nothing fires. */
   isRestored(): boolean;
-  /** Cancels a job or run; no caller waits for an answer. */
-  cancel(id: JobId, cancel: Cancel, turn: Turn): void;
+  /** Whether all unsettled jobs have been read since the start. Until then no job can be cancelled or released. */
+  isLoaded(): boolean;
+  /** Cancels jobs and runs; no caller waits for an answer. Returns how many of the ids were handled. */
+  cancel(ids: readonly JobId[], cancel: Cancel, turn: Turn): number;
+  /** Lets a job or run begin that was accepted with `whenReleasedUs`. */
+  release(id: JobId, turn: Turn): Released;
   /** How the job ended, as of the last commit. Null: it has not ended. Undefined: it is no longer stored. */
   endOf(id: JobId): TerminalStatus | null | undefined;
   /** Jobs whose end the schedule actor handles in the commit in which they end. */

@@ -25,7 +25,7 @@ export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, O
   return schedules;
 }
 
-/** A schedule whose record has changed, and the occurrences that were dropped from its queue. */
+/** A schedule whose record has changed, and the occurrences without a job that were dropped from its queue. */
 export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: readonly number[] };
 
 /**
@@ -96,12 +96,12 @@ function newRecord({ recurrence }: Config['schedules'][number], nowMs: number): 
   };
 }
 
-/** Switches the schedule off. Returns the occurrences that waited in its queue. */
+/** Switches the schedule off. Drops the occurrences without a job from its queue, and returns them. */
 function switchOff(schedule: OpenSchedule, nowMs: number, removedMs: number | null): readonly number[] {
   const { queue, offMs } = schedule.record;
   schedule.refused = null;
-  schedule.change({ offMs: offMs ?? nowMs, removedMs, queue: [] });
-  return queue;
+  schedule.change({ offMs: offMs ?? nowMs, removedMs, queue: queue.filter(({ job }) => job !== null) });
+  return queue.flatMap(({ dueMs, job }) => (job === null ? [dueMs] : []));
 }
 
 /** The schedules that the configuration has lacked since before this time. */

@@ -19,6 +19,7 @@ const beginnings: { readonly [reason: string]: string } = {
   worker: 'waits for a free worker',
   retry: 'waits for its next attempt',
   run_at: 'is delayed',
+  schedule_queue: 'waits in the queue of its schedule',
   children: 'waits for its jobs',
   paused: 'is paused',
   plugin: 'is held, because its plugin cannot run',

@@ -46,7 +46,7 @@ const jitter = field.duration(
   'Delays each firing by up to this long, by a hash of id and time, so that each occurrence always has the same delay. Default: no delay.',
 );
 const overlapText =
-  'What happens while the job or run of the last firing has not ended: `skip` does not fire, `queue` fires when it has ended, ' +
+  'What happens while the job or run of the last firing has not ended: `skip` does not fire, `queue` has its job wait until it has ended, ' +
   '`replace` cancels it, `allow` fires beside it.';
 const catchUp = field.oneOf(
   catchUpRules,

@@ -81,15 +81,10 @@ export function readVault(root: SourceNode, statePath: string): Config['vault'] 
   };
 }
 
-export function readBackups(root: SourceNode, mainFile: string, reportAt: ReportAt): Config['backups'] {
+export function readBackups(root: SourceNode, mainFile: string): Config['backups'] {
   const backups = nodeAt(root, 'backups');
-  const everyMs = parseDuration(textOf(nodeAt(backups, 'every'))) ?? null;
-  const log = flagOf(nodeAt(backups, 'log')) ?? false;
-  if (log && everyMs === null)
-    reportAt(['backups', 'log'], 'needs "backups.every": the log is kept from the oldest of the scheduled backups on');
   return {
-    everyMs,
-    log,
+    everyMs: parseDuration(textOf(nodeAt(backups, 'every'))) ?? null,
     keep: numberOf(nodeAt(backups, 'keep')) ?? 7,
     into: readPath(nodeAt(backups, 'into')) ?? join(dirname(mainFile), 'backups'),
   };

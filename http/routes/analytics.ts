@@ -19,7 +19,7 @@ const queueSchema = Type.Object({
   delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),
   scheduled_count: Type.Integer({
     minimum: 0,
-    description: 'Delayed jobs and runs, whose time to run has not come.',
+    description: 'Delayed jobs and runs, and those that wait in the queue of their schedule.',
   }),
   held_count: Type.Integer({
     minimum: 0,

@@ -85,7 +85,12 @@ export const jobSchema = Type.Object({
   completed_at: nullable(instant),
   tags: jobTagsSchema,
   counts: countsSchema,
-  run_at: Type.Optional(instantOf('When the job runs, or was to run: its `run_at`, or the end of its `delay`.')),
+  run_at: Type.Optional(
+    instantOf(
+      'When the job runs, or was to run: its `run_at`, or the end of its `delay`. For a job that has waited in the queue of a schedule, ' +
+        'the end of that wait.',
+    ),
+  ),
   expires_at: Type.Optional(instantOf('When the job ends `cancelled` unless it has started.')),
   deadline_at: Type.Optional(
     instantOf('When the job ends `timed_out` unless it has ended; for a run, when its steps are stopped.'),

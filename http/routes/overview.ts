@@ -24,7 +24,7 @@ const queue = Type.Object({
   queue_depth: counted('Jobs that could run now. Delayed, scheduled, held and paused jobs are not counted.'),
   running_count: count,
   delayed_count: counted('Jobs that wait for their next attempt.'),
-  scheduled_count: counted('Delayed jobs and runs, whose time to run has not come.'),
+  scheduled_count: counted('Delayed jobs and runs, and those that wait in the queue of their schedule.'),
   held_count: counted('Queued jobs that are not dispatched because their plugin cannot run now.'),
   paused_count: counted('Queued jobs that a pause holds.'),
   oldest_queued_at: optionalTime(

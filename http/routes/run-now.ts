@@ -12,7 +12,7 @@ import { unknownJob } from './jobs.ts';
 const answerSchema = Type.Object({
   job_id: uuid,
   status: Type.Union([Type.Literal('queued'), Type.Literal('running')]),
-  rescheduled: Type.Boolean({ description: 'False: it was due already.' }),
+  rescheduled: Type.Boolean({ description: 'False: it was due already, or it waits in the queue of its schedule.' }),
 });
 
 const runJobNow = route({

@@ -31,7 +31,9 @@ const schedulesList = 's';
 const optionalInteger = Type.Optional(Type.Integer());
 const firingSchema = Type.Object({
   outcome: Type.Union([Type.Literal('skipped'), Type.Literal('missed'), jobStatus], {
-    description: '`running` until the job has ended, then its status. `skipped` and `missed`: it did not fire.',
+    description:
+      '`queued` while the job waits in the queue of the schedule, `running` until it has ended, then its status. `skipped` and ' +
+      '`missed`: it did not fire.',
   }),
   reason: Type.Optional(oneOfTexts(passReasons)),
   job_id: Type.Optional(uuid),
@@ -72,7 +74,7 @@ export const scheduleSchema = Type.Object({
     Type.String({ format: 'date-time', description: 'Occurrences up to this time have fired or were passed over.' }),
   ),
   running: Type.Optional(Type.Boolean({ description: 'Whether the job of the last firing has not ended.' })),
-  queued: Type.Optional(Type.Integer({ description: 'Occurrences that wait for the end of that job.' })),
+  queued: Type.Optional(Type.Integer({ description: 'Jobs that wait for the end of that job.' })),
   failures: Type.Optional(Type.Integer({ description: 'Failures in a row.' })),
   paused: Type.Optional(Type.Object({ by: Type.String(), since: instant, reason: Type.Optional(Type.String()) })),
   removed_at: Type.Optional(instant),

@@ -69,67 +69,14 @@ export function* readLog(
   }
 }
 
-/**
- * Yields the turns after this one in segments that were archived, up to the first that is missing. Where a segment ends with a torn turn, the
- * next one goes on with the turn of the same number.
- */
-export function* readArchive(segments: readonly Segment[], after: Lsn): Generator<LoggedTurn, void, void> {
-  const files = new SegmentWindows(segments);
-  try {
-    let last = after;
-    for (let at: Place = { file: 0, offset: 0 }; at.file < files.count; ) {
-      const header = files.header(at);
-      // A turn that began in an earlier segment.
-      if (header !== null && header.part > 0) {
-        at = files.withRoom({ file: at.file, offset: at.offset + roomOf(header.bytes) });
-        continue;
-      }
-      if (header !== null && header.lsn > last + 1) return;
-      const found = header && turnAt(files, at, header.lsn, header.epoch);
-      if (found === null) {
-        at = { file: at.file + 1, offset: 0 };
-        continue;
-      }
-      if (header!.lsn === last + 1) {
-        last++;
-        yield { lsn: last, atUs: found.atUs, bytes: found.bytes };
-      }
-      at = files.withRoom(found.end);
-    }
-  } finally {
-    files.close();
-  }
-}
-
-/** How many bytes of the segment have parts of turns. */
-export function usedBytes(segment: Segment): number {
-  const files = new SegmentWindows([segment]);
-  try {
-    let offset = 0;
-    for (let header = files.header({ file: 0, offset }); header !== null; header = files.header({ file: 0, offset }))
-      offset += roomOf(header.bytes);
-    return offset;
-  } finally {
-    files.close();
-  }
-}
-
-/** The first turn that begins or goes on in the segment; null: none does. */
-export function firstTurn(segment: Segment | undefined): Lsn | null {
-  if (segment === undefined) return null;
-  const head = Buffer.alloc(headerBytes);
-  const descriptor = openSync(segment.path, 'r');
-  try {
-    readSync(descriptor, head, 0, headerBytes, 0);
-  } finally {
-    closeSync(descriptor);
-  }
-  return readHeader(head, 0, segment.number)?.lsn ?? null;
-}
-
 /** Whether turns were appended to the segment: then a part of one is at its start. */
 export function hasTurns(segment: Segment): boolean {
-  return firstTurn(segment) !== null;
+  const files = new SegmentWindows([segment]);
+  try {
+    return files.header({ file: 0, offset: 0 }) !== null;
+  } finally {
+    files.close();
+  }
 }
 
 /**

@@ -193,9 +193,9 @@ export class Checkpoints {
   #take(isClean: boolean): Pending {
     const { sheets, log, epoch, format } = this.#options;
     const hold = holdPages(sheets.env);
+    const { last: lsn, position } = log;
     const roots = copyRoots(this.#descriptor);
-    const { last: lsn, position, keeps } = log;
-    const checkpoint = { number: this.#number + 1, epoch, lsn, ...position, isClean, format, keeps, roots };
+    const checkpoint = { number: this.#number + 1, epoch, lsn, ...position, isClean, format, roots };
     return {
       checkpoint,
       hold,

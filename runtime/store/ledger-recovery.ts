@@ -2,16 +2,14 @@
 // applied again: the same way after a kill, after a crash of the machine and after a power cut.
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { KeptSegment } from '../commit-log/archive.ts';
 import type { Checkpoint } from '../commit-log/checkpoint-file.ts';
-import { assertNewest, hasTurns, type LoggedTurn, readLog, usedBytes } from '../commit-log/log-reader.ts';
+import { assertNewest, hasTurns, readLog } from '../commit-log/log-reader.ts';
 import { LogWriter } from '../commit-log/log-writer.ts';
 import type { Lsn } from '../commit-log/part.ts';
 import { listSegments, type Segment } from '../commit-log/segments.ts';
 import { decodeTurn } from '../commit-log/turn-codec.ts';
 import { makeDirectory, syncDirectory } from '../durable-file.ts';
 import { isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
-import { appliedIn, appliedKey, encodeApplied } from './applied.ts';
 import type { WriteBatch } from './batch.ts';
 import { Checkpoints, type CheckpointsOptions, logDirectoryOf } from './checkpoints.ts';
 import { StoreDamaged } from './damage.ts';
@@ -26,6 +24,7 @@ import { awaitNoReaders } from './store-readers.ts';
 const groupBytesMax = 16 * 2 ** 20;
 
 const knownTables = new Set<string>(tables);
+export const appliedKey = Buffer.from('applied');
 /** Versions without a commit log kept the owner in the ledger. */
 export const legacyOwnerKey = Buffer.from('owner');
 
@@ -37,8 +36,6 @@ export type LedgerRecovery = {
   readonly readersMs: number;
   /** Whether a state of an older format gets the format of this version. */
   readonly upgrades: boolean;
-  /** Whether the segments of the log are kept until they are archived. */
-  readonly keeps: boolean;
   /** Turns after this one are given up. */
   readonly until: Lsn;
   readonly segmentBytes: number;
@@ -70,12 +67,12 @@ export function openLedger(recovery: LedgerRecovery): OpenLedger {
   try {
     assertReadable(path, formatIn(readerOf(sheets)));
     if (isRecovered) sheets.env.transactionSync(() => upgrade(recovery, sheets));
-    const applied = appliedIn(readerOf(sheets))?.lsn ?? 0;
+    const applied = appliedIn(sheets);
     if (isRecovered && applied !== found.lsn)
       throw new StoreFault(
         `${path} does not fit its checkpoint: it has turn ${applied}, the checkpoint turn ${found.lsn}`,
       );
-    const last = isRecovered ? (applyTurns(sheets, readLog(segments, found, until)) ?? applied) : applied;
+    const last = isRecovered ? replay(sheets, segments, found, until) : applied;
     if (until < Number.POSITIVE_INFINITY && last !== until)
       throw new StoreFault(`the commit log has no turn ${until} to go back to: its last one is ${last}`);
     return begin(recovery, sheets, segments, last);
@@ -147,9 +144,10 @@ function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments
   rmSync(join(path, 'lock.mdb'), { force: true });
 }
 
-/** Applies the turns, several in one transaction. Returns the number of the last one; null: there was none. */
-export function applyTurns(sheets: Sheets<Table>, turns: Iterator<LoggedTurn, void>): Lsn | null {
-  let last: Lsn | null = null;
+/** Applies the turns after the checkpoint. Returns the last one. */
+function replay(sheets: Sheets<Table>, segments: readonly Segment[], from: Checkpoint, until: Lsn): Lsn {
+  const turns = readLog(segments, from, until);
+  let last = from.lsn;
   for (let isOver = false; !isOver; ) {
     isOver = sheets.env.transactionSync(() => {
       for (let bytes = 0; bytes < groupBytesMax; ) {
@@ -158,7 +156,7 @@ export function applyTurns(sheets: Sheets<Table>, turns: Iterator<LoggedTurn, vo
         write(sheets, batchOf(step.value.bytes, step.value.lsn));
         last = step.value.lsn;
         bytes += step.value.bytes.length;
-        sheets.of.meta.put(appliedKey, encodeApplied(last, step.value.atUs));
+        sheets.of.meta.put(appliedKey, encodeLsn(last));
       }
       return false;
     });
@@ -178,19 +176,16 @@ function batchOf(bytes: Buffer, lsn: Lsn): WriteBatch<Table> {
 
 /** Begins a new log with a checkpoint. The old log is needed until this checkpoint is complete. */
 function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readonly Segment[], last: Lsn): OpenLedger {
-  const { path, epoch, found, keeps, until, segmentBytes, churnBytes, guard, onFault } = recovery;
+  const { path, epoch, found, segmentBytes, churnBytes, guard, onFault } = recovery;
   const directory = logDirectoryOf(path);
-  const isRepaired = until < Number.POSITIVE_INFINITY;
-  const isNeeded = (found !== null && !found.isClean) || keeps;
+  const isNeeded = found !== null && !found.isClean;
   const log = new LogWriter({
     directory,
     segment: (segments.at(-1)?.number ?? 0) + 1,
     segmentBytesMax: segmentBytes,
     epoch,
     last,
-    unused: isNeeded || isRepaired ? [] : segments,
-    older: isNeeded && !isRepaired ? segments.map(segment => kept(segment, keeps)) : [],
-    keeps,
+    unused: isNeeded ? [] : segments,
   });
   const checkpoints = new Checkpoints({
     sheets,
@@ -213,12 +208,9 @@ function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readon
     log.close();
     throw error;
   }
-  if (isRepaired) setAside(path, segments);
+  if (recovery.until < Number.POSITIVE_INFINITY) setAside(path, segments);
+  else if (isNeeded) log.discard(segments);
   return { sheets, log, checkpoints };
-}
-
-function kept(segment: Segment, keeps: boolean): KeptSegment {
-  return { ...segment, usedBytes: keeps ? usedBytes(segment) : segment.bytes };
 }
 
 /** Moves the segments, whose last turns are given up, to a directory beside the log. */
@@ -239,4 +231,15 @@ export function moveLogAside(path: string): void {
 
 function newAside(path: string): string {
   return join(path, `log-aside-${new Date().toISOString().replaceAll(/[-:]/g, '')}`);
+}
+
+export function appliedIn({ of }: Pick<Sheets<Table>, 'of'>): Lsn {
+  const known = of.meta.get(appliedKey);
+  return known === undefined ? 0 : Number(Buffer.from(known).readBigUInt64BE());
+}
+
+export function encodeLsn(lsn: Lsn): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(lsn));
+  return bytes;
 }

@@ -1,6 +1,6 @@
 // Writes schedules as JSON.
 
-import type { Firing, SchedulePause } from '../../actors/schedule/records/schedule.ts';
+import type { Firing, SchedulePause, ScheduleRecord } from '../../actors/schedule/records/schedule.ts';
 import { textOf } from '../../actors/schedule/records/schedule.ts';
 import type { ScheduleState, ScheduleView } from '../../actors/schedule/views/schedules.ts';
 import type { ScheduleDefinition } from '../../config/config.ts';
@@ -22,7 +22,7 @@ export function scheduleDocument({ id, state, definition, record, next, nextFire
       failures: record.failures,
       ...(record.pause && { paused: pauseFields(record.pause) }),
       ...(record.removedMs !== null && { removed_at: textOf(record.removedMs) }),
-      history: record.history.toReversed().map(firing => firingFields(id, definition?.jitterMs ?? 0, firing)),
+      history: record.history.toReversed().map(firing => firingFields(id, definition?.jitterMs ?? 0, firing, record)),
     }),
   };
 }
@@ -50,15 +50,16 @@ function pauseFields({ by, reason, sinceMs }: SchedulePause) {
   return { by, since: textOf(sinceMs), ...(reason !== null && { reason }) };
 }
 
-function firingFields(id: string, jitterMs: number, firing: Firing) {
+function firingFields(id: string, jitterMs: number, firing: Firing, { queue }: ScheduleRecord) {
   if (firing.kind === 'passed') {
     const { reason, firstMs, lastMs, count, atMs } = firing;
     const outcome = reason === 'missed' || reason === 'refused' || reason === 'disabled' ? 'missed' : 'skipped';
     return { outcome, reason, due_at: textOf(firstMs), last_due_at: textOf(lastMs), count, at: textOf(atMs) };
   }
   const { dueMs, firedMs, job, status, missed } = firing;
+  const waits = queue.some(waiting => waiting.job !== null && Buffer.compare(waiting.job, job) === 0);
   return {
-    outcome: status ?? 'running',
+    outcome: status ?? (waits ? 'queued' : 'running'),
     job_id: formatId(job),
     due_at: dueMs === null ? null : textOf(dueMs),
     fired_at: textOf(firedMs),

@@ -96,6 +96,7 @@ export function ledgerTurns({ job, pipeline, vault, schedule }: Actors): TurnHan
   return {
     begin(turn) {
       pipeline.begin(turn);
+      schedule.begin();
       job.begin(turn);
     },
     receive(name, message, turn) {

@@ -5,7 +5,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { noTags, type Tags } from './tags.ts';
 
 export type JobOptions = {
-  /** When the job may first run, in µs. A reschedule does not change it (records/rescheduled.ts). */
+  /**
+   * When the job may first run, in µs; `whenReleasedUs`: when its schedule releases it. Neither a reschedule nor a release changes it
+   * (records/rescheduled.ts).
+   */
   readonly runAtUs?: number;
   /** How long the job may wait for its start, from its time to run or, if it has none, from its acceptance. */
   readonly expiresMs?: number;
@@ -14,6 +17,9 @@ export type JobOptions = {
   /** All jobs of a tree have the tags of its root. */
   readonly tags?: Tags;
 };
+
+/** The `runAtUs` of a job that waits in the queue of its schedule. It is later than every time, and no timer is set for it. */
+export const whenReleasedUs = Number.MAX_SAFE_INTEGER;
 
 /** The options in a message to the ledger. The ledger turns a delay into a time to run. */
 export type CallOptions = JobOptions & { readonly delayMs?: number };
@@ -54,6 +60,7 @@ export function areSameOptions(a: object | null | undefined, b: object | null | 
 
 /** When the job may first run, must have started, and must have ended, in µs. Null: the call asked for no such time. */
 export type JobTimes = {
+  /** Null also for a job that waits in the queue of its schedule. */
   readonly runAtUs: number | null;
   readonly expiresUs: number | null;
   readonly deadlineUs: number | null;
@@ -74,7 +81,8 @@ export function timesOf(
   runAtUs = firstUs,
 ): JobTimes {
   // `expiresMs` and `deadlineMs` count from the time to run or, if this is earlier than the acceptance or absent, from the acceptance.
-  const fromUs = Math.max(runAtUs ?? 0, createdUs);
+  const knownUs = runAtUs === undefined || runAtUs === whenReleasedUs ? null : runAtUs;
+  const fromUs = Math.max(knownUs ?? 0, createdUs);
   const after = (ms: number | undefined): number | null => (ms === undefined ? null : fromUs + ms * 1000);
-  return { runAtUs: runAtUs ?? null, expiresUs: after(expiresMs), deadlineUs: after(deadlineMs) };
+  return { runAtUs: knownUs, expiresUs: after(expiresMs), deadlineUs: after(deadlineMs) };
 }

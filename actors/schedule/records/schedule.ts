@@ -8,7 +8,7 @@ import type { TerminalStatus } from '../../job/records/job.ts';
 
 /** The maximum number of entries in the history of a schedule. */
 export const historyMax = 20;
-/** With `if_running: queue`, the maximum number of occurrences of a schedule that wait for the end of its last job. */
+/** With `if_running: queue`, the maximum number of jobs of a schedule that wait for the end of its last job. */
 export const queueMax = 100;
 
 /** Why an occurrence did not fire. */
@@ -42,6 +42,9 @@ export type Firing =
       readonly atMs: number;
     };
 
+/** An occurrence that waits for the end of the last job. `job` null: an earlier version has queued it, and its job does not exist yet. */
+export type Waiting = { readonly dueMs: number; readonly job: JobId | null };
+
 export type SchedulePause = { readonly by: string; readonly reason: string | null; readonly sinceMs: number };
 
 /** Times are ms since the epoch. */
@@ -53,14 +56,14 @@ export type ScheduleRecord = {
   readonly originMs: number;
   /** Occurrences up to this time are past: they have fired, wait in the queue, or were passed over. */
   readonly lastDueMs: number;
-  /** The job of the last occurrence that fired. Null: there is none. */
+  /** The job of the last occurrence that began. Null: there is none. */
   readonly last: JobId | null;
   readonly isRunning: boolean;
   /** How many firings have failed in a row. */
   readonly failures: number;
   readonly pause: SchedulePause | null;
   /** Occurrences that wait for the end of the last job, in order. */
-  readonly queue: readonly number[];
+  readonly queue: readonly Waiting[];
   /** Since when the configuration has lacked the schedule or switched it off. Null: the schedule is on. */
   readonly offMs: number | null;
   /** Since when the configuration has lacked the schedule. Null: the configuration has it. */
@@ -105,7 +108,7 @@ export function putSchedule(batch: Batch, id: string, record: ScheduleRecord): v
     isRunning,
     failures,
     pause && [pause.by, pause.reason, pause.sinceMs],
-    queue,
+    queue.map(({ dueMs, job }) => (job ? [dueMs, job] : dueMs)),
     offMs,
     rangeMs,
     knownMs,
@@ -132,7 +135,7 @@ export function decodeSchedule(value: Uint8Array): ScheduleRecord {
         boolean,
         number,
         [string, string | null, number] | null,
-        number[],
+        (number | [dueMs: number, job: JobId])[],
         number | null,
         number | null,
         number,
@@ -151,7 +154,7 @@ export function decodeSchedule(value: Uint8Array): ScheduleRecord {
     isRunning,
     failures,
     pause: pause && { by: pause[0], reason: pause[1], sinceMs: pause[2] },
-    queue,
+    queue: queue.map(one => (typeof one === 'number' ? { dueMs: one, job: null } : { dueMs: one[0], job: one[1] })),
     offMs,
     removedMs,
     rangeMs,

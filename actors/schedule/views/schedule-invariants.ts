@@ -19,7 +19,9 @@ export function scheduleInvariants(reader: Reader): readonly Invariant[] {
     const id = scheduleIdOf(key);
     if (queue.length > queueMax)
       return `the schedule ${id} has ${queue.length} waiting occurrences; it may have ${queueMax}`;
-    const isInOrder = queue.every((due, index) => due <= lastDueMs && (index === 0 || due > queue[index - 1]!));
+    const isInOrder = queue.every(
+      ({ dueMs }, index) => dueMs <= lastDueMs && (index === 0 || dueMs > queue[index - 1]!.dueMs),
+    );
     return isInOrder ? null : `the waiting occurrences of the schedule ${id} are not in order`;
   }
 

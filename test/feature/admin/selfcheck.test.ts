@@ -210,7 +210,8 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       const progress = { ...noProgress, cursor: anotherRun, done: 2 };
       putAction(batch, Buffer.concat([nowhere, Buffer.of(0, 0, 0, 1)]), { plan: plan(1), progress });
     },
-    schedules_wait_in_order: batch => putSchedule(batch, 'waiting', { ...schedule, queue: [3, 2] }),
+    schedules_wait_in_order: batch =>
+      putSchedule(batch, 'waiting', { ...schedule, queue: [3, 2].map(dueMs => ({ dueMs, job: null })) }),
     fired_occurrences_are_past: batch => {
       putSchedule(batch, 'past', schedule);
       putFired(batch, 'past', { ...firedRange, firstMs: 60_000, lastMs: 3_600_000, count: 60 });

@@ -19,6 +19,7 @@ import { pack } from '../../../runtime/packing.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
+import { Backfills } from './backfills.ts';
 import { holds } from './broken.ts';
 import type { CancelModel } from './cancel-model.ts';
 import { type Commits, type KnownJob, partOf } from './commits.ts';
@@ -44,6 +45,7 @@ type Act = {
 type Ask =
   | { readonly kind: 'moment'; readonly wanted: Wanted }
   | { readonly kind: 'start'; readonly act: Act }
+  | { readonly kind: 'backfill' }
   | { readonly kind: 'step'; readonly by: string };
 
 export class Many {
@@ -52,6 +54,7 @@ export class Many {
   readonly #cancels: CancelModel;
   readonly #dice: Dice;
   readonly #isDamaged: (id: string) => boolean;
+  readonly #backfills: Backfills;
   readonly #asks = new Map<number, Ask>();
   readonly #acts: Act[] = [];
   /** Those whose jobs were counted, and that nobody has heard of yet. */
@@ -65,6 +68,7 @@ export class Many {
     this.#commits = commits;
     this.#cancels = cancels;
     this.#dice = dice;
+    this.#backfills = new Backfills(reader, commits, dice);
     this.#isDamaged = isDamaged;
   }
 
@@ -85,6 +89,8 @@ export class Many {
     if (counted) return this.#start(counted);
     const open = this.#open().length;
     if (open === 0 || (open < openMax && this.#dice.chance(0.2))) {
+      const plan = this.#commits.schedules.areAny && this.#dice.chance(0.2) ? this.#backfills.next() : null;
+      if (plan) return this.#startOf(plan, { kind: 'backfill' });
       const kind = 'ask_moment';
       return { kind, replyTo: this.#ask({ kind: 'moment', wanted: this.#wanted() }) };
     }
@@ -98,6 +104,13 @@ export class Many {
     const { plan, progress } = readAction(this.#reader, id)!;
     const { by } = plan;
     const after = progress.cursor && Buffer.from(progress.cursor);
+    // The ledger finds the occurrences itself.
+    if (plan.backfill) {
+      const ids = new Uint8Array(0);
+      const step = { kind: 'action_step', id, after, ids, isLast: false, replyTo: this.#ask({ kind: 'backfill' }) };
+      this.#sent.push({ ...step, replyTo: this.#ask({ kind: 'backfill' }) });
+      return step;
+    }
     const options = { ...this.#where(plan.selection, plan.moment), after };
     const { ids, isEnd } = done(nextMatches(options, 1 + this.#dice.below(pageMax)));
     const step = { kind: 'action_step', id, after, ids: Buffer.concat(ids), isLast: isEnd };
@@ -137,7 +150,7 @@ export class Many {
     this.#asks.delete(ask);
     const { kind } = value as { readonly kind: string };
     // A step that came again is answered again.
-    if (!asked || kind === 'refused') return true;
+    if (!asked || kind === 'refused' || asked.kind === 'backfill') return true;
     if (asked.kind === 'moment') this.#count(asked.wanted, (value as MomentReply).moment);
     else if (asked.kind === 'start') asked.act.id = formatId((value as { readonly id: JobId }).id);
     else this.#taken(asked.by, (value as ActionStepReply).cursor);
@@ -169,12 +182,16 @@ export class Many {
   #start(act: Act): object {
     this.#acts.push(act);
     if (act.plan.deed === 'cancel') this.#cancels.asks(act.matching);
-    return { kind: 'start_action', plan: act.plan, payload: pack({}), replyTo: this.#ask({ kind: 'start', act }) };
+    return this.#startOf(act.plan, { kind: 'start', act });
+  }
+
+  #startOf(plan: ActionPlan, ask: Ask): object {
+    return { kind: 'start_action', plan, payload: pack({}), replyTo: this.#ask(ask) };
   }
 
   /** At the end: each has taken what it should, once. How many jobs that were. */
   ends(): number {
-    let acted = 0;
+    let acted = this.#backfills.ends();
     const jobs = [...this.#commits.jobs()];
     for (const act of this.#acts) {
       const own = jobs.filter(job => job.plugin === headgatePlugin && job.group.submittedBy === act.by);

@@ -1,5 +1,6 @@
-// What schedules do, as their commits tell: each occurrence fires once, its job and its note share a commit, none is forgotten, and none
-// fires beside the job before where it must not.
+// What schedules do, as their commits tell: each occurrence fires once, its job and its note share a commit, none is forgotten, none begins
+// beside the job before where it must not, and a backfill fires what has not fired in its time, and nothing else.
+import { decodeAction } from '../../../actors/job/records/action.ts';
 import { decodeBlock, groupEnd } from '../../../actors/job/records/block.ts';
 import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
@@ -9,10 +10,12 @@ import { originPrefix } from '../../../actors/schedule/protocol.ts';
 import {
   decodeSchedule,
   historyMax,
+  readSchedule,
   type ScheduleRecord,
   scheduleIdOf,
 } from '../../../actors/schedule/records/schedule.ts';
 import type { ScheduleDefinition } from '../../../config/config.ts';
+import { hexOf as hex } from '../../../runtime/bytes.ts';
 import { nextDue, recurrenceText } from '../../../runtime/calendar/recurrence.ts';
 import { blockOf, formatId, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
@@ -57,8 +60,12 @@ export class ScheduleModel {
   readonly #fired = new Set<string>();
   #firing: readonly Fired[] = [];
   readonly #definitions: ReadonlyMap<string, ScheduleDefinition>;
-  /** The job of the last occurrence that has fired, by schedule. */
+  /** The job that has begun last for an occurrence, by schedule. */
   readonly #last = new Map<string, JobId>();
+  /** Those whose jobs wait for the end of the job before. */
+  #waiting: readonly Fired[] = [];
+  /** How many occurrences backfills have fired. */
+  backfilled = 0;
   /** Jobs that gave way to a newer occurrence. */
   readonly replaced = new Set<string>();
 
@@ -67,8 +74,8 @@ export class ScheduleModel {
     this.#definitions = new Map(definitions.map(definition => [definition.id, definition]));
   }
 
-  get fired(): number {
-    return this.#fired.size;
+  get areAny(): boolean {
+    return this.#definitions.size > 0;
   }
 
   committing(batch: Batch): void {
@@ -83,63 +90,138 @@ export class ScheduleModel {
     const firing = tables.flatMap((table, at) =>
       table === 'blocks' && values[at] ? firedIn(keys[at]!, values[at]!) : [],
     );
+    const stored = new Map([...this.#definitions.keys()].map(id => [id, readSchedule(this.#reader, id)]));
     for (const [place, { id, dueMs }] of firing.entries()) {
       const name = nameOf(id, dueMs);
       const isTwice =
         this.#fired.has(name) || firing.findIndex(other => nameOf(other.id, other.dueMs) === name) < place;
       holds(!isTwice, () => `the occurrence ${name} fires twice`);
-      const { lastDueMs = 0 } = records.get(id) ?? {};
+      const { lastDueMs = 0 } = records.get(id) ?? stored.get(id) ?? {};
       holds(lastDueMs >= dueMs, () => `the occurrence ${name} fires, and its commit does not note it`);
     }
-    for (const [place, fired] of firing.entries()) this.#fits(batch, fired, firing.slice(0, place));
-    for (const [id, record] of records) this.#accounts(id, record, new Set(firing.map(f => nameOf(f.id, f.dueMs))));
+    for (const { id, dueMs, tags } of firing) {
+      const wanted = this.#definitions.get(id)!.tags;
+      const isSame = tags === (wanted && tagsOf(wanted));
+      holds(isSame, () => `the job of ${nameOf(id, dueMs)} has the tags ${tags}, and not those of the schedule`);
+    }
+    // A schedule goes on with what comes after its last occurrence. What comes before it is fired by backfills.
+    const isBackfill = ({ id, dueMs }: Fired) => dueMs <= (stored.get(id)?.lastDueMs ?? 0);
+    const own = firing.filter(fired => !isBackfill(fired));
+    this.backfilled += firing.length - own.length;
+    this.#fill(
+      batch as WriteBatch,
+      firing.filter(isBackfill),
+      new Set(firing.map(f => nameOf(f.id, f.dueMs))),
+      records,
+    );
+    this.#begin(batch as WriteBatch, own);
+    for (const [id, record] of records) {
+      const before = stored.get(id);
+      if (before) this.#accounts(id, before, record, new Set(own.map(f => nameOf(f.id, f.dueMs))));
+    }
     this.#firing = firing;
   }
 
   committed(): void {
-    for (const { id, dueMs, job } of this.#firing) {
-      this.#fired.add(nameOf(id, dueMs));
-      this.#last.set(id, job);
+    for (const { id, dueMs } of this.#firing) this.#fired.add(nameOf(id, dueMs));
+  }
+
+  /** What a backfill fires lies in its time; and what lies there has fired when it is over. */
+  #fill(
+    { tables, keys, values }: WriteBatch,
+    filled: readonly Fired[],
+    firing: ReadonlySet<string>,
+    records: ReadonlyMap<string, ScheduleRecord>,
+  ): void {
+    if (this.#reader.count('actions') === 0 && filled.length === 0) return;
+    const open = Array.from(this.#reader.scan('actions', {}), ({ key, value }) => {
+      return { key: Buffer.from(key), backfill: decodeAction(Buffer.from(value)).plan.backfill };
+    });
+    for (const { id, dueMs } of filled) {
+      const isAsked = open.some(
+        ({ backfill }) => backfill?.schedule === id && backfill.fromMs <= dueMs && dueMs <= backfill.toMs,
+      );
+      holds(isAsked, () => `the past occurrence ${nameOf(id, dueMs)} fires, and no backfill asks for it`);
+    }
+    const places = [...tables.keys()];
+    const ended = places.filter(at => tables[at] === 'actions' && !values[at]).map(at => hex(keys[at]!));
+    const cancelled = places.filter(at => tables[at] === 'cancels').map(at => hex(readCancelKey(keys[at]!).id));
+    for (const { key, backfill } of open) {
+      if (!backfill || !ended.includes(hex(key)) || cancelled.includes(hex(key))) continue;
+      // It leaves to the schedule what comes after the last occurrence before this commit.
+      const record = readSchedule(this.#reader, backfill.schedule);
+      const now = records.get(backfill.schedule) ?? record;
+      // Where the schedule is gone, it ends at once.
+      if (!record || !now || now.removedMs !== null) continue;
+      const untilMs = Math.min(backfill.toMs, record.lastDueMs);
+      const { recurrence, originMs } = record;
+      let due = nextDue(recurrence, backfill.fromMs - 1, originMs);
+      for (; due !== null && due <= untilMs; due = nextDue(recurrence, due, originMs)) {
+        const name = nameOf(backfill.schedule, due);
+        holds(
+          this.#fired.has(name) || firing.has(name) || due <= now.knownMs,
+          () => `a backfill of ${backfill.schedule} is over, and ${name} has not fired`,
+        );
+      }
     }
   }
 
-  /** Its job has the tags of the schedule, and begins after the end of the job before if `if_running` wants that. */
-  #fits(batch: Batch, { id, dueMs, job, tags }: Fired, before: readonly Fired[]): void {
-    const definition = this.#definitions.get(id)!;
-    const wanted = definition.tags && tagsOf(definition.tags);
-    holds(tags === wanted, () => `the job of ${nameOf(id, dueMs)} has the tags ${tags}, and the schedule ${wanted}`);
-    if (definition.ifRunning !== 'skip' && definition.ifRunning !== 'queue') return;
-    const last = before.findLast(fired => fired.id === id)?.job ?? this.#last.get(id);
-    const isOver = last === undefined || this.#hasEnded(batch as WriteBatch, last);
-    holds(isOver, () => `${formatId(job)} of ${nameOf(id, dueMs)} begins before ${formatId(last!)} has ended`);
+  /** Jobs begin, or wait, as `if_running` wants it: with `skip` and `queue` none begins before the end of the job before. */
+  #begin(batch: WriteBatch, own: readonly Fired[]): void {
+    const waiting: Fired[] = [];
+    for (const fired of [...this.#waiting, ...own]) {
+      const { id, dueMs, job } = fired;
+      const { ifRunning } = this.#definitions.get(id)!;
+      const open = this.#openOf(batch, job);
+      const name = `${formatId(job)} of ${nameOf(id, dueMs)}`;
+      if (open?.isDelayed(indexOf(job))) {
+        holds(ifRunning === 'queue', () => `${name} waits, though if_running is ${ifRunning}`);
+        waiting.push(fired);
+        continue;
+      }
+      // It was cancelled while it waited.
+      if (this.#waiting.includes(fired) && hasEnded(open, job)) continue;
+      const last = this.#last.get(id);
+      const isFree = (ifRunning !== 'skip' && ifRunning !== 'queue') || last === undefined;
+      holds(
+        isFree || hasEnded(this.#openOf(batch, last!), last!),
+        () => `${name} begins before ${formatId(last!)} has ended`,
+      );
+      this.#last.set(id, job);
+    }
+    this.#waiting = waiting;
   }
 
-  /** Whether the job has ended once the batch is in the store. */
-  #hasEnded({ tables, keys, values }: WriteBatch, job: JobId): boolean {
+  /** The record of the job's block, once the batch is in the store. */
+  #openOf({ tables, keys, values }: WriteBatch, job: JobId): OpenBlock | undefined {
     const block = blockOf(job);
     const at = tables.findLastIndex((table, at) => table === 'open' && Buffer.compare(keys[at]!, block) === 0);
     const open = at < 0 ? this.#reader.get('open', block) : values[at];
-    return open === undefined || OpenBlock.decode(keyText(block), open).isSettled(indexOf(job));
+    return open && OpenBlock.decode(keyText(block), open);
   }
 
-  /** What becomes past has fired, waits, or is noted as passed over. */
-  #accounts(id: string, after: ScheduleRecord, firing: ReadonlySet<string>): void {
-    const value = this.#reader.get('schedules', Buffer.from(id));
-    if (!value) return;
-    const before = decodeSchedule(value);
+  /** Whether the last job of a schedule is said to run, and had ended before this commit. */
+  #isOver({ last, isRunning }: ScheduleRecord): boolean {
+    if (!isRunning || last === null || !this.#reader.get('blocks', blockOf(last))) return false;
+    const open = this.#reader.get('open', blockOf(last));
+    return hasEnded(open && OpenBlock.decode(keyText(blockOf(last)), open), last);
+  }
+
+  /** What becomes past has fired, or is noted as passed over; and whose job waits is in the queue. */
+  #accounts(id: string, before: ScheduleRecord, after: ScheduleRecord, firing: ReadonlySet<string>): void {
     const isSame = recurrenceText(before.recurrence) === recurrenceText(after.recurrence);
     if (!isSame || after.offMs !== null || before.offMs !== null) return;
-    for (const dueMs of before.queue) {
-      const isThere = after.queue.includes(dueMs) || firing.has(nameOf(id, dueMs));
-      holds(isThere, () => `the occurrence ${nameOf(id, dueMs)} has waited, and is forgotten`);
-    }
+    holds(!this.#isOver(after), () => `${id} takes its last job to run, which has ended`);
+    const queue = after.queue.map(({ job }) => formatId(job!)).join();
+    const waiting = this.#waiting.filter(fired => fired.id === id).map(({ job }) => formatId(job));
+    holds(queue === waiting.join(), () => `the queue of ${id} has ${queue}, and these wait: ${waiting.join()}`);
     if (after.history.length === historyMax) return;
     const noted = passedIn(after) - passedIn(before);
     const { recurrence, originMs } = after;
     let [kept, passed] = [0, 0];
     let due = nextDue(recurrence, before.lastDueMs, originMs);
     for (; due !== null && due <= after.lastDueMs; due = nextDue(recurrence, due, originMs)) {
-      if (firing.has(nameOf(id, due)) || after.queue.includes(due)) kept++;
+      if (firing.has(nameOf(id, due))) kept++;
       else passed++;
     }
     // They are counted up to `missedMax`, together with those that fire or wait to be tried again; those that were refused before come on top.
@@ -151,6 +233,10 @@ export class ScheduleModel {
       () => `${Math.abs(off)} occurrences of ${id} are ${off < 0 ? 'forgotten' : 'made up'}`,
     );
   }
+}
+
+function hasEnded(open: OpenBlock | undefined, job: JobId): boolean {
+  return open === undefined || open.isSettled(indexOf(job));
 }
 
 function passedIn({ history }: ScheduleRecord): number {

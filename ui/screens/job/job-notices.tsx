@@ -9,6 +9,7 @@ const reasons: Readonly<Record<string, string>> = {
   worker: 'Waits for a free worker',
   retry: 'Waits for its next attempt',
   run_at: 'Waits for its time to run',
+  schedule_queue: 'Waits in the queue of its schedule',
   children: 'Waits for the jobs inside it',
   paused: 'Is paused',
   plugin: 'Waits for its plugin',
