@@ -1,5 +1,5 @@
 // Backfills of schedules (docs/schedules.md#backfill): actions that fire the occurrences of a past range of time, except those that have fired.
-import { actionsOpenMax, type Selection } from '../../actors/job/records/action.ts';
+import { actionsOpenMax, noSelection } from '../../actors/job/records/action.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
@@ -33,24 +33,6 @@ const matched = Type.Integer({
   minimum: 0,
   description: 'Occurrences between the two times, up to the last one that is past.',
 });
-
-/** A backfill selects no jobs. */
-const noSelection: Selection = {
-  plugin: null,
-  command: null,
-  status: null,
-  submittedBy: null,
-  pipeline: null,
-  jobId: null,
-  run: null,
-  root: null,
-  parent: null,
-  error: null,
-  query: null,
-  fromUs: null,
-  toUs: null,
-  children: false,
-};
 
 const backfillSchedule = route({
   method: 'POST',

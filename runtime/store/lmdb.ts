@@ -143,7 +143,7 @@ export function holdPages(env: RootDatabase): PageHold {
   };
 }
 
-/** The number of bytes that the commits of an unsynced environment have written to the data file since it was opened. Takes some 10 µs. */
+/** The number of bytes that the commits of an unsynced environment have written to the data file since it was opened. */
 export function writtenBytes(env: RootDatabase): number {
   const { pagesWritten, pageSize } = env.getStats() as { readonly pagesWritten: number; readonly pageSize: number };
   return pagesWritten * pageSize;

@@ -70,6 +70,24 @@ export type Selection = {
   readonly withoutPhases?: true;
 };
 
+/** No filter, as in the action of a backfill, which selects no jobs. */
+export const noSelection: Selection = {
+  plugin: null,
+  command: null,
+  status: null,
+  submittedBy: null,
+  pipeline: null,
+  jobId: null,
+  run: null,
+  root: null,
+  parent: null,
+  error: null,
+  query: null,
+  fromUs: null,
+  toUs: null,
+  children: false,
+};
+
 /** The moment as of which a selection is evaluated: the turn in which the ledger handled a MomentQuery. `atUs`: the time of this turn. */
 export type Moment = {
   readonly atUs: number;

@@ -1,6 +1,6 @@
 // Backfills of schedules: what somebody asks for. That each occurrence of the past fires once, and none is left out, is checked at each
 // commit (schedule-model.ts).
-import type { ActionPlan, ActionResult, Selection } from '../../../actors/job/records/action.ts';
+import { type ActionPlan, type ActionResult, noSelection } from '../../../actors/job/records/action.ts';
 import { headgatePlugin } from '../../../actors/job/records/job.ts';
 import { readSchedule } from '../../../actors/schedule/records/schedule.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -9,23 +9,6 @@ import { type Commits, partOf } from './commits.ts';
 import type { Dice } from './dice.ts';
 
 const hourMs = 3_600_000;
-
-const noSelection: Selection = {
-  plugin: null,
-  command: null,
-  status: null,
-  submittedBy: null,
-  pipeline: null,
-  jobId: null,
-  run: null,
-  root: null,
-  parent: null,
-  error: null,
-  query: null,
-  fromUs: null,
-  toUs: null,
-  children: false,
-};
 
 export class Backfills {
   readonly #reader: Reader;

@@ -2,7 +2,7 @@
 import { failureStatuses } from '../../../actors/index/records/failures.ts';
 import { errorLine, fingerprintOf, patternOf } from '../../../actors/index/records/fingerprint.ts';
 import { hasFingerprint } from '../../../actors/index/views/jobs-of-failure.ts';
-import type { Deed, Moment, Selection } from '../../../actors/job/records/action.ts';
+import { type Deed, type Moment, noSelection, type Selection } from '../../../actors/job/records/action.ts';
 import { headgatePlugin, pipelinePlugin, type Status } from '../../../actors/job/records/job.ts';
 import { noWords, type WordChecks } from '../../../actors/job/views/matches.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
@@ -19,19 +19,11 @@ export function drawSelection(dice: Dice, deed: Deed, commits: Commits): Selecti
   );
   const plugin = dice.pick([null, null, 'a', 'tally', 'throng', 'stubborn', pipelinePlugin]);
   const selection = {
+    ...noSelection,
     plugin,
-    command: null,
     status,
     submittedBy: dice.pick([null, null, 'x']),
     pipeline: plugin === null && dice.chance(0.2) ? dice.pick(['p', 'q']) : null,
-    jobId: null,
-    run: null,
-    root: null,
-    parent: null,
-    error: null,
-    query: null,
-    fromUs: null,
-    toUs: null,
     children: dice.chance(0.5),
     ...(deed === 'rerun' && { withoutPhases: true as const }),
   };
