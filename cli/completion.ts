@@ -2,7 +2,7 @@
 import type { Command, Option } from 'commander';
 import type { AddressOptions } from './client/address.ts';
 
-export type Offer = { readonly text: string; readonly description: string };
+export type CompletionCandidate = { readonly text: string; readonly description: string };
 export type Shell = 'bash' | 'zsh' | 'fish';
 
 /** Printed instead of candidates where a path is expected, because the shell completes paths itself. */
@@ -13,14 +13,17 @@ const namedKinds = ['plugin', 'pipeline', 'schedule'] as const;
 type NamedKind = (typeof namedKinds)[number];
 
 /** The result of `offersFor` if only the service knows the candidates: those of this kind whose names begin with `current`. */
-export type WantedNames = {
+export type NamesQuery = {
   readonly names: NamedKind;
   readonly current: string;
   readonly address: AddressOptions;
 };
 
 /** The candidates for the last word, which is the word at the cursor. `path` means that any path fits. */
-export function offersFor(program: Command, words: readonly string[]): readonly Offer[] | WantedNames | 'path' {
+export function offersFor(
+  program: Command,
+  words: readonly string[],
+): readonly CompletionCandidate[] | NamesQuery | 'path' {
   let at = program;
   let expects: Option | undefined;
   let isPastOptions = false;
@@ -40,7 +43,7 @@ export function offersFor(program: Command, words: readonly string[]): readonly 
     }
   }
   const current = words.at(-1) ?? '';
-  const beginning = (offers: readonly Offer[]) => offers.filter(({ text }) => text.startsWith(current));
+  const beginning = (offers: readonly CompletionCandidate[]) => offers.filter(({ text }) => text.startsWith(current));
   const [flag = '', value] = current.startsWith('--') ? current.split('=', 2) : [];
   const inWord = value === undefined ? undefined : optionsOf(at).find(option => option.long === flag);
   const option = expects ?? inWord;
@@ -100,7 +103,7 @@ export async function offerLines(
   program: Command,
   shell: Shell,
   words: readonly string[],
-  namesOf: (wanted: WantedNames) => Promise<readonly Offer[]>,
+  namesOf: (wanted: NamesQuery) => Promise<readonly CompletionCandidate[]>,
 ): Promise<string[]> {
   const whole = shell === 'bash' ? joinedWords(words) : words;
   const found = offersFor(program, whole);

@@ -4,7 +4,7 @@ import { makeSchemaCompiler } from '../runtime/json-schema.ts';
 import { type ConfigProblem, formatPlace, formatProblems, reportIn } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config, Manifest } from './config.ts';
-import { discoverPlugins, type PluginPlace } from './plugin/discovery.ts';
+import { discoverPlugins, type PluginDirectory } from './plugin/discovery.ts';
 import { withHidden } from './plugin/hidden.ts';
 import { makeInstances } from './plugin/instances.ts';
 import { makeManifestReader } from './plugin/manifest.ts';
@@ -47,7 +47,7 @@ export type ConfigReading = {
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
   /** The location of every plugin in the roots, valid or not. */
-  readonly pluginPlaces: readonly PluginPlace[];
+  readonly pluginPlaces: readonly PluginDirectory[];
   /** The manifest of every valid plugin in the roots, enabled or not. */
   readonly manifests: readonly Manifest[];
   /** The bytes of each file that was parsed, by path. */

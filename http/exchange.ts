@@ -20,7 +20,7 @@ import type { ResponseTarget } from './transport/transport.ts';
 import { vaultOpOf } from './vault-admission.ts';
 
 /** The parts and functions that all requests of a listener share. */
-export type Shared = {
+export type ListenerContext = {
   readonly engine: Engine;
   readonly log: ServerLog;
   readonly authenticate: Authenticate;
@@ -38,7 +38,7 @@ type Reply = Answer | Promise<Answer> | undefined;
 
 /** One request and its answer. Methods that the HTTP server calls catch all exceptions: an uncaught one would end the service. */
 export class Exchange implements HttpCall, AnswerSink {
-  readonly #shared: Shared;
+  readonly #shared: ListenerContext;
   readonly #res: ResponseTarget;
   #head!: RequestHead;
   #table!: RouteTable;
@@ -67,7 +67,7 @@ export class Exchange implements HttpCall, AnswerSink {
   requestId = '';
   submitted: JobId | null = null;
 
-  constructor(shared: Shared, res: ResponseTarget) {
+  constructor(shared: ListenerContext, res: ResponseTarget) {
     this.#shared = shared;
     this.#res = res;
     this.engine = shared.engine;

@@ -60,7 +60,7 @@ type OptionName = keyof typeof fields;
 const times = Object.keys(fields) as OptionName[];
 export const optionNames = [...times, 'tags'];
 /** The options in a body that fits the schema of its route, as they were sent. */
-export type GivenOptions = { readonly [N in OptionName]?: string } & {
+export type RawOptions = { readonly [N in OptionName]?: string } & {
   readonly tags?: { readonly [key: string]: string };
 };
 
@@ -83,7 +83,7 @@ type TimeOptions = { readonly [N in OptionName]?: number };
 export type QueryOptions = TimeOptions & { readonly tag?: readonly string[] };
 
 /** The options among the members of a body. Undefined: there are none. */
-export function readOptions(given: GivenOptions | undefined, nowMs: number): CallOptions | HttpProblem | undefined {
+export function readOptions(given: RawOptions | undefined, nowMs: number): CallOptions | HttpProblem | undefined {
   if (given === undefined || ![...times, 'tags' as const].some(name => given[name] !== undefined)) return undefined;
   const values: { [N in OptionName]?: number } = {};
   const errors: ProblemItem[] = [];
@@ -121,7 +121,7 @@ export function checkOptions(
   nowMs: number,
 ): CallOptions | HttpProblem | undefined {
   const errors = checkMembers(given);
-  return errors.length > 0 ? mismatchProblem('invalid_request', errors) : readOptions(given as GivenOptions, nowMs);
+  return errors.length > 0 ? mismatchProblem('invalid_request', errors) : readOptions(given as RawOptions, nowMs);
 }
 
 /** The options among query parameters. Undefined: there are none. */
@@ -145,7 +145,7 @@ function conflictIn(
   return { name: 'run_at', message: `must be at most ${aheadDaysMax} days ahead` };
 }
 
-function optionsOf({ run_at, delay, expires, deadline }: TimeOptions, tags: GivenOptions['tags']): CallOptions {
+function optionsOf({ run_at, delay, expires, deadline }: TimeOptions, tags: RawOptions['tags']): CallOptions {
   return {
     ...(run_at !== undefined && { runAtUs: run_at }),
     ...(delay !== undefined && { delayMs: delay }),

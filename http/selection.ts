@@ -1,7 +1,7 @@
 // The `where` of an action: the filters of GET /jobs and GET /job-logs, as members of a body.
 import { parseQuery } from '../actors/index/records/words.ts';
 import { acceptedRange } from '../actors/job/records/accepted.ts';
-import type { Deed, Selection } from '../actors/job/records/action.ts';
+import type { JobOperation, Selection } from '../actors/job/records/action.ts';
 import { type Status, statuses } from '../actors/job/records/job.ts';
 import { type JobId, parseId } from '../runtime/ids.ts';
 import { type Schema, Type } from '../runtime/schema-type.ts';
@@ -108,7 +108,7 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
 }
 
 /** The jobs that an action takes. A rerun leaves out jobs of phases, which cannot be run again. */
-export function selectionOf(where: Where, deed: Deed): Selection {
+export function selectionOf(where: Where, operation: JobOperation): Selection {
   const { plugin, command, status, pipeline, submitted_by, error, query, children, fingerprint } = where;
   const idOf = (text: string | undefined): JobId | null => (text === undefined ? null : parseId(text)!);
   const accepted = acceptedRange(startUs(where.created_from), endUs(where.created_to));
@@ -131,7 +131,7 @@ export function selectionOf(where: Where, deed: Deed): Selection {
     fromUs: startUs(where.from),
     toUs: endUs(where.to),
     children: children === true,
-    ...(deed === 'rerun' && { withoutPhases: true as const }),
+    ...(operation === 'rerun' && { withoutPhases: true as const }),
   };
 }
 

@@ -4,12 +4,12 @@ import type { Certificate } from '../config/certificate.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
 import type { ListenerName } from '../config/section/tls.ts';
 import { BodyRoom } from './body.ts';
-import { Exchange, type Shared } from './exchange.ts';
+import { Exchange, type ListenerContext } from './exchange.ts';
 import { nodeTransport } from './transport/node.ts';
 import { CertificateFault, type Listener, type Transport } from './transport/transport.ts';
 import { loadUws } from './transport/uws.ts';
 
-export type ServeOptions = Omit<Shared, 'room' | 'batchRoom' | 'takesChunks' | 'nextRequestId'> & {
+export type ServeOptions = Omit<ListenerContext, 'room' | 'batchRoom' | 'takesChunks' | 'nextRequestId'> & {
   /** The prefix of generated request ids. It differs for each start and each listener. */
   readonly idPrefix: string;
 };
@@ -80,7 +80,13 @@ export function serve(listener: Listener, { idPrefix, ...rest }: ServeOptions): 
   let requests = 0;
   const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
   const { takesChunks } = listener;
-  const shared: Shared = { ...rest, takesChunks, room: new BodyRoom(), batchRoom: new BodyRoom(), nextRequestId };
+  const shared: ListenerContext = {
+    ...rest,
+    takesChunks,
+    room: new BodyRoom(),
+    batchRoom: new BodyRoom(),
+    nextRequestId,
+  };
   listener.open({ begin: (response, request) => new Exchange(shared, response).begin(request), nextRequestId });
   return listener;
 }

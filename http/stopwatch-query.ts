@@ -4,7 +4,7 @@ import type { Window } from '../actors/index/views/stopwatch.ts';
 import type { Config, PluginInstance } from '../config/config.ts';
 import { type Step, stepLists } from '../config/pipeline/definition.ts';
 import type { ApiScope } from '../config/section/scope.ts';
-import type { StopwatchCourse } from '../service/reads/reads.ts';
+import type { StopwatchSeries } from '../service/reads/reads.ts';
 import { type Caller, may } from './auth.ts';
 import type { HttpProblem } from './problem.ts';
 import { flag, instant, integer, invalidQuery, type Parameters, type QueryValues, repeated, text } from './query.ts';
@@ -65,7 +65,7 @@ export function wantedCourse(
   { from, to }: Window,
   steps: number,
   caller: Caller,
-): StopwatchCourse | HttpProblem | null {
+): StopwatchSeries | HttpProblem | null {
   if (!series && !heat) {
     if (buckets === undefined) return null;
     return invalidQuery('the query parameter "buckets" needs "series=true" or "heat=true"');

@@ -21,7 +21,7 @@ const zeroMs = measureZeroMs();
 function measureZeroMs(): number {
   let zero = 0;
   let closestMs = Number.POSITIVE_INFINITY;
-  for (let look = 0; look < 32; look++) {
+  for (let measurement = 0; measurement < 32; measurement++) {
     const before = performance.now();
     const steadyMs = Number(process.hrtime.bigint()) / 1e6;
     const after = performance.now();

@@ -3,12 +3,12 @@ import type { Clock } from './clock.ts';
 import type { Batch, Store } from './store/store.ts';
 import type { ReplyTo, Turn, TurnHandler } from './turn.ts';
 
-export type Delivered = { readonly actor: string; readonly message: unknown };
+export type QueuedMessage = { readonly actor: string; readonly message: unknown };
 
 export type Loop = {
   deliver(actor: string, message: unknown): void;
   /** Puts these messages before all waiting ones. Each of these messages gets a turn of its own. */
-  replay(messages: readonly Delivered[]): void;
+  replay(messages: readonly QueuedMessage[]): void;
   /** Runs one turn now. For tests, which do not wait for `schedule`. */
   turn(): void;
   /** Sets the handler of all messages from now on, including waiting ones. */
@@ -30,7 +30,7 @@ export type LoopOptions = {
    * Called when a turn has failed: a handler threw, or the store could not commit. None of the turn's effects has run. `delivered`: the
    * messages that the turn had taken from the queue, in order.
    */
-  readonly onFailure: (error: unknown, delivered: readonly Delivered[]) => void;
+  readonly onFailure: (error: unknown, delivered: readonly QueuedMessage[]) => void;
   /**
    * Called with the first error if effects threw after the commit. All other effects have run. By default, `onFailure` is called.
    */
@@ -43,7 +43,7 @@ export const turnMsMax = 15;
 export function startLoop(options: LoopOptions): Loop {
   const { onEffectFailure = (error: unknown) => options.onFailure(error, []) } = options;
   let handler: TurnHandler = { receive() {} };
-  let queue: Delivered[] = [];
+  let queue: QueuedMessage[] = [];
   /** The number of messages at the front of the queue, each of which gets a turn of its own. */
   let singles = 0;
   let isScheduled = false;

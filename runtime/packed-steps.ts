@@ -48,11 +48,11 @@ function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes
 }
 
 /** The rest of a packed map without some of its entries: the spans of the remaining bytes, and the number of remaining entries. */
-export type Kept = { readonly stretches: readonly Span[]; readonly count: number };
+export type MapRest = { readonly spans: readonly Span[]; readonly count: number };
 
 /** Finds the rest of the packed map in `bytes` without the entries that have these (packed) keys. */
-export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], stepBytes: number): Sliced<Kept> {
-  const stretches: Span[] = [];
+export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], stepBytes: number): Sliced<MapRest> {
+  const spans: Span[] = [];
   let here = contentsOf(bytes);
   let from = here;
   let count = 0;
@@ -66,15 +66,15 @@ export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], 
       key => key.length === value - entry && Buffer.compare(key, bytes.subarray(entry, value)) === 0,
     );
     if (isLeftOut) {
-      if (entry > from) stretches.push({ from, to: entry });
+      if (entry > from) spans.push({ from, to: entry });
       from = here;
     } else count++;
     if (here < stepEnd) continue;
     yield;
     stepEnd = here + stepBytes;
   }
-  if (here > from) stretches.push({ from, to: here });
-  return { stretches, count };
+  if (here > from) spans.push({ from, to: here });
+  return { spans, count };
 }
 
 /** Whether `test` holds for any element of the packed list, or any key of the packed map. `test` gets the offset of the element or key. */

@@ -8,11 +8,11 @@ import type { Sliced } from './slices.ts';
 import type { Reader } from './store/store.ts';
 
 /**
- * A section is either literal bytes, or a list of stretches of stored values whose keys begin with the same bytes (`base`). `at` has
- * three numbers for each stretch: the number that follows `base` in the key (4 bytes), and the start and end of the stretch in the value.
+ * A section is either literal bytes, or a list of spans of stored values whose keys begin with the same bytes (`base`). `at` has
+ * three numbers for each span: the number that follows `base` in the key (4 bytes), and the start and end of the span in the value.
  */
-export type Section = Uint8Array | Stretches;
-export type Stretches = { readonly base: Uint8Array; readonly at: readonly number[] };
+export type Section = Uint8Array | ValueSpans;
+export type ValueSpans = { readonly base: Uint8Array; readonly at: readonly number[] };
 type PackedSection = Uint8Array | [base: Uint8Array, ...at: number[]];
 
 export type PartReader = {
@@ -147,7 +147,7 @@ function partKey(base: Uint8Array, number: number): Uint8Array {
   return key;
 }
 
-/** The bytes that a value in parts represents, stretch by stretch. Throws PartGone. */
+/** The bytes that a value in parts represents, span by span. Throws PartGone. */
 export function* partsOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   for (const section of sectionsOf(parted)) {
     if (section instanceof Uint8Array) {
@@ -193,7 +193,7 @@ export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   }
 }
 
-/** Like `wholeOf`, but in steps that read one stretch each. */
+/** Like `wholeOf`, but in steps that read one span each. */
 export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint8Array> {
   if (!isParted(value)) return value;
   const whole = Buffer.allocUnsafeSlow(lengthOf(value));

@@ -1,7 +1,7 @@
 // Works on packed bytes (MessagePack) without decoding them: skips, finds and combines values.
 import type { Sliced } from './slices.ts';
 
-/** A stretch of bytes: `from` is inclusive, `to` exclusive. */
+/** A range of bytes: `from` is inclusive, `to` exclusive. */
 export type Span = { readonly from: number; readonly to: number };
 
 function u16(bytes: Uint8Array, at: number): number {

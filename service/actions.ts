@@ -46,14 +46,14 @@ export type ActionDriver = ActionCalls & {
 };
 
 export type ActionReads = Pick<ReadsClient, 'countMatches' | 'nextMatches'>;
-export type ActionParts = {
+export type ActionsOptions = {
   readonly link: Link;
   readonly reader: Reader;
   readonly reads: ActionReads;
   readonly stopping: () => boolean;
 };
 
-export function openActions({ link, reader, reads, stopping }: ActionParts): ActionDriver {
+export function openActions({ link, reader, reads, stopping }: ActionsOptions): ActionDriver {
   let counts = 0;
 
   async function count(selection: Selection): Promise<CountedSelection | RefusedWork | null> {

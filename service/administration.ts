@@ -21,7 +21,7 @@ import type { IndexCondition } from './indexer/thread.ts';
 import type { ReadsClient as ReadsThread } from './reads/reads-client.ts';
 import type { Listeners, Reload } from './reload.ts';
 
-export type AdministrationParts = {
+export type AdministrationOptions = {
   readonly link: Link;
   readonly reader: Reader;
   readonly gauges: Gauges;
@@ -41,7 +41,7 @@ export type AdministrationParts = {
 
 export type Administration = ReturnType<typeof openAdministration>;
 
-export function openAdministration(parts: AdministrationParts) {
+export function openAdministration(parts: AdministrationOptions) {
   const { link, reader, gauges, reads, config, source, reload, listeners, startedAtMs } = parts;
   const openedAtMs = performance.now();
   const slices = new Slices(() => reader.refresh());

@@ -37,7 +37,7 @@ const waitsMsMax = 100;
 /** The answer to a cancel waits at most this long for the ledger. */
 const cancelMsMax = 20_000;
 
-export type EngineParts = {
+export type EngineOptions = {
   /** The configuration in force. */
   readonly config: () => Config;
   readonly reads: Reads;
@@ -63,7 +63,7 @@ export type GatewayEngine = ReturnType<typeof openEngine>;
 /** The part of the engine that HTTP routes may use. */
 export type Engine = Omit<GatewayEngine, 'told' | 'release' | 'actions'> & { readonly actions: ActionCalls };
 
-export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: EngineParts) {
+export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: EngineOptions) {
   const blocks = new BlockCache(reader);
   const submissions = new Submissions(link);
   const waiters = new JobWaiters(link, reader);

@@ -13,11 +13,11 @@ import type { Reader } from '../runtime/store/store.ts';
 /** The maximum number of occurrences of a backfill. */
 export const backfillMax = 10_000;
 
-export type ScheduleParts = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
+export type ScheduleOptions = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
 /** The number of occurrences of a backfill, and how many of them have fired. Null: more than `backfillMax` occurrences. */
 export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
 
-export function openSchedules({ link, reader, config }: ScheduleParts) {
+export function openSchedules({ link, reader, config }: ScheduleOptions) {
   const slices = new Slices(() => reader.refresh());
 
   function* count({ id, recurrence }: ScheduleDefinition, fromMs: number, toMs: number): Sliced<BackfillCount> {

@@ -6,16 +6,16 @@ import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { FireBackfill } from '../schedule/protocol.ts';
-import type { ApplyDeed } from './deeds.ts';
 import type { JobState } from './job-state.ts';
+import type { ApplyOperation } from './operations.ts';
 import type { ActionStep, ActionStepReply, IdempotencyStore, Refusal, StartAction, SubmitReply } from './protocol.ts';
 import {
   type Action,
   type ActionProgress,
   actionsOpenMax,
-  type DeedOutcome,
   decodeAction,
   noProgress,
+  type OperationOutcome,
   putAction,
   resultOf,
   stepJobsMax,
@@ -31,12 +31,12 @@ type OpenAction = Action & { readonly id: JobId; readonly createdUs: number };
 export class Actions {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
-  readonly #apply: ApplyDeed;
+  readonly #apply: ApplyOperation;
   readonly #open = new Map<string, OpenAction>();
   /** Fires the occurrences of a backfill. Set by the schedule actor; null until then. */
   backfill: FireBackfill | null = null;
 
-  constructor(state: JobState, idempotency: IdempotencyStore, apply: ApplyDeed) {
+  constructor(state: JobState, idempotency: IdempotencyStore, apply: ApplyOperation) {
     this.#state = state;
     this.#idempotency = idempotency;
     this.#apply = apply;
@@ -59,7 +59,7 @@ export class Actions {
     if (known) return known;
     if (closed) return { kind: 'refused', refusal: closed };
     if (this.#open.size >= actionsOpenMax) return { kind: 'refused', refusal: 'too_many_actions' };
-    const id = this.#createJob(turn, plan.deed, plan.by, payload);
+    const id = this.#createJob(turn, plan.operation, plan.by, payload);
     this.#put(turn, { id, createdUs: turn.nowUs, plan, progress: noProgress });
     if (idempotency) this.#idempotency.remember(idempotency, id, turn);
     return { kind: 'accepted', id };
@@ -156,15 +156,15 @@ export class Actions {
     const completedUs = completions.commitUs(turn.nowUs);
     const body = encodeBody({ result, ...(error !== undefined && { error: Buffer.from(error) }) });
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body } as const;
-    const owner = { plugin: headgatePlugin, command: plan.deed, submittedBy: plan.by, createdUs, inStep: false };
+    const owner = { plugin: headgatePlugin, command: plan.operation, submittedBy: plan.by, createdUs, inStep: false };
     completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
     turn.batch.remove('actions', id);
     turn.batch.remove('open', blockOf(id));
     this.#open.delete(keyText(id));
     const how = cancel ? 'job.cancelled' : 'job.completed';
-    observations.job(how, turn.nowUs, headgatePlugin, plan.deed, id, error);
-    observations.job('action.ended', turn.nowUs, headgatePlugin, plan.deed, id, error);
+    observations.job(how, turn.nowUs, headgatePlugin, plan.operation, id, error);
+    observations.job('action.ended', turn.nowUs, headgatePlugin, plan.operation, id, error);
   }
 
   #put(turn: Turn, action: OpenAction): void {
@@ -201,7 +201,7 @@ function idsIn(bytes: Uint8Array): JobId[] {
 }
 
 /** The progress after these outcomes. `outcomes[k]` is the outcome for `ids[k]`; the last ids may have no outcome. */
-function count(progress: ActionProgress, ids: readonly JobId[], outcomes: readonly DeedOutcome[]): ActionProgress {
+function count(progress: ActionProgress, ids: readonly JobId[], outcomes: readonly OperationOutcome[]): ActionProgress {
   let { done, failed } = progress;
   const skipped = { ...progress.skipped };
   for (const outcome of outcomes) {

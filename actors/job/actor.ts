@@ -9,9 +9,9 @@ import type { VaultDelivery } from '../vault/protocol.ts';
 import { Actions } from './actions.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Cancelling } from './cancelling.ts';
-import { openDeeds } from './deeds.ts';
 import { Delayed } from './delayed.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
+import { ExemptJobs, enqueue } from './exempt.ts';
 import { figuresOf } from './figures.ts';
 import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
@@ -19,6 +19,7 @@ import type { HostSlotName } from './host-slot.ts';
 import { IdempotencyTable } from './idempotency.ts';
 import { JobAcceptor, refusedBy } from './job-acceptor.ts';
 import { JobState, type JobStateOptions } from './job-state.ts';
+import { openOperations } from './operations.ts';
 import type { PauseReply } from './pause-protocol.ts';
 import { beginPause, endInTime, endPause } from './pausing.ts';
 import type {
@@ -40,7 +41,6 @@ import { RunJobs } from './run-jobs.ts';
 import { runNow } from './run-now.ts';
 import { Sandboxes, type TrySandbox } from './sandboxes.ts';
 import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
-import { enqueue, SparedJobs } from './spared.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
@@ -120,11 +120,11 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const { pipeline } = options;
   const delayed = new Delayed({ state, cancelling, runs, pipeline });
   const parts = { state, dispatcher, delayed, cancelling, acceptor, pipeline };
-  const actions = new Actions(state, idempotency, openDeeds(parts));
+  const actions = new Actions(state, idempotency, openOperations(parts));
   cancelling.cancelAction = (turn, id, cancel) => actions.cancel(turn, id, cancel);
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
-  const spared = new SparedJobs(state);
+  const exempt = new ExemptJobs(state);
   let alarmUs: number | null = null;
   /** Whether `dispatch` must store which holds have jobs. It does so at the end of a turn, when all accepted jobs are counted. */
   let areHoldsDue = true;
@@ -378,7 +378,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       // `cancelling.step` may have ended held jobs.
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
-      const isSearching = spared.step(turn);
+      const isSearching = exempt.step(turn);
       if (dispatcher.dispatch(turn) || isWalking || isBehind || isSearching) turn.after(() => self({ kind: 'wake' }));
       return moveRuns(turn);
     },

@@ -10,7 +10,7 @@ import { type Cancel, cancelText, putNote } from './records/cancel.ts';
 import type { OpenBlock } from './records/open.ts';
 
 /** Jobs that must end: for each block, the indexes of these jobs in the block. */
-export type Wanted = Map<OpenBlock, Set<number>>;
+export type JobsToEnd = Map<OpenBlock, Set<number>>;
 
 export const lateText = 'the deadline of the job has passed';
 export function expiryAt(atUs: number): Cancel {
@@ -100,7 +100,7 @@ export function endStoppedWaiting(state: JobState, turn: Turn, job: OpenAttempt)
 }
 
 /** Ends waiting jobs, each of which was cancelled, has expired or is past its deadline. No host may have any of these jobs. */
-export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
+export function endWaiting(state: JobState, turn: Turn, wanted: JobsToEnd): void {
   for (const [open, indexes] of wanted) {
     for (const index of indexes) {
       if (index >= open.next && !open.isDelayed(index)) {

@@ -5,14 +5,14 @@
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { CancelJob, CancelReply } from './cancel-protocol.ts';
-import { endWaiting, type Wanted } from './cancelled-jobs.ts';
+import { endWaiting, type JobsToEnd } from './cancelled-jobs.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { HostSlotName } from './host-slot.ts';
 import type { JobState } from './job-state.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { WaitingCancel } from './outstanding-frames.ts';
 import type { PipelineCalls } from './protocol.ts';
-import type { DeedOutcome } from './records/action.ts';
+import type { OperationOutcome } from './records/action.ts';
 import { findBlock, groupOf } from './records/block.ts';
 import { type Cancel, cancelText } from './records/cancel.ts';
 import { headgatePlugin, pipelinePlugin, type Status } from './records/job.ts';
@@ -84,7 +84,7 @@ export class Cancelling {
       this.cancelRun(turn, id, cancel, { detached, force });
     } else if (block?.plugin === headgatePlugin) this.cancelAction?.(turn, id, cancel);
     else if (block) {
-      const waiting: Wanted = new Map();
+      const waiting: JobsToEnd = new Map();
       this.#cancelJob(turn, id, cancel, waiting);
       endWaiting(state, turn, waiting);
     }
@@ -97,15 +97,15 @@ export class Cancelling {
    * Cancels these jobs for an action or a schedule; no caller waits for an answer. Returns the outcomes of the ids that were handled,
    * in order. If the turn runs out of time, or after `cancelledPerTurnMax` ids, the other ids are left for a later turn.
    */
-  cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): DeedOutcome[] {
+  cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): OperationOutcome[] {
     const { reader } = this.#state;
     const blocks = new BlockCache(reader, twoBlocks);
-    const outcomes: DeedOutcome[] = [];
+    const outcomes: OperationOutcome[] = [];
     const cancelled = new Set<string>();
-    const waiting: Wanted = new Map();
+    const waiting: JobsToEnd = new Map();
     for (const id of ids) {
       if (outcomes.length > 0 && (turn.isSpent || outcomes.length >= cancelledPerTurnMax)) break;
-      let outcome: DeedOutcome = 'not_found';
+      let outcome: OperationOutcome = 'not_found';
       if (this.#state.find(blockOf(id))) outcome = this.#cancelJob(turn, id, cancel, waiting);
       else {
         const block = blocks.find(blockOf(id));
@@ -146,7 +146,7 @@ export class Cancelling {
     return this.#pipeline.phaseOf(id)?.name === 'finally';
   }
 
-  cancelRun(turn: Turn, id: JobId, cancel: Cancel, { detached, force } = plainly): DeedOutcome {
+  cancelRun(turn: Turn, id: JobId, cancel: Cancel, { detached, force } = plainly): OperationOutcome {
     if (this.cancelDelayedRun(turn, id, cancel)) return 'done';
     const { cancels, setAside } = this.#state;
     // If the run's record is unusable, the run is not open, but its jobs can still be ended.
@@ -240,7 +240,7 @@ export class Cancelling {
    * Cancels a job, unless it has settled. If recovery has read its block and no host has the job, the job is added to `waiting`, and
    * `endWaiting` must be called with `waiting` in this turn.
    */
-  #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: Wanted): DeedOutcome {
+  #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: JobsToEnd): OperationOutcome {
     const state = this.#state;
     const open = state.find(blockOf(id));
     const index = indexOf(id);
@@ -300,8 +300,8 @@ export class Cancelling {
     if (this.#turn === turn) return this.#walks.size > 0;
     if (this.#walks.size > 0) {
       this.#turn = turn;
-      const wanted: Wanted = new Map();
-      const budget = { jobs: cancelledPerTurnMax, looks: lookedAtPerTurnMax };
+      const wanted: JobsToEnd = new Map();
+      const budget = { jobs: cancelledPerTurnMax, examined: lookedAtPerTurnMax };
       for (const [root, walk] of this.#walks) {
         if (!this.#walk(walk, wanted, budget)) break;
         this.#walks.delete(root);
@@ -316,7 +316,7 @@ export class Cancelling {
    * Continues the walk, and adds the jobs that must end to `wanted`. True: the walk is complete. False: the walk must continue in
    * a later turn.
    */
-  #walk(walk: Walk, wanted: Wanted, budget: { jobs: number; looks: number }): boolean {
+  #walk(walk: Walk, wanted: JobsToEnd, budget: { jobs: number; examined: number }): boolean {
     const { reader } = this.#state;
     const to = Buffer.concat([walk.root, afterBlocks]);
     const entries = [...reader.scan('tree', { from: walk.from, to, limit: blocksPerScan })];
@@ -325,7 +325,7 @@ export class Cancelling {
       for (const index of this.#left(walk, key, rangesOf(entry.value))) {
         walk.from = Buffer.from(entry.key);
         walk.index = index;
-        if (budget.jobs === 0 || budget.looks-- === 0) return false;
+        if (budget.jobs === 0 || budget.examined-- === 0) return false;
         if (this.#drop(key, index, wanted)) budget.jobs--;
       }
       walk.from = Buffer.concat([entry.key, Buffer.of(0)]);
@@ -352,7 +352,7 @@ export class Cancelling {
    * Handles the job that the walk has reached, if the job belongs to a cancelled run: adds a waiting job to `wanted`, and cancels
    * a job that is itself a run. True: one of these was done.
    */
-  #drop(key: Buffer, index: number, wanted: Wanted): boolean {
+  #drop(key: Buffer, index: number, wanted: JobsToEnd): boolean {
     const state = this.#state;
     const open = state.open.get(keyText(key));
     if (!open) {
@@ -372,7 +372,7 @@ function isJob({ open, index }: OpenAttempt, id: JobId): boolean {
   return index === indexOf(id) && open.key === keyText(blockOf(id));
 }
 
-function addTo(wanted: Wanted, open: OpenBlock, index: number): void {
+function addTo(wanted: JobsToEnd, open: OpenBlock, index: number): void {
   const indexes = wanted.get(open);
   if (indexes) indexes.add(index);
   else wanted.set(open, new Set([index]));

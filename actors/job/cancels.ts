@@ -11,12 +11,12 @@ import { type Cancel, decodeCancel, putMark, putNote, readMarks } from './record
 import { pipelinePlugin, type RunPhase } from './records/job.ts';
 import { type KeyText, keyText } from './records/open.ts';
 
-/** Looks up open runs, as `PipelineCalls` (protocol.ts) describes. */
+/** Evaluations up open runs, as `PipelineCalls` (protocol.ts) describes. */
 export type RunLookups = {
   readonly isOpen: (run: JobId) => boolean;
   readonly callerOf: (run: JobId) => JobId | null;
   readonly phaseOf: (run: JobId) => RunPhase | null;
-  readonly sparedSince: (run: JobId) => number | null;
+  readonly exemptSince: (run: JobId) => number | null;
   readonly begun: (run: JobId) => BegunRun | null;
 };
 

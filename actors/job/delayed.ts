@@ -20,7 +20,7 @@ import { hasStarted } from './views/started-runs.ts';
 /** The maximum number of jobs that timers make due, end or stop in one turn. A whole block that becomes due at once counts as one job. */
 export const timedPerTurnMax = 1_024;
 
-export type DelayedParts = {
+export type DelayedOptions = {
   readonly state: JobState;
   readonly cancelling: Cancelling;
   readonly runs: RunJobs;
@@ -28,13 +28,13 @@ export type DelayedParts = {
 };
 
 export class Delayed {
-  readonly #parts: DelayedParts;
+  readonly #parts: DelayedOptions;
   /** The last turn that handled timers. A turn handles timers only once, because reads of the store do not show the turn's writes. */
   #turn: Turn | null = null;
   /** How many more jobs timers may make due, end or stop in this turn (`timedPerTurnMax`). */
   #left = 0;
 
-  constructor(parts: DelayedParts) {
+  constructor(parts: DelayedOptions) {
     this.#parts = parts;
     parts.cancelling.cancelDelayedRun = (turn, id, cancel) => this.#endRun(turn, id, cancel);
   }

@@ -7,6 +7,7 @@ import { type AdoptedBlock, adoptFrames } from './adoption.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
 import { dropStopped, mayStop } from './cancelled-jobs.ts';
 import { charge, giveBack, lostBody, settleTask, stoppedBody } from './custody.ts';
+import { enqueue } from './exempt.ts';
 import { advanceHolds, moveToHeld } from './held-jobs.ts';
 import {
   concurrentSlot,
@@ -31,7 +32,6 @@ import { Quarantine } from './quarantine.ts';
 import { heldOf, queuedJobs } from './queued.ts';
 import type { KeyText } from './records/open.ts';
 import { RoundRobin } from './round-robin.ts';
-import { enqueue } from './spared.ts';
 
 /** Starts a host, whose reports arrive as messages with the slot's name. */
 export type StartHost = (slot: HostSlot) => PluginHost;

@@ -3,6 +3,7 @@ import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { enqueue } from './exempt.ts';
 import { cachedBytesMax, type JobState } from './job-state.ts';
 import { firstAttempt } from './open-attempt.ts';
 import {
@@ -24,7 +25,6 @@ import type { Pause } from './records/pause.ts';
 import { isWhole } from './records/reruns.ts';
 import { putTagged } from './records/tags.ts';
 import { writeTree } from './records/tree.ts';
-import { enqueue } from './spared.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
 /**
@@ -224,9 +224,9 @@ export class JobAcceptor {
   }
 }
 
-/** Whether the service is paused, but the pause does not hold some of the jobs (spared.ts). */
+/** Whether the service is paused, but the pause does not hold some of the jobs (exempt.ts). */
 function hasSpared({ pauses, openRuns }: JobState, { groups }: BlockBuilder): boolean {
-  return pauses.isOfService && groups.some(({ run }) => run !== null && openRuns.sparedSince(run.run) !== null);
+  return pauses.isOfService && groups.some(({ run }) => run !== null && openRuns.exemptSince(run.run) !== null);
 }
 
 export function refusedBy({ untilUs }: Pause): RefusedWork {

@@ -51,7 +51,7 @@ export type JobStateOptions = {
 };
 
 const nothing = () => null;
-const noRuns = { isOpen: () => false, callerOf: nothing, phaseOf: nothing, sparedSince: nothing, begun: nothing };
+const noRuns = { isOpen: () => false, callerOf: nothing, phaseOf: nothing, exemptSince: nothing, begun: nothing };
 
 export class JobState {
   readonly reader: Reader;
@@ -77,7 +77,7 @@ export class JobState {
   readonly settled = new SettledJobs();
   /** By key: the open blocks, except those of runs and actions. `find` also reads blocks whose unsettled jobs are all delayed. */
   readonly open = new Map<KeyText, OpenBlock>();
-  /** Suspects and spared jobs (spared.ts) that wait for a slot of the quarantine. */
+  /** Suspects and exempt jobs (exempt.ts) that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
   /** Blocks whose open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();

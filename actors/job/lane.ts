@@ -100,9 +100,9 @@ export class Lane extends Backlog {
     for (const [name, command] of this.#commands) this.#known.set(name, command);
   }
 
-  /** The hold of the jobs of this command. Null: they are not held. `isSpared`: ignore a pause of the service. */
-  holdOf(command: string, isSpared = false): Hold | null {
-    if (this.hold && !(isSpared && this.hold.isOfService)) return this.hold;
+  /** The hold of the jobs of this command. Null: they are not held. `isExempt`: ignore a pause of the service. */
+  holdOf(command: string, isExempt = false): Hold | null {
+    if (this.hold && !(isExempt && this.hold.isOfService)) return this.hold;
     return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);
   }
 

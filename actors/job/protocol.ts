@@ -231,7 +231,7 @@ export interface PipelineCalls {
    * A pause of the service holds neither a cancelled run that is in a phase, nor the runs that such a phase has called. For these runs,
    * returns when the phase began, in µs, or an earlier time. Null: a pause of the service holds the run.
    */
-  sparedSince(run: JobId): number | null;
+  exemptSince(run: JobId): number | null;
   /** When the next run or phase must be stopped, in µs, or an earlier time; null: never. */
   readonly nextDeadlineUs: number | null;
   /**

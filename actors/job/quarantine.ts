@@ -1,8 +1,9 @@
-// The quarantine: hosts in each of which one suspect, or one spared job (spared.ts), runs at a time. If jobs of a plugin have recently
+// The quarantine: hosts in each of which one suspect, or one exempt job (exempt.ts), runs at a time. If jobs of a plugin have recently
 // ended several hosts, the plugin is isolated: its jobs run one at a time in a host that only isolated plugins use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endStoppedWaiting, isStopped } from './cancelled-jobs.ts';
+import { isExempt } from './exempt.ts';
 import { type HostSlot, quarantineSlots, singleJobSlot } from './host-slot.ts';
 import { frameOf, type JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
@@ -10,7 +11,6 @@ import type { Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { OutstandingFrames } from './outstanding-frames.ts';
 import { isAtLimit } from './round-robin.ts';
-import { isSpared } from './spared.ts';
 
 /** A plugin is isolated when this many hosts have died within the window, each with a job of the plugin as its only job. */
 export const endedHostsMax = 2;
@@ -37,11 +37,11 @@ export class Quarantine {
 
   /**
    * Adds a suspect. Likely culprits (`isLikely`) run before other suspects. A suspect of an isolated plugin waits in its lane instead,
-   * unless it is spared (spared.ts).
+   * unless it is exempt (exempt.ts).
    */
   take(job: OpenAttempt, isLikely: boolean): void {
     const lane = this.#state.lane(job.open.plugin);
-    if (lane.isIsolated && !isSpared(this.#state, job)) lane.enqueueAttempt(job);
+    if (lane.isIsolated && !isExempt(this.#state, job)) lane.enqueueAttempt(job);
     else if (isLikely) this.#state.suspects.unshift(job);
     else this.#state.suspects.push(job);
   }
@@ -121,6 +121,6 @@ export class Quarantine {
     const lane = this.#state.lane(plugin);
     const hold = lane.holdOf(command);
     if (!hold?.isOfService) return hold !== null;
-    return !isSpared(this.#state, job) || lane.holdOf(command, true) !== null;
+    return !isExempt(this.#state, job) || lane.holdOf(command, true) !== null;
   }
 }

@@ -3,14 +3,14 @@ import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Delayed } from './delayed.ts';
 import type { Dispatcher } from './dispatch.ts';
+import { enqueue } from './exempt.ts';
 import type { JobState } from './job-state.ts';
 import { keyText } from './records/open.ts';
-import { enqueue } from './spared.ts';
 
-export type RunNowParts = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
+export type RunNowOptions = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
 
 /** Lets a job that waits for a time run at once. False: the job waits for none, or has not been read since the start. */
-export function runNow({ state, dispatcher, delayed }: RunNowParts, turn: Turn, id: JobId): boolean {
+export function runNow({ state, dispatcher, delayed }: RunNowOptions, turn: Turn, id: JobId): boolean {
   const open = state.open.get(keyText(blockOf(id)));
   const job = open && state.retries.remove(open, indexOf(id));
   if (!job) return delayed.reschedule(turn, id, turn.nowUs);

@@ -3,6 +3,7 @@
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import { queueText } from '../schedule/views/queue.ts';
 import type { Dispatcher } from './dispatch.ts';
+import { isExempt } from './exempt.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import type { Waits } from './protocol.ts';
@@ -13,7 +14,6 @@ import { attemptOf } from './records/open.ts';
 import { pauseText } from './records/pause.ts';
 import { storedTimes } from './records/rescheduled.ts';
 import { isInFlight } from './records/retry.ts';
-import { isSpared } from './spared.ts';
 import { openOf } from './views/job-view.ts';
 
 /**
@@ -42,7 +42,7 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   }
   if (open.plugin === pipelinePlugin) {
     const pause = state.pauses.ofPipeline(open.command);
-    const isHeld = pause !== null && !(pause.kind === 'system' && state.openRuns.sparedSince(id) !== null);
+    const isHeld = pause !== null && !(pause.kind === 'system' && state.openRuns.exemptSince(id) !== null);
     if (!isHeld) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };
     const { sinceUs, untilUs } = pause;
     const detail = `${pauseText(pause)}; its runs begin no new step`;
@@ -51,7 +51,7 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   const next = setAside.read('retries', id, () => attemptOf(reader, open, index));
   if (!next || isInFlight(next)) return null;
   const lane = state.lane(open.plugin);
-  const hold = lane.holdOf(open.command, lane.hold?.isOfService && isSpared(state, { open, index }));
+  const hold = lane.holdOf(open.command, lane.hold?.isOfService && isExempt(state, { open, index }));
   const isDue = next.dueUs <= nowUs;
   if (hold && (isDue || hold.reason !== 'paused')) {
     const { reason, detail, sinceUs, untilUs } = hold;

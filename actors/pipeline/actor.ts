@@ -21,6 +21,7 @@ import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { AcceptedRuns } from './accepted-runs.ts';
 import { beginDelayed, endDelayed } from './delayed-runs.ts';
 import { adoptFloods } from './earlier-floods.ts';
+import { exemptSince } from './exempt-run.ts';
 import type { FindAncestor } from './hops.ts';
 import { overdueCancel } from './overdue.ts';
 import { callEvent, type FailRun, type PipelineMessage, type StartRun, type StartRuns } from './protocol.ts';
@@ -30,7 +31,6 @@ import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
 import { beginRun, delayRun, type RunStart } from './run-start.ts';
 import { RunTable, type RunTableOptions } from './run-table.ts';
-import { sparedSince } from './spared-run.ts';
 
 export type PipelineActorOptions = RunTableOptions & {
   /** Makes another turn follow. */
@@ -224,7 +224,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       return run?.outer && run.phase?.name !== 'finally' ? run.outer.run : null;
     },
     phaseOf: id => runOf(id)?.phase ?? null,
-    sparedSince: id => sparedSince(runOf(id), runOf),
+    exemptSince: id => exemptSince(runOf(id), runOf),
     get nextDeadlineUs() {
       return table.deadlines.nextUs;
     },

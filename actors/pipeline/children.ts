@@ -113,7 +113,7 @@ export class Children {
     table.touch(run);
     payloads.forEach((payload, k) => {
       const start = calledFrom(run, step, position, payload, k);
-      const again = position.isReused ? this.#reuse.entered(run, start.called!.outer) : null;
+      const again = position.isReused ? this.#reuse.calledReuse(run, start.called!.outer) : null;
       const version = again ? again.version : current;
       const gone = again
         ? `the definition of the pipeline "${step.pipeline}" is no longer stored`

@@ -6,7 +6,7 @@
 // behind that join, and the steps of nested sequences without joins, belong to the surrounding scope.
 import type { Condition, Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { PhaseName, StepLimits } from '../job/records/job.ts';
-import { isLateTemplate, isOfElement } from './template.ts';
+import { isOfElement, isPerElementTemplate } from './template.ts';
 
 export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
 
@@ -205,6 +205,6 @@ function isPerElement({ foreach, with: entries, baggage }: WorkStep): boolean {
   if (foreach === null) return false;
   return (
     baggage.some(([, path]) => isOfElement(path)) ||
-    (entries ?? []).some(([, entry]) => isLateTemplate(entry, isOfElement))
+    (entries ?? []).some(([, entry]) => isPerElementTemplate(entry, isOfElement))
   );
 }

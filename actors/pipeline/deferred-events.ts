@@ -11,9 +11,9 @@ import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import { contentsOf, endWithin, listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
+import { type EvaluationLimits, Evaluations, UnfinishedEvaluation } from './evaluations.ts';
 import { type Emitted, readEvent } from './events.ts';
 import { hookPayload, isHook } from './hooks.ts';
-import { LookGoesOn, Looks, type Sight } from './looks.ts';
 import {
   type Cursor,
   cursorKey,
@@ -44,10 +44,10 @@ type Events = { readonly origin: Origin; readonly list: Uint8Array; readonly cou
  */
 type Next = { readonly event: Emitted | null; readonly payload: Packed; readonly end: number };
 /**
- * A list of events, some of which may have been taken, or a hook. `events` null: the list must be read. `looks`: the looks into the next
+ * A list of events, some of which may have been taken, or a hook. `events` null: the list must be read. `evaluations`: the evaluations into the next
  * event; null: none has begun.
  */
-type Begun = Required<Cursor> & { readonly key: Uint8Array; events: Events | null; looks: Looks | null };
+type Begun = Required<Cursor> & { readonly key: Uint8Array; events: Events | null; evaluations: Evaluations | null };
 
 export class DeferredEvents {
   readonly #table: RunTable;
@@ -120,7 +120,7 @@ export class DeferredEvents {
     for (const origin of this.#arriving) this.#pushNew(origin);
     this.#arriving = [];
     if (this.#heldBytes <= heldBytesMax) return;
-    for (const each of this.#held) Object.assign(each, { events: null, looks: null });
+    for (const each of this.#held) Object.assign(each, { events: null, evaluations: null });
     this.#held.clear();
     this.#heldBytes = 0;
   }
@@ -138,8 +138,8 @@ export class DeferredEvents {
     const waiting = line.pop()!;
     const begun = typeof waiting === 'string' ? unbegun(startKey(Buffer.from(waiting, 'latin1'))) : waiting;
     if (this.#take(begun)) line.push(begun);
-    // Moves the tree behind all others, unless a look into its next event has begun.
-    if (begun.looks === null) this.#lines.delete(root);
+    // Moves the tree behind all others, unless an evaluation into its next event has begun.
+    if (begun.evaluations === null) this.#lines.delete(root);
     if (line.length > 0) this.#lines.set(root, line);
     return true;
   }
@@ -180,10 +180,10 @@ export class DeferredEvents {
           begun.fired.push(version.name);
           this.#taken++;
         }
-        Object.assign(begun, { index: begun.index + 1, at: end, fired: [], looks: null });
+        Object.assign(begun, { index: begun.index + 1, at: end, fired: [], evaluations: null });
       }
     } catch (error) {
-      if (!(error instanceof LookGoesOn)) throw error;
+      if (!(error instanceof UnfinishedEvaluation)) throw error;
       this.#taken++;
     }
     return came;
@@ -191,12 +191,12 @@ export class DeferredEvents {
 
   /**
    * The next event or the hook, with the pipelines of the current configuration that wait for it. `trigger` null: the value is not an
-   * event. Throws LookGoesOn if the reading takes another turn.
+   * event. Throws UnfinishedEvaluation if the reading takes another turn.
    */
   #next(begun: Begun): { readonly trigger: Trigger | null; readonly end: number } {
     const { origin } = begun.events!;
-    begun.looks ??= new Looks(this.#table.sight);
-    const { event, payload, end } = begun.looks.find('next', () => nextOf(begun, this.#table.sight));
+    begun.evaluations ??= new Evaluations(this.#table.evaluationLimits);
+    const { event, payload, end } = begun.evaluations.find('next', () => nextOf(begun, this.#table.evaluationLimits));
     if (isHook(origin)) return { trigger: this.#triggers.ofHook(origin, payload), end };
     return { trigger: event && this.#triggers.ofEvent(event, origin, payload), end };
   }
@@ -220,16 +220,16 @@ export class DeferredEvents {
 }
 
 function unbegun(key: Uint8Array): Begun {
-  return { key, index: 0, at: 0, fired: [], events: null, looks: null };
+  return { key, index: 0, at: 0, fired: [], events: null, evaluations: null };
 }
 
 /** Reads an event or a hook. The work can pause before a large event or hook, and once more behind a large event. */
-function* nextOf({ events, at }: Begun, sight: Sight): Sliced<Next> {
+function* nextOf({ events, at }: Begun, limits: EvaluationLimits): Sliced<Next> {
   const { origin, list } = events!;
-  const isLarge = endWithin(list, at, at + sight.wholeBytesMax) < 0;
+  const isLarge = endWithin(list, at, at + limits.wholeBytesMax) < 0;
   if (isLarge) yield;
-  if (isHook(origin)) return { event: null, payload: new Packed(list, sight), end: list.length };
+  if (isHook(origin)) return { event: null, payload: new Packed(list, limits), end: list.length };
   const { event, end } = readEvent(list, at);
   if (isLarge) yield;
-  return { event, payload: new Packed(event?.payload ?? packedEmpty, sight), end };
+  return { event, payload: new Packed(event?.payload ?? packedEmpty, limits), end };
 }

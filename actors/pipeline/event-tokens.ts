@@ -29,7 +29,7 @@ export function enterEvent(
     if (isKnown) return false;
   }
   const event = { type, source, dedupeKey };
-  const packed = new Packed(payload, table.sight);
+  const packed = new Packed(payload, table.evaluationLimits);
   const token: Token = { path, payload: packed, context, event, depth, cause, result, storedAs, isReused };
   table.moves.push({ kind: 'enter', run, scope, node, token });
   return true;

@@ -8,6 +8,7 @@ import { blaming } from '../failed-record.ts';
 import { baggageFault, contextFault } from './baggage.ts';
 import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
+import { UnfinishedEvaluation } from './evaluations.ts';
 import { enterEvent } from './event-tokens.ts';
 import { payloadAt, readEvent } from './events.ts';
 import {
@@ -23,15 +24,14 @@ import {
 } from './fanout.ts';
 import { endTokens } from './join.ts';
 import { elementBytesMax, isLargeNext, makeElement } from './large-element.ts';
-import { LookGoesOn } from './looks.ts';
 import { addFan, parkedAt } from './parked-token.ts';
 import { PhaseTokens } from './phase-token.ts';
 import { listKey } from './records/run.ts';
 import { groupsPerSlice } from './reuse-index.ts';
 import type { Run, Scope } from './run.ts';
-import { bytesPerTurnMax, lookName, looksMax, type RunTable } from './run-table.ts';
-import type { TakeOver } from './take-over.ts';
+import { bytesPerTurnMax, evaluationName, evaluationsMax, type RunTable } from './run-table.ts';
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
+import type { TokenReuse } from './token-reuse.ts';
 
 /** The maximum number of children that one call of `Expansion.step` creates, and (`childrenPerTurnMax`) that one turn creates. */
 export const childrenPerMessageMax = 1024;
@@ -53,7 +53,7 @@ export class Expansion {
   readonly #table: RunTable;
   readonly #children: Children;
   readonly #stored: StoredValues;
-  readonly #takeOver: TakeOver;
+  readonly #takeOver: TokenReuse;
   readonly #phases: PhaseTokens;
   #madeInTurn = 0;
   /** The names of runs that continue in the next turn. */
@@ -61,7 +61,7 @@ export class Expansion {
   /** The names of runs whose pipeline is paused. They continue when the pause ends. */
   readonly #paused = new Set<string>();
 
-  constructor(table: RunTable, children: Children, stored: StoredValues, takeOver: TakeOver) {
+  constructor(table: RunTable, children: Children, stored: StoredValues, takeOver: TokenReuse) {
     this.#table = table;
     this.#takeOver = takeOver;
     this.#phases = new PhaseTokens(table);
@@ -99,12 +99,12 @@ export class Expansion {
     return fan;
   }
 
-  /** Parks a token whose look (looks.ts) needs another turn. The work that the look has done stays in memory if there is room for it. */
-  lookOn(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
-    const { looking } = this.#table;
+  /** Parks a token whose evaluation (evaluations.ts) needs another turn. The work done so far stays in memory if there is room for it. */
+  parkEvaluation(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
+    const { evaluating } = this.#table;
     const fan = this.park(run, node, scope, token, id);
-    fan.isCrowded = looking.size >= looksMax;
-    if (!fan.isCrowded) looking.set(lookName(run, fan.id), { node, scope: scope.id, token });
+    fan.isCrowded = evaluating.size >= evaluationsMax;
+    if (!fan.isCrowded) evaluating.set(evaluationName(run, fan.id), { node, scope: scope.id, token });
   }
 
   /** Starts to divide a token into one token per event of its cause. */
@@ -151,9 +151,9 @@ export class Expansion {
     else this.#table.expandable.add(run.name);
   }
 
-  /** Whether the fan-out must wait for the next turn: for the commit of a large value, or for room in memory for a look. */
+  /** Whether the fan-out must wait for the next turn: for the commit of a large value, or for room in memory for an evaluation. */
   #mustWait(fan: FanOut | undefined): boolean {
-    return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.looking.size >= looksMax);
+    return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.evaluating.size >= evaluationsMax);
   }
 
   #expand(run: Run): void {
@@ -171,8 +171,8 @@ export class Expansion {
     try {
       this.#expandNext(run, fan, plan as FanPlan);
     } catch (error) {
-      if (!(error instanceof LookGoesOn)) throw error;
-      // The look continues in another turn, from the same element: the cursor has not moved.
+      if (!(error instanceof UnfinishedEvaluation)) throw error;
+      // The evaluation continues in another turn, from the same element: the cursor has not moved.
       this.#madeInTurn++;
     }
   }
@@ -180,7 +180,7 @@ export class Expansion {
   /** Lets a parked token enter its node. */
   #goOn(run: Run, fan: FanOut): void {
     const table = this.#table;
-    const waited = table.looking.get(lookName(run, fan.id)) ?? this.#waited(run, fan);
+    const waited = table.evaluating.get(evaluationName(run, fan.id)) ?? this.#waited(run, fan);
     if (waited === null) {
       this.#madeInTurn++;
       return;
@@ -203,7 +203,7 @@ export class Expansion {
 
   #tokenOf(plan: ParkedPlan): Token {
     const { path, cause, depth, event, context, list, result, isBehindJob, storedAs = 'result', isReused } = plan;
-    const payload = new Packed(list, this.#table.sight);
+    const payload = new Packed(list, this.#table.evaluationLimits);
     return {
       path,
       payload,
@@ -244,7 +244,7 @@ export class Expansion {
     this.#table.touch(run, scope);
     const first = fan.index;
     if (plan.isReused) {
-      const { jobs, count } = this.#takeOver.reuse.stretch(run, plan, first, countMax);
+      const { jobs, count } = this.#takeOver.reuse.elementsFrom(run, plan, first, countMax);
       if (jobs.length > 0) {
         this.#takeOver.elements(run, scope, fan, plan, jobs);
         this.#taken(run, scope, fan, first, plan);
@@ -307,7 +307,7 @@ export class Expansion {
     send();
   }
 
-  /** Creates the child of a large element. May throw LookGoesOn, but only before it creates the child or moves the cursor. */
+  /** Creates the child of a large element. May throw UnfinishedEvaluation, but only before it creates the child or moves the cursor. */
   #makeLarge(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan): void {
     const made = makeElement(this.#table, run, fan, plan);
     if (made === null) {
@@ -359,8 +359,8 @@ export class Expansion {
 }
 
 /**
- * The fan-out with which the run continues. Parked tokens come first. Among them, a token whose look has no room in memory comes
- * last: it must not hold up a token whose look is in memory.
+ * The fan-out with which the run continues. Parked tokens come first. Among them, a token whose evaluation has no room in memory comes
+ * last: it must not hold up a token whose evaluation is in memory.
  */
 function nextFan({ fans }: Run): FanOut | undefined {
   let crowded: FanOut | undefined;

@@ -5,7 +5,7 @@ import { copyBytes } from '../../runtime/bytes.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, endWithin, mapHead, type Span, skipValue, writeUint } from '../../runtime/splice.ts';
 import { addBaggage } from './baggage.ts';
-import type { Looks } from './looks.ts';
+import type { Evaluations } from './evaluations.ts';
 import { dataOfValues } from './lookup.ts';
 import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
@@ -49,7 +49,7 @@ export type FanOut = StoredFan & {
   /** The plan of the fan-out. Null: it must be read from the store. */
   plan: FanPlan | ParkedPlan | null;
   stored: boolean;
-  /** Whether the fan-out is a parked token whose look had no room in memory: other tokens continue first. */
+  /** Whether the fan-out is a parked token whose evaluation had no room in memory: other tokens continue first. */
   isCrowded?: boolean;
 };
 
@@ -57,8 +57,8 @@ export type FanOut = StoredFan & {
  * A large element that becomes a job over several turns. `own`: the element's payload without the entries that are rendered for each
  * element, and the offset behind the element; null: the element has not been read.
  */
-export type ElementInWork = {
-  readonly looks: Looks;
+export type UnfinishedElement = {
+  readonly evaluations: Evaluations;
   /** The number under which parts of the payload are written. Null: no part has been written. */
   readonly held: { id: number | null };
   own: { readonly payload: Packed; readonly end: number } | null;

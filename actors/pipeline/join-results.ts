@@ -2,16 +2,16 @@
 import { packedNull } from '../../runtime/packing.ts';
 import { encodeParted, isParted, type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, listHead, skipValue } from '../../runtime/splice.ts';
-import { comparePaths, readStretches, spliceArrivals } from './records/arrivals.ts';
+import { comparePaths, readResultGroups, spliceArrivals } from './records/arrivals.ts';
 import { arrivalKey } from './records/run.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
 /**
- * The maximum number of stretches (records/arrivals.ts) of a value in parts. Results in more stretches are copied, because the references
+ * The maximum number of groups (records/arrivals.ts) of a value in parts. Results in more groups are copied, because the references
  * to them would themselves be large.
  */
-const stretchesMax = 2 ** 16;
+const groupsMax = 2 ** 16;
 
 const nothing: Uint8Array = new Uint8Array(0);
 
@@ -50,11 +50,11 @@ function inParts(
   for (let number = 0; number < scope.stored; number++) {
     const log = table.arrivals.at(run, scope, number);
     if (!log) throw new Error('the attempt of an arrival has no record');
-    readStretches(log, (path, from, to) => {
+    readResultGroups(log, (path, from, to) => {
       const results = log.subarray(from, to);
       places.push({ path, number, from, to, parted: isParted(results) ? Uint8Array.from(results) : null });
     });
-    if (places.length > stretchesMax) return null;
+    if (places.length > groupsMax) return null;
   }
   places.sort((a, b) => comparePaths(a.path, b.path));
   const base = arrivalKey(run.id, scope.id, scope.position, 0).subarray(0, -4);

@@ -134,7 +134,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
   table.arrivals.drop(run, scope);
   const token: Token = {
     path: scope.path,
-    payload: new Packed(payload, table.sight),
+    payload: new Packed(payload, table.evaluationLimits),
     context: new Packed(context),
     event: { type: joinEventType, source: run.version.name, dedupeKey: null },
     depth: scope.depth,

@@ -4,11 +4,11 @@ import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 import { asSections, type Section, sectionsWithin } from '../../runtime/parted.ts';
 import { endWithin, mapHead, skipInSteps } from '../../runtime/splice.ts';
 import { addBaggage, contextBytesMax } from './baggage.ts';
-import { type ElementInWork, type FanOut, type FanPlan, indexKey, itemKey } from './fanout.ts';
-import { LookGoesOn, Looks, type Sight } from './looks.ts';
-import { joined, kept, payloadWith, problemWith } from './payload-with.ts';
+import { type EvaluationLimits, Evaluations, UnfinishedEvaluation } from './evaluations.ts';
+import { type FanOut, type FanPlan, indexKey, itemKey, type UnfinishedElement } from './fanout.ts';
+import { joined, payloadWith, problemWith, storedSections } from './payload-with.ts';
 import type { Run } from './run.ts';
-import { lookName, looksMax, type RunTable } from './run-table.ts';
+import { evaluationName, evaluationsMax, type RunTable } from './run-table.ts';
 import { hasPacked } from './template.ts';
 import { dataOf, Packed } from './token.ts';
 
@@ -16,9 +16,9 @@ import { dataOf, Packed } from './token.ts';
  * The size above which an element counts as large. It is 0 if `with` contains a large value, and `partedBytesMin` if neither `with` nor
  * baggage refers to the elements, which are then only copied.
  */
-export function elementBytesMax({ each }: FanPlan, { sight, partedBytesMin }: RunTable): number {
+export function elementBytesMax({ each }: FanPlan, { evaluationLimits, partedBytesMin }: RunTable): number {
   if (each === null) return partedBytesMin;
-  return each.with.some(([, template]) => hasPacked(template)) ? 0 : sight.stepBytes;
+  return each.with.some(([, template]) => hasPacked(template)) ? 0 : evaluationLimits.stepBytes;
 }
 
 export function isLargeNext({ list }: FanPlan, { at }: FanOut, bytesMax: number): boolean {
@@ -33,30 +33,30 @@ type Made = {
   readonly end: number;
 };
 /**
- * Makes the payload and the context of the next element's job. Null: there would be too much baggage. Throws LookGoesOn if the work needs
- * another turn, or if too many other elements are in memory. The work done so far stays in memory for the next call.
+ * Makes the payload and the context of the next element's job. Null: there would be too much baggage. Throws UnfinishedEvaluation if the
+ * work needs another turn, or if too many other elements are in memory. The work done so far stays in memory for the next call.
  */
 export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPlan): Made | null {
-  const { making, sight } = table;
-  const name = lookName(run, fan.id);
-  let element = making.get(name);
+  const { unfinishedElements, evaluationLimits } = table;
+  const name = evaluationName(run, fan.id);
+  let element = unfinishedElements.get(name);
   if (!element) {
-    if (making.size >= looksMax) throw new LookGoesOn();
-    element = { looks: new Looks(sight), held: { id: null }, own: null, context: null };
-    making.set(name, element);
+    if (unfinishedElements.size >= evaluationsMax) throw new UnfinishedEvaluation();
+    element = { evaluations: new Evaluations(evaluationLimits), held: { id: null }, own: null, context: null };
+    unfinishedElements.set(name, element);
   }
   const made = madeOf(table, run, fan, plan, element);
-  making.delete(name);
+  unfinishedElements.delete(name);
   return made;
 }
 
-function madeOf(table: RunTable, run: Run, fan: FanOut, plan: FanPlan, element: ElementInWork): Made | null {
-  element.own ??= ownOf(fan, plan, element.looks, table.sight);
+function madeOf(table: RunTable, run: Run, fan: FanOut, plan: FanPlan, element: UnfinishedElement): Made | null {
+  element.own ??= ownOf(fan, plan, element.evaluations, table.evaluationLimits);
   const { payload: own, end } = element.own;
   element.context ??= contextOf(plan, own);
   const { context, held } = element;
   if (context === null || context.stored.length > contextBytesMax) return null;
-  const keep = (sections: readonly Section[]) => kept(table, run, own, held, sections);
+  const keep = (sections: readonly Section[]) => storedSections(table, run, own, held, sections);
   const made = { context: context.stored, end };
   const missing = plan.missing === null ? null : problemWith(plan);
   const entries = plan.each?.with ?? [];
@@ -67,11 +67,16 @@ function madeOf(table: RunTable, run: Run, fan: FanOut, plan: FanPlan, element: 
   return { ...made, payload: keep(asSections(own.stored)), problem: problemWith(payload) };
 }
 
-function ownOf(fan: FanOut, plan: FanPlan, looks: Looks, sight: Sight): NonNullable<ElementInWork['own']> {
+function ownOf(
+  fan: FanOut,
+  plan: FanPlan,
+  evaluations: Evaluations,
+  limits: EvaluationLimits,
+): NonNullable<UnfinishedElement['own']> {
   const { list, parted } = plan;
-  const end = looks.find('end', () => skipInSteps(list, fan.at, 1, sight.stepBytes));
+  const end = evaluations.find('end', () => skipInSteps(list, fan.at, 1, limits.stepBytes));
   const item = parted ? sectionsWithin(asSections(parted), fan.at, end) : [list.subarray(fan.at, end)];
-  return { payload: new Packed(elementOf(plan, item, fan.index), sight), end };
+  return { payload: new Packed(elementOf(plan, item, fan.index), limits), end };
 }
 
 /** The context with the baggage of the element `{item, index}`. Null: the values of the baggage alone exceed the limit. */

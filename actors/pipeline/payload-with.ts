@@ -18,27 +18,27 @@ export const withBytesMax = 64 * 2 ** 20;
 const partBytesMax = 2 ** 20;
 
 /** The number of a token or element, which it gets when it is parked or when parts for it are written; null: no number yet. */
-export type Held = { id: number | null };
+export type PartNumber = { id: number | null };
 /** The values to which the paths of `with` refer. */
-export type Carried = Pick<Token, 'payload' | 'context'>;
+export type WithSource = Pick<Token, 'payload' | 'context'>;
 
 /** Why a payload cannot be made. `wrong` null: the payload would be too large. */
 export function problemWith(wrong: { readonly missing: string | null } | null): string {
   return wrong === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${wrong.missing} is missing`;
 }
 
-/** The sections as one value. A large value is written in parts, one part per step; throws LookGoesOn if that needs another turn. */
-export function kept(
+/** The sections as one value. A large value is written in parts, one part per step; throws UnfinishedEvaluation if that needs another turn. */
+export function storedSections(
   table: RunTable,
   run: Run,
-  { looks }: Packed,
-  held: Held,
+  { evaluations }: Packed,
+  held: PartNumber,
   sections: readonly Section[],
 ): Uint8Array {
   if (ownBytesOf(sections) > table.partedBytesMin) {
     held.id ??= run.fansMade++;
     const { id } = held;
-    return looks.find(`kept ${id}`, () => writtenInParts(table, run, id, sections));
+    return evaluations.find(`storedSections ${id}`, () => writtenInParts(table, run, id, sections));
   }
   return joined(sections);
 }
@@ -79,7 +79,7 @@ export function ownBytesOf(sections: readonly Section[]): number {
   return bytesOf(sections.filter(section => section instanceof Uint8Array));
 }
 
-export function under({ payload, context }: Carried, { root }: Path): Packed | null {
+export function under({ payload, context }: WithSource, { root }: Path): Packed | null {
   return root === 'config' ? null : root === 'payload' ? payload : context;
 }
 
@@ -87,11 +87,11 @@ export function asPieces(bytes: Uint8Array | null | undefined): Uint8Array[] | n
   return bytes ? [bytes] : null;
 }
 
-/** Combines sections into one value (`kept`). May throw LookGoesOn. */
-export type Keep = (sections: readonly Section[]) => Uint8Array;
+/** Combines sections into one value (`storedSections`). May throw UnfinishedEvaluation. */
+export type StoreSections = (sections: readonly Section[]) => Uint8Array;
 
 /** The payload with the entries of `with` added; null: the payload would exceed `withBytesMax`. */
-export function payloadWith(entries: Entries, token: Carried, keep: Keep): Uint8Array | Missing | null {
+export function payloadWith(entries: Entries, token: WithSource, keep: StoreSections): Uint8Array | Missing | null {
   const { payload, context } = token;
   if (!payload.isLarge && !context.isLarge && !entries.some(([, template]) => hasPacked(template))) {
     const added = renderEntries(entries, dataOf(token, null));

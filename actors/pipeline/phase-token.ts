@@ -19,7 +19,7 @@ export const failureCharsMax = 1_000;
 export class PhaseTokens {
   readonly #table: RunTable;
   /** By parked token: the work on its payload, which may take several turns. */
-  readonly #making = new WeakMap<FanOut, Sliced<Token>>();
+  readonly #unfinishedElements = new WeakMap<FanOut, Sliced<Token>>();
 
   constructor(table: RunTable) {
     this.#table = table;
@@ -27,9 +27,9 @@ export class PhaseTokens {
 
   /** Continues to make the parked token. Null: the token is not complete yet. */
   next(run: Run, fan: FanOut, plan: ParkedPlan): Token | null {
-    const making = this.#making.get(fan) ?? tokenOf(this.#table, run, fan.id + 1, plan);
-    this.#making.set(fan, making);
-    const step = making.next();
+    const unfinishedElements = this.#unfinishedElements.get(fan) ?? tokenOf(this.#table, run, fan.id + 1, plan);
+    this.#unfinishedElements.set(fan, unfinishedElements);
+    const step = unfinishedElements.next();
     return step.done ? step.value : null;
   }
 }
@@ -43,7 +43,7 @@ function* tokenOf(table: RunTable, run: Run, id: number, { event }: ParkedPlan):
   const sections = payloadOf(table, run, block.payload(index));
   const isLarge = ownBytesOf(sections) > table.partedBytesMin;
   const stored = isLarge ? yield* writtenInParts(table, run, id, sections) : joined(sections);
-  const payload = new Packed(stored, table.sight);
+  const payload = new Packed(stored, table.evaluationLimits);
   const origin = { path: [], context: new Packed(context), event, depth, cause: null };
   return { ...origin, payload, result: packedNull, storedAs: null, isReused: false };
 }

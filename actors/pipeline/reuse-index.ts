@@ -7,7 +7,7 @@ import { latestAttempt } from '../job/records/attempts.ts';
 import { type Block, decodeBlock, groupOf } from '../job/records/block.ts';
 import { type JobGroup, readTally, tallied } from '../job/records/job.ts';
 import { rangesOf } from '../job/records/tree.ts';
-import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeFound } from './records/reuse.ts';
+import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeIndexed } from './records/reuse.ts';
 import { idText, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { groupIn, rootOf, takenOverBy } from './views/reuse-roots.ts';
@@ -33,11 +33,11 @@ export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
     found += count;
     if (row && follows(row, fork, ordinal, key, index)) row.count += count;
     else {
-      if (row) writeFound(table.batch, root, row.fork, row.ordinal, row);
+      if (row) writeIndexed(table.batch, root, row.fork, row.ordinal, row);
       row = { fork, ordinal, key, index, count };
     }
   }
-  if (row) writeFound(table.batch, root, row.fork, row.ordinal, row);
+  if (row) writeIndexed(table.batch, root, row.fork, row.ordinal, row);
   const body = latestAttempt(table.reader, of)?.attempt.stored;
   if (!body) return `the run ${formatId(of)} is no longer stored: rerun it from the start`;
   const counts = readTally(body);

@@ -10,7 +10,7 @@ import { latestAttempt } from '../job/records/attempts.ts';
 import { type Rerun, readDefinitionHash, readTally } from '../job/records/job.ts';
 import { attemptsOfJobs } from '../job/views/jobs.ts';
 import type { Version } from './definition-versions.ts';
-import { calledAddress, type Found, forkAddress, readFound, readGap, splitPath } from './records/reuse.ts';
+import { calledAddress, forkAddress, type IndexedJobs, readGap, readIndexed, splitPath } from './records/reuse.ts';
 import type { StoredReuse } from './records/run.ts';
 import { indexed } from './reuse-index.ts';
 import { ReusedJobs } from './reused-jobs.ts';
@@ -18,15 +18,15 @@ import { pathsAround, type Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
 /** The maximum number of neighbouring jobs of the original run whose attempts are read together. */
-const stretchMax = 64;
+const neighboursMax = 64;
 
 /** A job of the original run. */
-export type EarlierJob = { readonly id: JobId; readonly attempt: StoredAttempt };
+export type OriginalJob = { readonly id: JobId; readonly attempt: StoredAttempt };
 /** `count` neighbouring elements of a fan-out. Each reuses one of `jobs`; if `jobs` is empty, each needs a new job. */
-export type Stretch = { readonly count: number; readonly jobs: readonly EarlierJob[] };
+export type ElementRange = { readonly count: number; readonly jobs: readonly OriginalJob[] };
 
 /** The data with which a called run can reuse jobs of the run that was called at the same place of the original run. */
-export type Entered = {
+export type CalledReuse = {
   readonly version: Version | undefined;
   readonly reuse: StoredReuse;
   readonly rerun: Rerun;
@@ -45,14 +45,14 @@ export class Reuse {
   }
 
   /** The job at this place of the original run, whatever its status. Null: there is none. */
-  #find(run: Run, at: At): EarlierJob | null {
+  #find(run: Run, at: At): OriginalJob | null {
     const [before, ordinal] = splitPath(at.path);
-    const found = readFound(this.#table.reader, run.reuse!.root, forkOf(run, { ...at, path: before }), ordinal);
+    const found = readIndexed(this.#table.reader, run.reuse!.root, forkOf(run, { ...at, path: before }), ordinal);
     return found && this.#jobOf(found);
   }
 
   /** The job at this place of the original run if it can be reused, else null. */
-  findSucceeded(run: Run, at: At): EarlierJob | null {
+  findSucceeded(run: Run, at: At): OriginalJob | null {
     const job = this.#find(run, at);
     return job && canReuse(run, at, job.attempt) ? job : null;
   }
@@ -61,7 +61,7 @@ export class Reuse {
    * What a run that is called at this place can reuse of the run that was called here in the original run. Null: there was none, or
    * its definition is unknown.
    */
-  entered(run: Run, at: At): Entered | null {
+  calledReuse(run: Run, at: At): CalledReuse | null {
     const called = this.#find(run, at);
     const hash = called?.attempt.final ? readDefinitionHash(called.attempt.stored) : null;
     if (!called || hash === null) return null;
@@ -72,16 +72,16 @@ export class Reuse {
     return { version: this.#table.versions.find(hash, this.#table.reader), reuse, rerun };
   }
 
-  /** Looks up the jobs of a fan-out's elements in the original run, from `ordinal` on, at most `countMax`. */
-  stretch(run: Run, at: At, ordinal: number, countMax: number): Stretch {
+  /** Evaluations up the jobs of a fan-out's elements in the original run, from `ordinal` on, at most `countMax`. */
+  elementsFrom(run: Run, at: At, ordinal: number, countMax: number): ElementRange {
     const { reader } = this.#table;
     const fork = forkOf(run, at);
-    const found = readFound(reader, run.reuse!.root, fork, ordinal);
+    const found = readIndexed(reader, run.reuse!.root, fork, ordinal);
     if (!found) return { count: Math.min(countMax, readGap(reader, run.reuse!.root, fork, ordinal)), jobs: [] };
     const { key, index, count } = found;
-    const to = index + Math.min(count, countMax, stretchMax);
+    const to = index + Math.min(count, countMax, neighboursMax);
     const endings = attemptsOfJobs(reader, key, index, to);
-    const jobs: EarlierJob[] = [];
+    const jobs: OriginalJob[] = [];
     let fresh = 0;
     for (let each = index; each < to; each++) {
       const attempt = endings.get(each)?.attempt;
@@ -118,7 +118,7 @@ export class Reuse {
     return true;
   }
 
-  #jobOf({ key, index }: Found): EarlierJob | null {
+  #jobOf({ key, index }: IndexedJobs): OriginalJob | null {
     const id = jobId(key, index);
     const attempt = latestAttempt(this.#table.reader, id)?.attempt;
     return attempt ? { id, attempt } : null;

@@ -14,13 +14,13 @@ import { Children } from './children.ts';
 import type { CompiledPipeline, Node, WorkNode } from './compile.ts';
 import { holds, isLong } from './condition.ts';
 import { DeferredEvents } from './deferred-events.ts';
+import { UnfinishedEvaluation } from './evaluations.ts';
 import { enterEvent } from './event-tokens.ts';
 import type { Emitted } from './events.ts';
 import { Expansion, type StoredValues } from './expansion.ts';
 import type { FindAncestor } from './hops.ts';
 import { eventsOf, inflated, type JobEvents } from './job-events.ts';
 import { arriveAtJoin, endTokens, failLate, markFork } from './join.ts';
-import { LookGoesOn } from './looks.ts';
 import { parkedBeforeEvents } from './parked-token.ts';
 import { endPart, noteFailures, type PartEnd, unstartedOf } from './phases.ts';
 import { Reuse } from './reuse.ts';
@@ -29,8 +29,8 @@ import { finishRun, succeededWith } from './run-end.ts';
 import type { Move, RunTable } from './run-table.ts';
 import { Signals } from './signals.ts';
 import { StepStarter } from './step-starter.ts';
-import { type TakenJob, TakeOver } from './take-over.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
+import { type ReusedJob, TokenReuse } from './token-reuse.ts';
 import { Triggers } from './triggers.ts';
 
 /** The position of a token, and its number if it was parked. */
@@ -49,7 +49,7 @@ export class RunRouter {
     this.#table = table;
     this.reuse = new Reuse(table);
     const children = new Children(table, this.reuse, ancestor);
-    const takeOver = new TakeOver(table, this.reuse, (run, scope, job) => this.#takenOver(run, scope, job));
+    const takeOver = new TokenReuse(table, this.reuse, (run, scope, job) => this.#takenOver(run, scope, job));
     this.triggers = new Triggers(table, children);
     this.expansion = new Expansion(table, children, stored, takeOver);
     this.#starter = new StepStarter(table, children, this.expansion, takeOver);
@@ -137,8 +137,8 @@ export class RunRouter {
       if (waitedAs === null && this.#mustWait(run, entering)) this.expansion.park(run, number, at, entering);
       else this.#goFrom(run, place, waitedAs !== null);
     } catch (error) {
-      if (!(error instanceof LookGoesOn)) throw error;
-      this.expansion.lookOn(run, place.node, place.scope, place.token, place.id);
+      if (!(error instanceof UnfinishedEvaluation)) throw error;
+      this.expansion.parkEvaluation(run, place.node, place.scope, place.token, place.id);
     }
   }
 
@@ -161,7 +161,7 @@ export class RunRouter {
 
   /**
    * Moves the token from node to node until it becomes jobs, divides, is parked, or arrives at a join. `place` is updated at each node: a
-   * look that needs another turn continues there.
+   * evaluation that needs another turn continues there.
    */
   #goFrom(run: Run, place: Place, hasWaited: boolean): void {
     const table = this.#table;
@@ -255,7 +255,7 @@ export class RunRouter {
     }
     const token: Token = {
       path,
-      payload: new Packed(asPayload(result), this.#table.sight),
+      payload: new Packed(asPayload(result), this.#table.evaluationLimits),
       context: new Packed(context),
       event: { type: `${plugin}.${command}.result`, source: plugin, dedupeKey: null },
       depth,
@@ -274,7 +274,7 @@ export class RunRouter {
   }
 
   /** Moves the token on behind a reused job. */
-  #takenOver(run: Run, scope: Scope, { id, node: number, path, context, depth, body: stored }: TakenJob): void {
+  #takenOver(run: Run, scope: Scope, { id, node: number, path, context, depth, body: stored }: ReusedJob): void {
     const node = run.version.compiled.nodes[number] as WorkNode;
     const { step } = node;
     if (step.kind === 'call') {
@@ -349,7 +349,7 @@ export class RunRouter {
     const table = this.#table;
     const token: Token = {
       path,
-      payload: new Packed(asPayload(result, table.arrivals.headOf), table.sight),
+      payload: new Packed(asPayload(result, table.arrivals.headOf), table.evaluationLimits),
       context: new Packed(context),
       event: { type: `${pipelinePlugin}.${name}.result`, source: pipelinePlugin, dedupeKey: null },
       depth,
@@ -366,7 +366,7 @@ export class RunRouter {
 type PassedJob = TakenJobPlace & { readonly plugin: string; readonly command: string; readonly body: Body };
 /** A successful run that a step called. */
 type PassedRun = TakenJobPlace & { readonly name: string; readonly result: Uint8Array };
-type TakenJobPlace = Pick<TakenJob, 'id' | 'path' | 'context' | 'depth'> & { readonly isReused: boolean };
+type TakenJobPlace = Pick<ReusedJob, 'id' | 'path' | 'context' | 'depth'> & { readonly isReused: boolean };
 
 /** A job of a step, or a called run, that did not succeed. */
 type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {

@@ -101,7 +101,7 @@ export function enterRun(table: RunTable, version: Version, id: JobId, start: Ru
   const { definition } = compiled;
   const token: Token = {
     path: [],
-    payload: new Packed(start.payload, table.sight),
+    payload: new Packed(start.payload, table.evaluationLimits),
     context: new Packed(context),
     event: definition.on === null || start.isDelivery ? event : { ...event, type: definition.on },
     depth,

@@ -23,24 +23,24 @@ import { Deadlines } from './deadlines.ts';
 import { Dedupe } from './dedupe.ts';
 import { DefinitionVersions } from './definition-versions.ts';
 import { Descendants } from './descendants.ts';
-import { type ElementInWork, encodePlan, type FanOut, isParked } from './fanout.ts';
+import { type EvaluationLimits, stepBytesMax, wholeBytesMax } from './evaluations.ts';
+import { exemptSince } from './exempt-run.ts';
+import { encodePlan, type FanOut, isParked, type UnfinishedElement } from './fanout.ts';
 import { partedBytesMin } from './join-payload.ts';
-import { type Sight, stepBytesMax, wholeBytesMax } from './looks.ts';
 import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { ReuseSources } from './reuse-sources.ts';
 import { type FinishedRun, idText, keepOrigin, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
-import { sparedSince } from './spared-run.ts';
 import type { StepPosition, Token } from './token.ts';
 
 /** When a turn has created this many bytes (`bytesInTurn`), other work waits for the next turn. */
 export const bytesPerTurnMax = 8 * 2 ** 20;
 /**
- * The maximum number of unfinished looks (looks.ts) that are kept in memory. The same maximum applies to large elements whose
+ * The maximum number of unfinished evaluations (evaluations.ts) that are kept in memory. The same maximum applies to large elements whose
  * jobs are being made.
  */
-export const looksMax = 4;
+export const evaluationsMax = 4;
 /** When the arrivals in the record of a scope exceed this size, they move to a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
@@ -96,12 +96,12 @@ export class RunTable {
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
   readonly arrivals: Arrivals;
-  /** The `Sight` of looks that may take several turns (looks.ts). */
-  readonly sight: Sight;
-  /** Tokens with an unfinished look, by `lookName`, with their positions. */
-  readonly looking = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();
-  /** Large elements of fan-outs whose jobs are being made, by `lookName`. */
-  readonly making = new Map<string, ElementInWork>();
+  /** The `EvaluationLimits` of evaluations that may take several turns (evaluations.ts). */
+  readonly evaluationLimits: EvaluationLimits;
+  /** Tokens with an unfinished evaluation, by `evaluationName`, with their positions. */
+  readonly evaluating = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();
+  /** Large elements of fan-outs whose jobs are being made, by `evaluationName`. */
+  readonly unfinishedElements = new Map<string, UnfinishedElement>();
   readonly moves: Move[] = [];
   /** Runs whose current part has failed and has no unsettled jobs: the part ends in this turn. */
   readonly ending: Run[] = [];
@@ -127,7 +127,7 @@ export class RunTable {
     this.#openRunsBytesMax = options.openRunsBytesMax ?? openRunsBytesMax;
     this.arrivals = new Arrivals(store);
     this.partedBytesMin = options.partedBytesMin ?? partedBytesMin;
-    this.sight = {
+    this.evaluationLimits = {
       parts: this.arrivals.parts,
       isSpent: () => this.turn.isSpent || this.isFull,
       wholeBytesMax: Math.min(wholeBytesMax, this.partedBytesMin),
@@ -185,7 +185,7 @@ export class RunTable {
   isPaused(run: Run): boolean {
     const pause = this.jobs.pauseOf(run.version.name);
     if (pause?.kind !== 'system') return pause !== null;
-    return sparedSince(run, id => this.runs.find(idText(id))) === null;
+    return exemptSince(run, id => this.runs.find(idText(id))) === null;
   }
 
   touch(run: Run, scope?: Scope): void {
@@ -333,14 +333,14 @@ export class RunTable {
     this.#countRecord(run, -1, -scope.recordBytes);
   }
 
-  /** Drops the unfinished looks of the run from memory. */
+  /** Drops the unfinished evaluations of the run from memory. */
   dropLooks(run: Run): void {
     for (const { id } of run.fans.values()) this.#dropLook(run, id);
   }
 
   #dropLook(run: Run, id: number): void {
-    this.looking.delete(lookName(run, id));
-    this.making.delete(lookName(run, id));
+    this.evaluating.delete(evaluationName(run, id));
+    this.unfinishedElements.delete(evaluationName(run, id));
   }
 
   dropFan(run: Run, fan: FanOut): void {
@@ -388,7 +388,7 @@ export function withScopes(run: Run, position: RunPosition): RunPosition {
   return position.scope === 0 ? position : { ...position, within: pathsAround(run, position.scope) };
 }
 
-/** The key, in `looking` and in `making`, of the parked token or fan-out with this number. */
-export function lookName(run: Run, id: number): string {
+/** The key, in `evaluating` and in `unfinishedElements`, of the parked token or fan-out with this number. */
+export function evaluationName(run: Run, id: number): string {
   return `${run.name}${id}`;
 }

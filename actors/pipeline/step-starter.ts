@@ -10,20 +10,28 @@ import type { WorkNode, WorkStep } from './compile.ts';
 import type { Expansion } from './expansion.ts';
 import { beginFanOut, type FanPlan } from './fanout.ts';
 import { endTokens, markFork } from './join.ts';
-import { asPieces, type Held, type Keep, kept, payloadWith, problemWith, under } from './payload-with.ts';
+import {
+  asPieces,
+  type PartNumber,
+  payloadWith,
+  problemWith,
+  type StoreSections,
+  storedSections,
+  under,
+} from './payload-with.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
-import type { TakeOver } from './take-over.ts';
 import { type Bound, bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
 import { carrying, dataOf, Packed, type StepPosition, type Token } from './token.ts';
+import type { TokenReuse } from './token-reuse.ts';
 
 export class StepStarter {
   readonly #table: RunTable;
   readonly #children: Children;
   readonly #expansion: Expansion;
-  readonly #takeOver: TakeOver;
+  readonly #takeOver: TokenReuse;
 
-  constructor(table: RunTable, children: Children, expansion: Expansion, takeOver: TakeOver) {
+  constructor(table: RunTable, children: Children, expansion: Expansion, takeOver: TokenReuse) {
     this.#takeOver = takeOver;
     this.#table = table;
     this.#children = children;
@@ -31,10 +39,10 @@ export class StepStarter {
   }
 
   /**
-   * Starts the step for the token. May throw LookGoesOn, but only before it creates a job or fan-out. `held`: the number of the
+   * Starts the step for the token. May throw UnfinishedEvaluation, but only before it creates a job or fan-out. `held`: the number of the
    * token, if it has one.
    */
-  enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token, held: Held): void {
+  enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token, held: PartNumber): void {
     const context = contextAt(step, token);
     const fault = context === null ? baggageFault(step.id) : contextFault(step.id, context.bytes);
     if (context === null || fault !== null) {
@@ -42,14 +50,14 @@ export class StepStarter {
       return;
     }
     const next = context === token.context ? token : carrying(token, context);
-    const keep: Keep = sections => kept(this.#table, run, token.payload, held, sections);
+    const keep: StoreSections = sections => storedSections(this.#table, run, token.payload, held, sections);
     if (step.foreach === null) {
       if (!next.isReused || !this.#takeOver.single(run, scope, number, next))
         this.#single(run, scope, number, step, next, keep);
     } else this.#fanOut(run, scope, number, step, perElement, next, held, keep);
   }
 
-  #single(run: Run, scope: Scope, node: number, step: WorkStep, token: Token, keep: Keep): void {
+  #single(run: Run, scope: Scope, node: number, step: WorkStep, token: Token, keep: StoreSections): void {
     const position = positionAt(scope, node, token);
     const payload = step.with === null ? token.payload.stored : payloadWith(step.with, token, keep);
     if (payload instanceof Uint8Array) this.#children.make(run, step, position, [payload], null);
@@ -63,8 +71,8 @@ export class StepStarter {
     step: WorkStep,
     perElement: boolean,
     token: Token,
-    held: Held,
-    keep: Keep,
+    held: PartNumber,
+    keep: StoreSections,
   ): void {
     const from = step.foreach!;
     const root = from.root === 'payload' ? token.payload : token.context;
@@ -75,7 +83,7 @@ export class StepStarter {
       this.#table.fail(run, `step "${step.id}": foreach: ${pathText(from)} ${what}`);
       return;
     }
-    const planned = planWith(step, perElement, token, this.#table.sight.stepBytes);
+    const planned = planWith(step, perElement, token, this.#table.evaluationLimits.stepBytes);
     const isLong = isParted(root.stored) || list.length > this.#table.partedBytesMin;
     const kept = isLong && count > 0 ? keep(root.sectionsAt(from.keys)!) : null;
     markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
@@ -135,8 +143,8 @@ function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: n
   const data = dataOf(token, null);
   if (perElement) {
     const baggage = step.baggage.filter(([, path]) => isOfElement(path));
-    const isLate = (path: Path) => isOfElement(path) || (path.root === 'context' && baggage.length > 0);
-    const bound = bindEntries(entries, data, isLate, path => boundAt(token, path, bytesMax));
+    const isPerElementPath = (path: Path) => isOfElement(path) || (path.root === 'context' && baggage.length > 0);
+    const bound = bindEntries(entries, data, isPerElementPath, path => boundAt(token, path, bytesMax));
     if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
     return { ...nothingAdded, each: { with: bound, baggage } };
   }

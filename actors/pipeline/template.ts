@@ -152,22 +152,22 @@ export function isOfElement({ root, keys }: Path): boolean {
 }
 
 /** Whether the value of a path is known only when an element of the fan-out is rendered. */
-export type IsLate = (path: Path) => boolean;
+export type IsPerElement = (path: Path) => boolean;
 
 /** Whether a template contains a path whose value is known only when an element is rendered. */
-export function isLateTemplate(template: EntryTemplate, isLate: IsLate): boolean {
+export function isPerElementTemplate(template: EntryTemplate, isPerElementPath: IsPerElement): boolean {
   switch (template.kind) {
     case 'literal':
     case 'packed':
       return false;
     case 'reference':
-      return isLate(template.path);
+      return isPerElementPath(template.path);
     case 'text':
-      return template.parts.some(part => typeof part !== 'string' && isLate(part));
+      return template.parts.some(part => typeof part !== 'string' && isPerElementPath(part));
     case 'list':
-      return template.items.some(item => isLateTemplate(item, isLate));
+      return template.items.some(item => isPerElementTemplate(item, isPerElementPath));
     case 'map':
-      return template.entries.some(([, entry]) => isLateTemplate(entry, isLate));
+      return template.entries.some(([, entry]) => isPerElementTemplate(entry, isPerElementPath));
   }
 }
 
@@ -191,7 +191,7 @@ type BoundAt = (path: Path) => Bound | undefined;
 export function bindTemplate(
   template: EntryTemplate,
   data: Data,
-  isLate: IsLate,
+  isPerElementPath: IsPerElement,
   at: BoundAt,
 ): EntryTemplate | Missing {
   switch (template.kind) {
@@ -199,27 +199,32 @@ export function bindTemplate(
     case 'packed':
       return template;
     case 'reference':
-      return isLate(template.path) ? template : (at(template.path) ?? new Missing(template.path));
+      return isPerElementPath(template.path) ? template : (at(template.path) ?? new Missing(template.path));
     case 'text': {
       const bind = (part: string | Path) =>
-        typeof part === 'string' || isLate(part) ? part : renderText([part], data);
+        typeof part === 'string' || isPerElementPath(part) ? part : renderText([part], data);
       const parts = collect(template.parts, bind);
       return isMissing(parts) ? parts : { kind: 'text', parts };
     }
     case 'list': {
-      const items = collect(template.items, item => bindTemplate(item, data, isLate, at));
+      const items = collect(template.items, item => bindTemplate(item, data, isPerElementPath, at));
       return isMissing(items) ? items : { kind: 'list', items };
     }
     case 'map': {
-      const entries = bindEntries(template.entries, data, isLate, at);
+      const entries = bindEntries(template.entries, data, isPerElementPath, at);
       return isMissing(entries) ? entries : { kind: 'map', entries };
     }
   }
 }
 
-export function bindEntries(entries: Entries, data: Data, isLate: IsLate, at: BoundAt): Entries | Missing {
+export function bindEntries(
+  entries: Entries,
+  data: Data,
+  isPerElementPath: IsPerElement,
+  at: BoundAt,
+): Entries | Missing {
   return collect(entries, ([key, template]) => {
-    const value = bindTemplate(template, data, isLate, at);
+    const value = bindTemplate(template, data, isPerElementPath, at);
     return isMissing(value) ? value : ([key, value] as const);
   });
 }

@@ -16,8 +16,8 @@ import {
 } from '../../runtime/parted.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import { contentsOf, isNil, listCount, mapCount, mapHead, type Span, spanAt, textFrom } from '../../runtime/splice.ts';
+import { type EvaluationLimits, Evaluations, unlimited } from './evaluations.ts';
 import { besideAt } from './join-payload.ts';
-import { Looks, plainSight, type Sight } from './looks.ts';
 import { type Data, dataOfValues, follow, LargeText, LargeValue, textOf } from './lookup.ts';
 
 /**
@@ -81,20 +81,20 @@ export function carrying(
 export class Packed {
   /** The stored form, possibly in parts. */
   readonly stored: Uint8Array;
-  /** The looks (looks.ts) into the value, with their results. */
-  readonly looks: Looks;
-  readonly #sight: Sight;
+  /** The evaluations (evaluations.ts) into the value, with their results. */
+  readonly evaluations: Evaluations;
+  readonly #limits: EvaluationLimits;
   #value: Json | undefined;
 
-  constructor(stored: Uint8Array, sight: Sight = plainSight) {
+  constructor(stored: Uint8Array, limits: EvaluationLimits = unlimited) {
     this.stored = stored;
-    this.#sight = sight;
-    this.looks = new Looks(sight);
+    this.#limits = limits;
+    this.evaluations = new Evaluations(limits);
   }
 
   get bytes(): Uint8Array {
     return isParted(this.stored)
-      ? this.looks.find('whole', () => wholeInSteps(this.#sight.parts, this.stored))
+      ? this.evaluations.find('whole', () => wholeInSteps(this.#limits.parts, this.stored))
       : this.stored;
   }
 
@@ -109,7 +109,7 @@ export class Packed {
 
   /** Whether the value is too large to be decoded whole. */
   get isLarge(): boolean {
-    return isParted(this.stored) || this.stored.length > this.#sight.wholeBytesMax;
+    return isParted(this.stored) || this.stored.length > this.#limits.wholeBytesMax;
   }
 
   /** The value under these keys; undefined if any of them is missing. */
@@ -126,19 +126,19 @@ export class Packed {
   view(keys: readonly string[]): Json | LargeValue | LargeText | undefined {
     const bytes = this.#largeAt(keys);
     if (bytes === null) return this.#viewText(keys) ?? this.find(keys);
-    const [steps, name] = [this.#sight.stepBytes, JSON.stringify(keys)];
+    const [steps, name] = [this.#limits.stepBytes, JSON.stringify(keys)];
     return new LargeValue(bytes, (what, test) =>
-      this.looks.find(`${name} ${what}`, () => someElement(bytes, test, steps)),
+      this.evaluations.find(`${name} ${what}`, () => someElement(bytes, test, steps)),
     );
   }
 
   /** Null: there is no large text under these keys. */
   #viewText(keys: readonly string[]): LargeText | null {
     const bytes = this.isLarge ? this.bytesAt(keys) : null;
-    if (bytes === null || bytes.length <= this.#sight.stepBytes || textFrom(bytes, 0) < 0) return null;
+    if (bytes === null || bytes.length <= this.#limits.stepBytes || textFrom(bytes, 0) < 0) return null;
     const name = JSON.stringify(keys);
-    const text = this.looks.find(`${name} decoded`, () => inStep(() => unpack<string>(bytes)));
-    return new LargeText(text, (what, test) => this.looks.find(`${name} ${what}`, () => inStep(test)));
+    const text = this.evaluations.find(`${name} decoded`, () => inStep(() => unpack<string>(bytes)));
+    return new LargeText(text, (what, test) => this.evaluations.find(`${name} ${what}`, () => inStep(test)));
   }
 
   /** The packed value under these keys; null if any of them is missing. */
@@ -152,7 +152,7 @@ export class Packed {
   spanAt(keys: readonly string[]): Span | null {
     const { bytes } = this;
     if (!this.isLarge) return spanAt(bytes, keys);
-    return this.looks.find(JSON.stringify(keys), () => spanInSteps(bytes, keys, this.#sight.stepBytes));
+    return this.evaluations.find(JSON.stringify(keys), () => spanInSteps(bytes, keys, this.#limits.stepBytes));
   }
 
   /** The value under these keys as text: a text as it is, anything else as JSON. Undefined: a key is missing. */
@@ -165,7 +165,7 @@ export class Packed {
   textPiecesAt(keys: readonly string[]): readonly Uint8Array[] | null {
     const large = this.#largeAt(keys);
     if (large !== null)
-      return this.looks.find(`${JSON.stringify(keys)} text`, () => jsonInSteps(large, this.#sight.stepBytes));
+      return this.evaluations.find(`${JSON.stringify(keys)} text`, () => jsonInSteps(large, this.#limits.stepBytes));
     const bytes = this.bytesAt(keys);
     if (bytes === null) return null;
     const from = textFrom(bytes, 0);
@@ -175,7 +175,7 @@ export class Packed {
   /** The packed list or map under these keys, if it is too large to be decoded; otherwise null. */
   #largeAt(keys: readonly string[]): Uint8Array | null {
     const bytes = this.isLarge ? this.bytesAt(keys) : null;
-    if (bytes === null || bytes.length <= this.#sight.wholeBytesMax) return null;
+    if (bytes === null || bytes.length <= this.#limits.wholeBytesMax) return null;
     return listCount(bytes) >= 0 || mapCount(bytes) >= 0 ? bytes : null;
   }
 
@@ -192,9 +192,9 @@ export class Packed {
   without(keys: readonly Uint8Array[]): { readonly sections: readonly Section[]; readonly count: number } {
     const { bytes } = this;
     const name = `without ${keys.map(key => Buffer.from(key).toString())}`;
-    const { stretches, count } = this.looks.find(name, () => entriesWithout(bytes, keys, this.#sight.stepBytes));
+    const { spans, count } = this.evaluations.find(name, () => entriesWithout(bytes, keys, this.#limits.stepBytes));
     const sections = asSections(this.stored);
-    return { sections: stretches.flatMap(({ from, to }) => sectionsWithin(sections, from, to)), count };
+    return { sections: spans.flatMap(({ from, to }) => sectionsWithin(sections, from, to)), count };
   }
 }
 

@@ -23,7 +23,7 @@ type Emitter = Omit<Origin, 'place' | 'hook'>;
 export type Trigger = {
   readonly type: string;
   readonly dedupeKey: string | null;
-  /** The payload of the event or hook. It keeps the results of looks for conditions. */
+  /** The payload of the event or hook. It keeps the results of evaluations for conditions. */
   readonly payload: Packed;
   readonly emitter: Emitter;
   readonly waiting: readonly Version[];
@@ -93,7 +93,7 @@ export class Triggers {
     return turn.isSpent || cost > Math.min(startedBytesMax, partedBytesMin);
   }
 
-  /** `payload`: the payload of the event. If the caller gives it, conditions may read it in looks that take several turns. */
+  /** `payload`: the payload of the event. If the caller gives it, conditions may read it in evaluations that take several turns. */
   ofEvent({ type, payload: packed, dedupeKey }: Emitted, emitter: Emitter, payload = new Packed(packed)): Trigger {
     const { detached } = this.#table.jobs.cancels;
     const isCancelled = detached.coversEventsOf(emitter.job, emitter.root ?? emitter.job);
@@ -120,7 +120,7 @@ export class Triggers {
   }
 
   /**
-   * Starts the pipeline if its condition accepts the trigger and the dedupe key is new. False: no run was created. May throw LookGoesOn,
+   * Starts the pipeline if its condition accepts the trigger and the dedupe key is new. False: no run was created. May throw UnfinishedEvaluation,
    * but only before it changes anything.
    */
   start({ type, dedupeKey, payload, emitter }: Trigger, version: Version): boolean {

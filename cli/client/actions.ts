@@ -9,7 +9,7 @@ import type { ClientCall } from './connect.ts';
 import { filterOptions, fingerprintOption } from './lists.ts';
 import { type TagOptions, tagOption } from './tags.ts';
 
-type Deed = 'cancel' | 'rerun' | 'run_now';
+type JobOperation = 'cancel' | 'rerun' | 'run_now';
 type WhereOptions = TagOptions & {
   readonly plugin?: string;
   readonly command?: string;
@@ -42,7 +42,7 @@ export type ActOptions = WhereOptions & {
 export type ActionDocument = {
   readonly action_id: string;
   readonly state: string;
-  readonly do: Deed;
+  readonly do: JobOperation;
   readonly from?: string;
   readonly where: { readonly [filter: string]: unknown };
   readonly by: string;
@@ -149,10 +149,10 @@ function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } 
 }
 
 /** With `--dry-run`, prints the number of jobs that match, and some of their ids. Otherwise starts the action, and prints its id. */
-export async function act(deed: Deed, { options, client, out }: ClientCall<ActOptions>): Promise<void> {
+export async function act(operation: JobOperation, { options, client, out }: ClientCall<ActOptions>): Promise<void> {
   const { dryRun, limit, perSecond, reason, fromFailed } = options;
   const from = fromFailed && 'failed';
-  const body = { do: deed, where: whereOf(options), from, limit, per_second: perSecond, reason };
+  const body = { do: operation, where: whereOf(options), from, limit, per_second: perSecond, reason };
   if (dryRun) {
     const shape = { matched: true, sample: true, up_to: true } as const;
     const counted = await client.post<Counted>('/actions', shape, { ...body, dry_run: true });
@@ -166,7 +166,7 @@ export async function act(deed: Deed, { options, client, out }: ClientCall<ActOp
     return;
   }
   const started = await client.post<Started>('/actions', { action_id: true, matched: true, up_to: true }, body);
-  await out.answer(started, () => [`${started.action_id} ${doing[deed]}: ${jobsText(started.matched)}`]);
+  await out.answer(started, () => [`${started.action_id} ${doing[operation]}: ${jobsText(started.matched)}`]);
   noteChildren();
   out.note(`"headgate action show ${started.action_id}" shows its progress`);
 
@@ -177,7 +177,7 @@ export async function act(deed: Deed, { options, client, out }: ClientCall<ActOp
   }
 }
 
-const doing: { readonly [D in Deed]: string } = { cancel: 'cancels', rerun: 'reruns', run_now: 'runs now' };
+const doing: { readonly [D in JobOperation]: string } = { cancel: 'cancels', rerun: 'reruns', run_now: 'runs now' };
 
 function jobsText(count: number): string {
   return `${count} ${count === 1 ? 'job matches' : 'jobs match'}`;

@@ -22,7 +22,7 @@ export type StreamEvent = {
  * are lost); otherwise it has only new events. `events`: events that arrived together. `lost`: the connection is lost, and another one will be
  * tried.
  */
-export type StreamNews =
+export type StreamUpdate =
   | { readonly kind: 'opened'; readonly continues: boolean }
   | { readonly kind: 'events'; readonly events: readonly StreamEvent[] }
   | { readonly kind: 'lost'; readonly why: string };
@@ -31,7 +31,7 @@ export type StreamNews =
  * Follows the stream until the caller stops iterating. Throws if the first connection cannot be opened, and later if an available service
  * refuses the stream. `path` includes the query. With `lastId`, the stream begins after the event with that id.
  */
-export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamNews, never> {
+export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamUpdate, never> {
   let id = lastId;
   let wasOpen = false;
   let pauseMs = firstPauseMs;
@@ -56,7 +56,7 @@ export async function* follow(client: Client, path: string, lastId?: string): As
   }
 }
 
-async function* connection(client: Client, path: string, id: string | undefined): AsyncGenerator<StreamNews> {
+async function* connection(client: Client, path: string, id: string | undefined): AsyncGenerator<StreamUpdate> {
   const silence = new AbortController();
   const quiet = setTimeout(() => silence.abort(new Error(`silent for ${silenceMsMax / 1000} s`)), silenceMsMax);
   try {

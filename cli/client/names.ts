@@ -1,6 +1,6 @@
 // Asks the service for the names of plugins, pipelines or schedules, to complete a command line. After an error, or without an answer in
 // time, no names are offered.
-import type { Offer, WantedNames } from '../completion.ts';
+import type { CompletionCandidate, NamesQuery } from '../completion.ts';
 import type { Io } from '../io.ts';
 import { findAddress } from './address.ts';
 import { Client } from './client.ts';
@@ -13,7 +13,10 @@ type Plugins = { readonly plugins: readonly (Named & { readonly name: string })[
 type Schedules = { readonly schedules: readonly { readonly id: string; readonly state: string }[] };
 type Skills = { readonly skills: readonly (Named & { readonly kind: string; readonly pipeline: string })[] };
 
-export async function offeredNames({ names, current, address }: WantedNames, io: Io): Promise<readonly Offer[]> {
+export async function offeredNames(
+  { names, current, address }: NamesQuery,
+  io: Io,
+): Promise<readonly CompletionCandidate[]> {
   try {
     const client = new Client(await findAddress(address, io));
     const offers = await readers[names](client);
@@ -25,25 +28,25 @@ export async function offeredNames({ names, current, address }: WantedNames, io:
   }
 }
 
-const readers: { readonly [K in WantedNames['names']]: (client: Client) => Promise<Offer[]> } = {
+const readers: { readonly [K in NamesQuery['names']]: (client: Client) => Promise<CompletionCandidate[]> } = {
   plugin: plugins,
   pipeline: pipelines,
   schedule: schedules,
 };
 
-async function plugins(client: Client): Promise<Offer[]> {
+async function plugins(client: Client): Promise<CompletionCandidate[]> {
   const answer = (await read(client, '/plugins')) as Plugins;
   return answer.plugins.map(({ name, description = '' }) => ({ text: name, description }));
 }
 
-async function pipelines(client: Client): Promise<Offer[]> {
+async function pipelines(client: Client): Promise<CompletionCandidate[]> {
   const { skills } = (await read(client, '/skills')) as Skills;
   const found = skills.filter(({ kind }) => kind === 'pipeline');
   return found.map(({ pipeline, description = '' }) => ({ text: pipeline, description }));
 }
 
 /** The first page of schedules: the service would take too long to list a hundred thousand. */
-async function schedules(client: Client): Promise<Offer[]> {
+async function schedules(client: Client): Promise<CompletionCandidate[]> {
   const answer = (await read(client, '/schedules?limit=200')) as Schedules;
   const configured = answer.schedules.filter(({ state }) => state !== 'removed');
   return configured.map(({ id, state }) => ({ text: id, description: state }));

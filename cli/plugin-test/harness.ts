@@ -8,7 +8,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
 import { Host } from '../../runtime/host/client/host.ts';
 import { Program, type ProgramEnd } from '../../runtime/host/process/program.ts';
-import { decodeBody, type Parts } from '../../runtime/host/wire/outcome.ts';
+import { type BodyParts, decodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
@@ -20,7 +20,7 @@ export type HarnessAnswer = {
   readonly verdict: Outcome['verdict'] | 'lost';
   /** The error message; empty if the verdict is `ok`. */
   readonly error: string;
-  readonly parts: Parts;
+  readonly parts: BodyParts;
   readonly runMs: number;
   /** Whether the host had to replace the thread of the job. */
   readonly isReplaced: boolean;

@@ -14,7 +14,7 @@ import { keyVariable, nextKeyFile } from '../../actors/vault/unlock-key.ts';
 import { hasRecords } from '../../actors/vault/vault.ts';
 import { openStore } from '../../runtime/store/ledger-store.ts';
 import type { Store } from '../../runtime/store/store.ts';
-import { type VaultPlace, VaultRefused, withStore } from './offline.ts';
+import { VaultCommandError, type VaultLocation, withStore } from './offline.ts';
 
 /** The maximum number of records that one commit copies. */
 const copiedMax = 10_000;
@@ -26,7 +26,7 @@ export type Abandoned = { readonly records: string | null; readonly keyFile: str
  * Abandons the vault. A crash leaves the vault either unchanged or abandoned. In the second case, the next start of the service, or the next
  * command that locks the state directory, completes the remaining steps.
  */
-export function abandonVault(place: VaultPlace): Abandoned {
+export function abandonVault(place: VaultLocation): Abandoned {
   return withStore(place, store => {
     const steps = abandonSteps(store, place, Date.now());
     for (;;) {
@@ -40,7 +40,7 @@ export function abandonVault(place: VaultPlace): Abandoned {
  * Abandons a vault in steps, so that a test can kill the process after each step. Yields the name of a step when the step is
  * done.
  */
-export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): Generator<string, Abandoned, void> {
+export function* abandonSteps(store: Store, place: VaultLocation, nowMs: number): Generator<string, Abandoned, void> {
   const abandonment = planned(store, place, nowMs);
   const { records, keyFile } = abandonment;
   for (const name of readdirSync(place.statePath).filter(isLeftover)) {
@@ -56,15 +56,15 @@ export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): G
   return { records, keyFile: keyFile?.to ?? null };
 }
 
-function planned(store: Store, { statePath, keys }: VaultPlace, nowMs: number): Abandonment {
+function planned(store: Store, { statePath, keys }: VaultLocation, nowMs: number): Abandonment {
   if (keys.variable !== undefined) {
-    throw new VaultRefused(
+    throw new VaultCommandError(
       `unset ${keyVariable} first, here and for the service: it is the key of the vault to abandon`,
     );
   }
   const isHere = hasRecords(store);
   const isKey = existsSync(keys.file) || existsSync(nextKeyFile(keys.file));
-  if (!isHere && !isKey) throw new VaultRefused(`there is no vault in ${statePath}, and no key file ${keys.file}`);
+  if (!isHere && !isKey) throw new VaultCommandError(`there is no vault in ${statePath}, and no key file ${keys.file}`);
   if (isKey) assertWritable(dirname(keys.file));
   const { name, records } = abandonedPaths(statePath, nowMs);
   const keyFile = { from: keys.file, to: join(dirname(keys.file), `${name}.key`) };
@@ -80,7 +80,7 @@ function assertWritable(directory: string): void {
     accessSync(directory, constants.W_OK);
   } catch (error) {
     const reason = (error as Error).message;
-    throw new VaultRefused(
+    throw new VaultCommandError(
       `the key file cannot be renamed (${reason}): make its directory writable, or move the file away`,
     );
   }

@@ -1,6 +1,6 @@
 // Creates admin tokens of the vault. A token is shown once; only its digest is stored.
 import { createHash, randomBytes } from 'node:crypto';
-import { closeWith, heldVault, type VaultPlace, withHeldStore } from './offline.ts';
+import { closeWith, heldVault, type VaultLocation, withHeldStore } from './offline.ts';
 
 export type MintedToken = { readonly token: string; readonly digest: Uint8Array };
 
@@ -10,7 +10,7 @@ export function mintAdminToken(): MintedToken {
 }
 
 /** Replaces a lost admin token by a new one once `show` has resolved. Until then the old token is valid. */
-export function resetAdminToken(place: VaultPlace, show: (token: string) => Promise<void>): Promise<void> {
+export function resetAdminToken(place: VaultLocation, show: (token: string) => Promise<void>): Promise<void> {
   return withHeldStore(place, async store => {
     const { vault } = heldVault(store, place.keys);
     const { token, digest } = mintAdminToken();

@@ -15,7 +15,7 @@ import { nextKeyFile, readUnlock } from '../../actors/vault/unlock-key.ts';
 import { isKeyring, openKeyring } from '../../actors/vault/vault.ts';
 import { openReaderBeside } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { noVault, type VaultPlace, VaultRefused } from './offline.ts';
+import { noVault, VaultCommandError, type VaultLocation } from './offline.ts';
 
 const jobActor = 'job:';
 
@@ -36,9 +36,9 @@ export type AuditFilter = {
 export type AuditPages = Generator<readonly AuditLine[], string | null, void>;
 
 /**
- * Reads the trail in the ledger. Throws VaultRefused before the first page if there is no vault, or if the vault does not open.
+ * Reads the trail in the ledger. Throws VaultCommandError before the first page if there is no vault, or if the vault does not open.
  */
-export function* readAudit(place: VaultPlace, filter: AuditFilter): AuditPages {
+export function* readAudit(place: VaultLocation, filter: AuditFilter): AuditPages {
   const { keys } = place;
   const reader = openBeside(place);
   try {
@@ -48,13 +48,13 @@ export function* readAudit(place: VaultPlace, filter: AuditFilter): AuditPages {
   }
 }
 
-export function openBeside({ statePath }: VaultPlace): Reader & { close(): void } {
+export function openBeside({ statePath }: VaultLocation): Reader & { close(): void } {
   if (!existsSync(join(statePath, 'data.mdb')))
-    throw new VaultRefused(`${statePath} is not a state directory: it has no data.mdb`);
+    throw new VaultCommandError(`${statePath} is not a state directory: it has no data.mdb`);
   return openReaderBeside(statePath);
 }
 
-export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: AuditFilter): AuditPages {
+export function* auditPages(reader: Reader, keys: VaultLocation['keys'], filter: AuditFilter): AuditPages {
   const wanted = wantedBy(filter);
   const pages = entryPages(reader, keyringReader(reader, keys));
   for (;;) {
@@ -103,13 +103,13 @@ function matches(record: AuditRecord, field: keyof AuditFilter, value: string | 
 }
 
 /** Returns a function that reads the current keyring at each call. */
-export function keyringReader(reader: Reader, keys: VaultPlace['keys']): () => Keyring {
+export function keyringReader(reader: Reader, keys: VaultLocation['keys']): () => Keyring {
   // Between the commit of a key change and the renaming of the new key file, the new key is in a file beside the key file.
   const sources = keys.variable === undefined ? [keys, { ...keys, file: nextKeyFile(keys.file) }] : [keys];
   return () => {
     const found = sources.map(source => openKeyring(reader, readUnlock(source)));
     const keyring = found.find(isKeyring);
-    if (!keyring) throw new VaultRefused((found[0] as string | null) ?? noVault);
+    if (!keyring) throw new VaultCommandError((found[0] as string | null) ?? noVault);
     return keyring;
   };
 }

@@ -11,18 +11,18 @@ import { hasRecords, Vault } from '../../actors/vault/vault.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { mintAdminToken } from './admin-token.ts';
-import { auditCommand, closeWith, type VaultPlace, VaultRefused, withHeldStore, withStore } from './offline.ts';
+import { auditCommand, closeWith, VaultCommandError, type VaultLocation, withHeldStore, withStore } from './offline.ts';
 
-export type MadeVault = {
+export type CreatedVault = {
   readonly adminToken: string;
   /** The file of the unlock key; null if the key is in the environment. */
   readonly keyFile: string | null;
 };
 
 /** A vault that is ready to be created: `make` creates it, `drop` discards it. */
-type PreparedVault = { readonly made: MadeVault; readonly make: () => void; readonly drop: () => void };
+type PreparedVault = { readonly made: CreatedVault; readonly make: () => void; readonly drop: () => void };
 
-export function initVault(place: VaultPlace): MadeVault {
+export function initVault(place: VaultLocation): CreatedVault {
   return withStore(place, store => {
     const { made, make } = prepare(store, place);
     make();
@@ -31,7 +31,7 @@ export function initVault(place: VaultPlace): MadeVault {
 }
 
 /** Creates the vault once `show` has resolved, because a vault whose admin token is unknown would be useless. */
-export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promise<void>): Promise<MadeVault> {
+export function showAndInit(place: VaultLocation, show: (made: CreatedVault) => Promise<void>): Promise<CreatedVault> {
   return withHeldStore(place, async store => {
     const { made, make, drop } = prepare(store, place);
     try {
@@ -46,20 +46,20 @@ export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promis
 }
 
 /**
- * Prepares a vault. Throws VaultRefused if there is a vault or a key file already, or if the key in the environment cannot be used. After a
+ * Prepares a vault. Throws VaultCommandError if there is a vault or a key file already, or if the key in the environment cannot be used. After a
  * crash there is no vault, or a complete one.
  */
-function prepare(store: Store, place: VaultPlace): PreparedVault {
+function prepare(store: Store, place: VaultLocation): PreparedVault {
   const { file, variable } = place.keys;
-  if (hasRecords(store)) throw new VaultRefused(`${place.statePath} already has a vault`);
+  if (hasRecords(store)) throw new VaultCommandError(`${place.statePath} already has a vault`);
   const isFile = variable === undefined;
   if (isFile && existsSync(file)) {
-    throw new VaultRefused(
+    throw new VaultCommandError(
       `${file} already exists and is not overwritten: restore the ledger that belongs to it, or run "headgate vault abandon"`,
     );
   }
   const unlockKey = isFile ? randomBytes(keyBytes) : readUnlockKey(place.keys);
-  if (typeof unlockKey === 'string') throw new VaultRefused(unlockKey);
+  if (typeof unlockKey === 'string') throw new VaultCommandError(unlockKey);
   if (isFile) {
     makeDirectory(dirname(file), 0o700);
     writeNextKey(file, unlockKey);

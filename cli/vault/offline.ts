@@ -9,17 +9,17 @@ import { type LedgerStore, openStore } from '../../runtime/store/ledger-store.ts
 import type { Batch } from '../../runtime/store/store.ts';
 
 /** The state directory of a vault, and the source of its unlock key. */
-export type VaultPlace = { readonly statePath: string; readonly keys: KeySource };
+export type VaultLocation = { readonly statePath: string; readonly keys: KeySource };
 
 /** Thrown if the command cannot be carried out; the message says why. */
-export class VaultRefused extends Error {}
+export class VaultCommandError extends Error {}
 
-export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultPlace {
+export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultLocation {
   return { statePath: config.state.path, keys: { file: config.vault.keyFile, variable: env[keyVariable] } };
 }
 
 /** Runs `work` on the locked store. Throws StoreHeld, with the process id, if another process has locked the state directory. */
-export function withStore<T>(place: VaultPlace, work: (store: LedgerStore) => T): T {
+export function withStore<T>(place: VaultLocation, work: (store: LedgerStore) => T): T {
   const store = holdStore(place);
   try {
     return work(store);
@@ -29,7 +29,7 @@ export function withStore<T>(place: VaultPlace, work: (store: LedgerStore) => T)
 }
 
 /** Does the same as `withStore`, for asynchronous work. */
-export async function withHeldStore<T>(place: VaultPlace, work: (store: LedgerStore) => Promise<T>): Promise<T> {
+export async function withHeldStore<T>(place: VaultLocation, work: (store: LedgerStore) => Promise<T>): Promise<T> {
   const store = holdStore(place);
   try {
     return await work(store);
@@ -38,7 +38,7 @@ export async function withHeldStore<T>(place: VaultPlace, work: (store: LedgerSt
   }
 }
 
-function holdStore({ statePath, keys }: VaultPlace): LedgerStore {
+function holdStore({ statePath, keys }: VaultLocation): LedgerStore {
   const store = openStore(statePath);
   try {
     settleAbandoned(store);
@@ -52,19 +52,19 @@ function holdStore({ statePath, keys }: VaultPlace): LedgerStore {
 
 export const noVault = 'there is no vault: create one with "headgate vault init"';
 
-export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array };
+export type OpenVaultOfStore = { readonly vault: Vault; readonly unlockKey: Uint8Array };
 
 /**
- * Opens the vault of the store. Throws VaultRefused if there is no vault, or if the vault or one of its records does not open.
+ * Opens the vault of the store. Throws VaultCommandError if there is no vault, or if the vault or one of its records does not open.
  */
-export function heldVault(store: LedgerStore, keys: KeySource): HeldVault {
+export function heldVault(store: LedgerStore, keys: KeySource): OpenVaultOfStore {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);
-  if (opening.kind === 'absent') throw new VaultRefused(noVault);
-  if (opening.kind === 'sealed') throw new VaultRefused(`the vault does not open: ${opening.problems.join('; ')}`);
+  if (opening.kind === 'absent') throw new VaultCommandError(noVault);
+  if (opening.kind === 'sealed') throw new VaultCommandError(`the vault does not open: ${opening.problems.join('; ')}`);
   const { vault, problems } = opening;
   if (problems.length > 0) {
-    throw new VaultRefused(`records of the vault do not open: ${problems.join('; ')}; ${damageRemedy}`);
+    throw new VaultCommandError(`records of the vault do not open: ${problems.join('; ')}; ${damageRemedy}`);
   }
   return { vault, unlockKey: unlock.key as Uint8Array };
 }

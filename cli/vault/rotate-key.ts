@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import { takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
-import { closeWith, heldVault, type VaultPlace, withStore } from './offline.ts';
+import { closeWith, heldVault, type VaultLocation, withStore } from './offline.ts';
 
 /** Throws if there is no vault, or if it does not open. */
-export function assertOpens(place: VaultPlace): void {
+export function assertOpens(place: VaultLocation): void {
   withStore(place, store => heldVault(store, place.keys));
 }
 
@@ -14,7 +14,7 @@ export function assertOpens(place: VaultPlace): void {
  * the new key is written to a file beside the old one. If the key comes from the environment, the caller must have saved the new
  * key before.
  */
-export function rotateKey(place: VaultPlace, unlockKey: Uint8Array): void {
+export function rotateKey(place: VaultLocation, unlockKey: Uint8Array): void {
   const { file, variable } = place.keys;
   withStore(place, store => {
     const { vault } = heldVault(store, place.keys);

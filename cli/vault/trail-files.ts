@@ -26,7 +26,7 @@ import {
   openBeside,
   wantedBy,
 } from './audit.ts';
-import { type VaultPlace, VaultRefused } from './offline.ts';
+import { VaultCommandError, type VaultLocation } from './offline.ts';
 
 const chunkBytes = 1 << 16;
 /** The maximum length of a line, far above the longest record. */
@@ -41,11 +41,11 @@ export type Exported = {
 /**
  * Verifies the whole trail, and writes its records from before `beforeUs` into a new file. Resolves with null, and writes no
  * file, if there are no such records. The file gets its name when it is complete on disk. If the trail is broken, throws
- * VaultRefused and leaves no file.
+ * VaultCommandError and leaves no file.
  */
-export async function exportTrail(place: VaultPlace, file: string, beforeUs: number): Promise<Exported | null> {
+export async function exportTrail(place: VaultLocation, file: string, beforeUs: number): Promise<Exported | null> {
   const path = resolve(file);
-  if (existsSync(path)) throw new VaultRefused(`${file} already exists and is not overwritten`);
+  if (existsSync(path)) throw new VaultCommandError(`${file} already exists and is not overwritten`);
   const partial = join(dirname(path), `.${basename(path)}.partial`);
   const reader = openBeside(place);
   try {
@@ -63,7 +63,7 @@ type Target = { readonly path: string; readonly partial: string; readonly before
 
 async function writeSegment(
   reader: Reader,
-  { keys }: VaultPlace,
+  { keys }: VaultLocation,
   { path, partial, beforeUs }: Target,
 ): Promise<Exported | null> {
   const currentKeyring = keyringReader(reader, keys);
@@ -75,7 +75,7 @@ async function writeSegment(
   const pages = entryPages(reader, currentKeyring);
   for (let step = pages.next(); ; step = pages.next()) {
     if (step.done) {
-      if (step.value !== null) throw new VaultRefused(`the audit trail is broken: ${step.value}`);
+      if (step.value !== null) throw new VaultCommandError(`the audit trail is broken: ${step.value}`);
       break;
     }
     let lines = '';
@@ -83,7 +83,7 @@ async function writeSegment(
       isOver ||= recordOf(entry).at >= beforeUs;
       if (isOver) break;
       if (entry.seq !== end.seq + 1)
-        throw new VaultRefused('the service pruned the trail during the export: run the command again');
+        throw new VaultCommandError('the service pruned the trail during the export: run the command again');
       lines += entryLine(entry);
       end = { seq: entry.seq, code: entry.code };
     }
@@ -100,7 +100,7 @@ async function writeSegment(
  * Verifies exported files: each must continue where the file before it ends, and the trail in the ledger must continue where the
  * last file ends. `AuditPages` describes the yielded and returned values.
  */
-export function* readTrailFiles(place: VaultPlace, files: readonly string[], filter: AuditFilter): AuditPages {
+export function* readTrailFiles(place: VaultLocation, files: readonly string[], filter: AuditFilter): AuditPages {
   const reader = openBeside(place);
   try {
     const keyring = keyringReader(reader, place.keys)();
@@ -158,7 +158,8 @@ function* linePages(file: string): Generator<readonly string[], void, void> {
       if (end > 0) yield rest.toString('utf8', 0, end).replace(/\n$/, '').split('\n');
       if (bytes === 0) return;
       rest = rest.subarray(end);
-      if (rest.length > lineBytesMax) throw new VaultRefused(`${file}: a line is longer than ${lineBytesMax} bytes`);
+      if (rest.length > lineBytesMax)
+        throw new VaultCommandError(`${file}: a line is longer than ${lineBytesMax} bytes`);
     }
   } finally {
     closeSync(handle);

@@ -4,24 +4,24 @@ import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 import type { Io } from '../io.ts';
 import type { Output } from '../output.ts';
-import type { VaultPlace } from './offline.ts';
+import type { VaultLocation } from './offline.ts';
 
 /**
- * Runs `work` on the vault of the configuration. Throws a `CommandFailure` if `work` throws VaultRefused, or if another process
+ * Runs `work` on the vault of the configuration. Throws a `CommandFailure` if `work` throws VaultCommandError, or if another process
  * has locked the state directory.
  */
 export async function withVault<T>(
   config: string | undefined,
   io: Io,
-  work: (place: VaultPlace) => T | Promise<T>,
+  work: (place: VaultLocation) => T | Promise<T>,
 ): Promise<T> {
-  const { placeOf, VaultRefused } = await import('./offline.ts');
+  const { placeOf, VaultCommandError } = await import('./offline.ts');
   const { StoreHeld } = await import('../../runtime/store/owner.ts');
   const place = placeOf(await readConfiguration(config, io), io.env);
   try {
     return await work(place);
   } catch (error) {
-    if (error instanceof VaultRefused) {
+    if (error instanceof VaultCommandError) {
       throw failure(exitStatus.failed, 'vault_refused', 'Not done', error.message, error);
     }
     if (error instanceof StoreHeld) {

@@ -24,13 +24,13 @@ export type PluginRoot = {
 
 export type BrokenPlugin = { readonly name: string; readonly problems: readonly ConfigProblem[] };
 /** The directory of a plugin, valid or not, and the root in which it was found: absolute paths, links not resolved. */
-export type PluginPlace = { readonly directory: string; readonly root: string };
+export type PluginDirectory = { readonly directory: string; readonly root: string };
 export type Discovery = {
   readonly manifests: ReadonlyMap<string, Manifest>;
   readonly broken: readonly BrokenPlugin[];
   /** The root that contains each bundled plugin, by the plugin's name. */
   readonly bundled: ReadonlyMap<string, PluginRoot>;
-  readonly places: readonly PluginPlace[];
+  readonly places: readonly PluginDirectory[];
 };
 
 export function discoverPlugins(
@@ -43,7 +43,7 @@ export function discoverPlugins(
   const places = new Map<string, SourceLocation>();
   const broken: BrokenPlugin[] = [];
   const bundled = new Map<string, PluginRoot>();
-  const found: PluginPlace[] = [];
+  const found: PluginDirectory[] = [];
   const visited = new Set<string>();
   for (const root of roots) {
     for (const file of manifestsUnder(root, disk, visited, report)) {

@@ -1,6 +1,12 @@
 // Actions over many jobs (docs/engine.md#actions). An action is started with a filter, and watched and cancelled as a job.
 
-import { actionCommands, actionsOpenMax, type Deed, deeds, skipReasons } from '../../actors/job/records/action.ts';
+import {
+  actionCommands,
+  actionsOpenMax,
+  type JobOperation,
+  jobOperations,
+  skipReasons,
+} from '../../actors/job/records/action.ts';
 import { headgatePlugin, isHosted, type RerunFrom, rerunPoints } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { sampleMax } from '../../actors/job/views/matches.ts';
@@ -34,7 +40,7 @@ const pageDefault = 50;
 
 const startBody = Type.Object(
   {
-    do: Type.String({ enum: [...deeds], description: 'What is done to each job.' }),
+    do: Type.String({ enum: [...jobOperations], description: 'What is done to each job.' }),
     where: whereSchema,
     from: Type.Optional(
       Type.String({
@@ -55,7 +61,7 @@ const startBody = Type.Object(
   { additionalProperties: false },
 );
 type StartBody = {
-  readonly do: Deed;
+  readonly do: JobOperation;
   readonly where: Where;
   readonly from?: RerunFrom;
   readonly limit?: number;
@@ -161,9 +167,9 @@ const startAction = route({
     const { moment, searchedUs } = counted;
     const answer = answerOf(counted);
     if (body.dry_run) return json(200, JSON.stringify({ ...answer, sample: counted.sample.map(formatId) }));
-    const { do: deed, where, from, limit, per_second, reason } = body;
+    const { do: operation, where, from, limit, per_second, reason } = body;
     const plan = {
-      deed,
+      operation,
       ...(from && { from }),
       selection,
       moment,
@@ -175,7 +181,7 @@ const startAction = route({
       matched: counted.matched,
     };
     const payload = pack({
-      do: deed,
+      do: operation,
       where,
       ...(from && { from }),
       ...(limit !== undefined && { limit }),
@@ -237,13 +243,13 @@ const getAction = route({
 
 export const actionRoutes: readonly Route[] = [startAction, getActions, getAction];
 
-function fromProblems({ do: deed, from }: StartBody): readonly ProblemItem[] {
-  if (from === undefined || deed === 'rerun') return [];
+function fromProblems({ do: operation, from }: StartBody): readonly ProblemItem[] {
+  if (from === undefined || operation === 'rerun') return [];
   return [{ pointer: '/from', message: 'must be left out unless "do" is "rerun"' }];
 }
 
-function lackingScope(caller: Caller, { do: deed, where }: StartBody): HttpProblem | null {
-  const needed = deed === 'rerun' ? (['plugin:ro', 'plugin:rw'] as const) : (['jobs:rw'] as const);
+function lackingScope(caller: Caller, { do: operation, where }: StartBody): HttpProblem | null {
+  const needed = operation === 'rerun' ? (['plugin:ro', 'plugin:rw'] as const) : (['jobs:rw'] as const);
   if (!may(caller, needed)) return forbidden(needed);
   // Without a scope that shows results, a search is refused, because its matches would reveal parts of results.
   const isSearch = where.query !== undefined || where.error !== undefined || where.fingerprint !== undefined;

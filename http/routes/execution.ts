@@ -14,7 +14,7 @@ import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
 import { accepted, runFinished, runUnfinished } from '../openapi/schemas.ts';
-import { type GivenOptions, ofRun, optionMembers, readOptions } from '../options.ts';
+import { ofRun, optionMembers, type RawOptions, readOptions } from '../options.ts';
 import { checkPayload } from '../payload.ts';
 import { perConfig } from '../per-config.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
@@ -25,13 +25,13 @@ import { type Wait, waitedAnswer, waitNotes, waitOf, waitParameter } from '../wa
 import { answerAsItStands, jobSchema } from './jobs.ts';
 import { findPlugin } from './plugins.ts';
 import { runAndWait } from './synchronous-run.ts';
-import { submitAndWait, type Waited } from './waiting.ts';
+import { submitAndWait, type WaitResult } from './waiting.ts';
 
 const callBody = Type.Object(
   { payload: Type.Optional(Type.Object({}, { description: 'The payload of the job.' })), ...optionMembers },
   { additionalProperties: false },
 );
-type CallBody = ({ readonly payload?: object } & GivenOptions) | undefined;
+type CallBody = ({ readonly payload?: object } & RawOptions) | undefined;
 
 export const idempotencyNotes =
   `With an \`Idempotency-Key\` header (1 to ${idempotencyKeyCharsMax} characters), a request of the same token that repeats an ` +
@@ -118,7 +118,7 @@ const callPlugin = route({
       ...(idempotency && { idempotency }),
     };
     const wait = waitOf(call);
-    const answer = (reply: SubmitReply | Waited) => answerSubmitted(call, reply, plugin.name, command.name, wait);
+    const answer = (reply: SubmitReply | WaitResult) => answerSubmitted(call, reply, plugin.name, command.name, wait);
     return wait
       ? submitAndWait(call, wait.ms, end => engine.submit(submission, end)).then(answer)
       : engine.submit(submission).then(answer);
@@ -205,7 +205,7 @@ export function findPipeline(config: Config, name: string): PipelineDefinition |
  */
 export function answerSubmitted(
   call: HttpCall,
-  reply: SubmitReply | Waited,
+  reply: SubmitReply | WaitResult,
   plugin: string,
   command: string,
   wait: Wait | null,

@@ -12,7 +12,7 @@ import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
 import { reasonSchema, uuid } from '../openapi/schemas.ts';
-import { type GivenOptions, ofRun, optionMembers, readOptions } from '../options.ts';
+import { ofRun, optionMembers, type RawOptions, readOptions } from '../options.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { anyOf, type Route, route } from '../route.ts';
@@ -46,7 +46,7 @@ const rerunBody = Type.Object(
 /** The job to run again. `target`: its command or pipeline; a problem if the pipeline is no longer configured. */
 type FoundJob = { readonly job: JobView; readonly target: { readonly inputSchema: JsonObject | null } | HttpProblem };
 type RerunBody =
-  | ({ readonly from?: RerunFrom; readonly payload?: object; readonly reason?: string } & GivenOptions)
+  | ({ readonly from?: RerunFrom; readonly payload?: object; readonly reason?: string } & RawOptions)
   | undefined;
 
 const rerunSchema = Type.Object({

@@ -4,7 +4,7 @@ import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { instant, uuid } from '../openapi/schemas.ts';
-import { type GivenOptions, optionMembers, readOptions } from '../options.ts';
+import { optionMembers, type RawOptions, readOptions } from '../options.ts';
 import { type HttpProblem, isProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
@@ -31,7 +31,7 @@ const rescheduleJob = route({
   },
   async handle(call) {
     const { engine, found: job, body } = call;
-    const options = readOptions(body as GivenOptions | undefined, call.nowMs());
+    const options = readOptions(body as RawOptions | undefined, call.nowMs());
     if (isProblem(options)) return options;
     const { runAtUs, delayMs } = options ?? {};
     const to = runAtUs !== undefined ? { runAtUs } : delayMs !== undefined ? { delayMs } : null;

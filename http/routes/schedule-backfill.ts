@@ -99,7 +99,7 @@ const backfillSchedule = route({
     const nowUs = call.nowMs() * 1_000;
     const up_to = timestamp(nowUs);
     const plan = {
-      deed: 'backfill' as const,
+      operation: 'backfill' as const,
       backfill: { schedule: id, fromMs, toMs },
       selection: noSelection,
       moment: { atUs: nowUs, block: new Uint8Array(0), commitUs: 0 },

@@ -10,7 +10,7 @@ import { type Answer, answerRead, json, smallAnswer } from '../answer.ts';
 import { problem } from '../problem.ts';
 import type { HttpCall } from '../route.ts';
 import { type Wait, waitedAnswer } from '../wait.ts';
-import { submitAndWait, type Waited, type WaitingCall } from './waiting.ts';
+import { submitAndWait, type WaitingCall, type WaitResult } from './waiting.ts';
 
 /** Starts the run and waits for its end, for at most the shorter of `timeoutMs` and the wait that the caller wants. */
 export async function runAndWait(
@@ -27,7 +27,7 @@ export async function runAndWait(
   return wait ? waitedAnswer(answer, wait, waited.how) : answer;
 }
 
-function answerRun(call: WaitingCall, { id, how }: Waited, waitMs: number): Answer | Promise<Answer> {
+function answerRun(call: WaitingCall, { id, how }: WaitResult, waitMs: number): Answer | Promise<Answer> {
   switch (how) {
     case 'settled':
       return settled(call, id);

@@ -6,7 +6,7 @@ import type { HttpCall } from '../route.ts';
 
 /** How a wait ended. `crowded`: the wait did not begin, because too many callers wait already. */
 export type WaitEnd = Parameters<OnJobEnd>[0] | 'timed_out' | 'gone';
-export type Waited = { readonly kind: 'waited'; readonly id: JobId; readonly how: WaitEnd };
+export type WaitResult = { readonly kind: 'waited'; readonly id: JobId; readonly how: WaitEnd };
 export type WaitingCall = Pick<HttpCall, 'engine' | 'onGone'>;
 
 /** Submits a job and waits for its end, for at most `ms`. */
@@ -14,7 +14,7 @@ export async function submitAndWait(
   call: WaitingCall,
   ms: number,
   submit: (onJobEnd: OnJobEnd) => Promise<SubmitReply>,
-): Promise<Waited | RefusedWork> {
+): Promise<WaitResult | RefusedWork> {
   const wait = new Waiting(call, ms);
   const reply = await submit(wait.end).catch(error => {
     wait.end('gone');

@@ -12,9 +12,9 @@ export const originVariable = 'LC_HEADGATE_ORIGIN';
 /** After a search, the next one waits at least this many times as long as the search took. */
 const restFactor = 4;
 /** When a program has ended, the search for processes that it left behind usually begins after this time. */
-const idleLookMs = 500;
+const idleScanMs = 500;
 /** After this many passes, a search gives up: some processes fork faster than they are found. */
-const looksMax = 20;
+const scansMax = 20;
 
 /** Kills all processes whose origin `doomed` accepts, and returns their number. Finds none outside Linux. */
 export function killByOrigin(doomed: (origin: string) => boolean): number {
@@ -51,7 +51,7 @@ export class StrayProcesses {
   readonly #host: string;
   readonly #living = new Set<string>();
   #starts = 0;
-  readonly #look = new Alarm(() => this.#kill());
+  readonly #alarm = new Alarm(() => this.#kill());
   #restUntilMs = 0;
   #waiting: (() => void)[] = [];
 
@@ -70,27 +70,27 @@ export class StrayProcesses {
   /** Called when the program with this origin has ended. Kills the processes that it left behind, usually after half a second. */
   end(origin: string): void {
     this.#living.delete(origin);
-    this.#look.set(Math.max(performance.now() + idleLookMs, this.#restUntilMs));
+    this.#alarm.set(Math.max(performance.now() + idleScanMs, this.#restUntilMs));
   }
 
   /** Resolves when all processes that ended programs have started are gone, or when the search for them has given up. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);
-      this.#look.set(Math.max(performance.now(), this.#restUntilMs));
+      this.#alarm.set(Math.max(performance.now(), this.#restUntilMs));
     });
   }
 
-  /** Kills all processes whose origin is this host or one of its programs. Gives up after `looksMax` passes. */
+  /** Kills all processes whose origin is this host or one of its programs. Gives up after `scansMax` passes. */
   killAll(): void {
-    for (let look = 0; look < looksMax; look++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
+    for (let scan = 0; scan < scansMax; scan++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
   }
 
   #kill(): void {
     const told = this.#waiting.splice(0);
     const startedMs = performance.now();
     const isOver = (origin: string) => this.#isOurs(origin) && origin !== this.#host && !this.#living.has(origin);
-    for (let look = 0; look < looksMax; look++) if (killByOrigin(isOver) === 0) break;
+    for (let scan = 0; scan < scansMax; scan++) if (killByOrigin(isOver) === 0) break;
     const endedMs = performance.now();
     this.#restUntilMs = endedMs + restFactor * (endedMs - startedMs);
     for (const tell of told) tell();

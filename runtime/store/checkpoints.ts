@@ -23,7 +23,7 @@ import { type Checkpoint, checkpointPath, encodeCheckpoint } from '../commit-log
 import type { LogWriter } from '../commit-log/log-writer.ts';
 import { syncDirectory, writeSynced } from '../durable-file.ts';
 import { asStoreError } from './fault.ts';
-import { holdPages, type PageHold, type Sheets, writtenBytes } from './lmdb.ts';
+import { holdPages, type Lmdb, type PageHold, writtenBytes } from './lmdb.ts';
 import { copyRoots } from './root-pages.ts';
 import { StoreFault, StoreFull, type Table } from './store.ts';
 import { rangeWriter, writeBack } from './write-back.ts';
@@ -43,7 +43,7 @@ const overdue = 2;
 const urgent = 1.5;
 
 export type CheckpointsOptions = {
-  readonly sheets: Sheets<Table>;
+  readonly lmdb: Lmdb<Table>;
   readonly dataFile: string;
   readonly logDirectory: string;
   readonly log: LogWriter;
@@ -115,7 +115,7 @@ export class Checkpoints {
   committed(): void {
     if (this.#timer === null) this.#startTimer(checkpointMs);
     if (++this.#commits % commitsPerLook === 0)
-      this.#churnBytes = writtenBytes(this.#options.sheets.env) - this.#writtenBytes;
+      this.#churnBytes = writtenBytes(this.#options.lmdb.env) - this.#writtenBytes;
     if (this.#due() >= 1) this.begin();
   }
 
@@ -191,8 +191,8 @@ export class Checkpoints {
   }
 
   #take(isClean: boolean): Pending {
-    const { sheets, log, epoch, format } = this.#options;
-    const hold = holdPages(sheets.env);
+    const { lmdb, log, epoch, format } = this.#options;
+    const hold = holdPages(lmdb.env);
     const { last: lsn, position } = log;
     const roots = copyRoots(this.#descriptor);
     const checkpoint = { number: this.#number + 1, epoch, lsn, ...position, isClean, format, roots };
@@ -200,7 +200,7 @@ export class Checkpoints {
       checkpoint,
       hold,
       appendedBytes: log.appendedBytes,
-      writtenBytes: writtenBytes(sheets.env),
+      writtenBytes: writtenBytes(lmdb.env),
       fileBytes: fstatSync(this.#descriptor).size,
     };
   }

@@ -9,7 +9,7 @@ import { formatIn } from './format.ts';
 import { indexPath } from './index-store.ts';
 import { legacyOwnerKey } from './ledger-recovery.ts';
 import { openBeside } from './ledger-store.ts';
-import { openReadOnly, openSheets, readerOf, type Sheets } from './lmdb.ts';
+import { type Lmdb, openLmdb, openReadOnly, readerOf } from './lmdb.ts';
 import { indexTables, type Reader, type Store, StoreFault, tables } from './store.ts';
 import { syncedStore } from './synced-store.ts';
 
@@ -22,9 +22,9 @@ export const copyName = 'data.mdb';
  * clean, the ledger is recovered first. Throws StoreFault if the copy cannot be written, or the ledger cannot be opened.
  */
 export async function copyLedger(path: string, to: string): Promise<void> {
-  const { sheets, leave } = openBeside(path);
+  const { lmdb, leave } = openBeside(path);
   try {
-    await copy(sheets, to);
+    await copy(lmdb, to);
   } finally {
     leave();
   }
@@ -32,10 +32,10 @@ export async function copyLedger(path: string, to: string): Promise<void> {
 
 /** Copies the index in the same way. No other process may have the index open. */
 export async function copyIndex(path: string, to: string): Promise<void> {
-  await copy(openSheets(indexPath(path), indexTables, 'synced'), to);
+  await copy(openLmdb(indexPath(path), indexTables, 'synced'), to);
 }
 
-async function copy<T extends string>({ env }: Sheets<T>, to: string): Promise<void> {
+async function copy<T extends string>({ env }: Lmdb<T>, to: string): Promise<void> {
   const file = join(to, copyName);
   try {
     await env.backup(to, true);
@@ -69,11 +69,11 @@ export function openCopy(directory: string): LedgerCopy {
   if (damage !== null) throw new StoreDamaged(directory, file, damage);
   const lock = join(directory, 'lock.mdb');
   const hadLock = statSync(lock, { throwIfNoEntry: false }) !== undefined;
-  const sheets = openReadOnly(directory, tables);
+  const lmdb = openReadOnly(directory, tables);
   return {
-    reader: readerOf(sheets),
+    reader: readerOf(lmdb),
     async close() {
-      await sheets.env.close();
+      await lmdb.env.close();
       if (!hadLock) rmSync(lock, { force: true });
     },
   };
@@ -88,11 +88,11 @@ export async function readFormat(path: string): Promise<number | null> {
   if (damage !== null) throw new StoreDamaged(path, file, damage);
   const lock = openCommitLock(path);
   try {
-    const sheets = lock.open(() => openReadOnly(path, ['meta'] as const));
+    const lmdb = lock.open(() => openReadOnly(path, ['meta'] as const));
     try {
-      return formatIn(readerOf(sheets) as Reader);
+      return formatIn(readerOf(lmdb) as Reader);
     } finally {
-      await sheets.env.close();
+      await lmdb.env.close();
     }
   } finally {
     lock.close();
@@ -101,15 +101,15 @@ export async function readFormat(path: string): Promise<number | null> {
 
 /** Lets `change` write to a copy that nothing else has open, and removes the owner that a version without a commit log kept in it. */
 export async function changeCopy(directory: string, change: (store: Store) => void): Promise<void> {
-  const sheets = openSheets(directory, tables, 'synced');
+  const lmdb = openLmdb(directory, tables, 'synced');
   try {
-    const store = syncedStore(sheets, directory);
+    const store = syncedStore(lmdb, directory);
     const batch = store.batch();
     batch.remove('meta', legacyOwnerKey);
     store.commit(batch);
     change(store);
   } finally {
-    await sheets.env.close();
+    await lmdb.env.close();
   }
   syncFile(join(directory, copyName));
 }

@@ -53,7 +53,7 @@ const depthMax = 32;
  * The maximum number of checks. If another process writes the file during a check, the check may report damage that does not exist, and is
  * repeated. If the file has changed during each check, it counts as sound, because commits succeed.
  */
-const looksMax = 3;
+const readsMax = 3;
 
 type Tree = { readonly depth: number; readonly root: number };
 
@@ -71,11 +71,11 @@ export function damageOf(path: string): string | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const descriptor = openSync(path, 'r');
   try {
-    for (let look = 1; ; look++) {
+    for (let read = 1; ; read++) {
       const file = new DataFile(descriptor);
       const found = file.damage();
       if (found === null || !file.hasChanged()) return found;
-      if (look === looksMax) return null;
+      if (read === readsMax) return null;
     }
   } finally {
     closeSync(descriptor);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
 const renewMs = 1_000;
-const lookMs = 50;
+const checkMs = 50;
 
 /** The state of the thread that renews the time; any other value ends the thread. */
 const renewing = 0;
@@ -55,7 +55,7 @@ export function hasHeartbeat(directory: string, withinMs: number): boolean {
   const nap = new Int32Array(new SharedArrayBuffer(4));
   const firstMs = timeOf(path);
   for (const endMs = performance.now() + withinMs; performance.now() < endMs; ) {
-    Atomics.wait(nap, 0, 0, lookMs);
+    Atomics.wait(nap, 0, 0, checkMs);
     // Any change counts, even one to an earlier time, because clocks can be set.
     if (timeOf(path) !== firstMs) return true;
   }

@@ -2,7 +2,7 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreDamaged } from './damage.ts';
-import { openChecked, readerOf, type Sheets } from './lmdb.ts';
+import { type Lmdb, openChecked, readerOf } from './lmdb.ts';
 import { type IndexTable, indexTables, type Reader, type Store } from './store.ts';
 import { syncedStore } from './synced-store.ts';
 
@@ -26,18 +26,18 @@ export function openIndexStore(path: string, warn: (reason: string, setAside: st
   const reason = unusable(path);
   if (typeof reason !== 'string') return syncedStore(reason, indexPath(path));
   warn(reason, setAsideIndex(path));
-  const sheets = openChecked(indexPath(path), indexTables);
-  formatIn(sheets);
-  return syncedStore(sheets, indexPath(path));
+  const lmdb = openChecked(indexPath(path), indexTables);
+  formatIn(lmdb);
+  return syncedStore(lmdb, indexPath(path));
 }
 
 /** Opens the index if it is usable; otherwise returns the reason why it is not. */
-function unusable(path: string): Sheets<IndexTable> | string {
+function unusable(path: string): Lmdb<IndexTable> | string {
   try {
-    const sheets = openChecked(indexPath(path), indexTables);
-    const format = formatIn(sheets);
-    if (format === indexFormatVersion) return sheets;
-    void sheets.env.close();
+    const lmdb = openChecked(indexPath(path), indexTables);
+    const format = formatIn(lmdb);
+    if (format === indexFormatVersion) return lmdb;
+    void lmdb.env.close();
     return `it has format ${format}; this version needs ${indexFormatVersion}`;
   } catch (error) {
     if (error instanceof StoreDamaged) return error.damage;
@@ -66,11 +66,11 @@ function setAsideIndex(path: string): string {
 }
 
 /** The format of the index. An empty index is given the format of this version. */
-function formatIn({ env, of }: Sheets<IndexTable>): number {
+function formatIn({ env, databases }: Lmdb<IndexTable>): number {
   const key = Buffer.from('format');
   return env.transactionSync(() => {
-    const format = of.positions.get(key);
-    if (!format) of.positions.put(key, Buffer.from([indexFormatVersion]));
+    const format = databases.positions.get(key);
+    if (!format) databases.positions.put(key, Buffer.from([indexFormatVersion]));
     return format?.[0] ?? indexFormatVersion;
   });
 }

@@ -14,7 +14,7 @@ import type { WriteBatch } from './batch.ts';
 import { Checkpoints, type CheckpointsOptions, logDirectoryOf } from './checkpoints.ts';
 import { StoreDamaged } from './damage.ts';
 import { assertReadable, formatIn, formatKey, formatVersion } from './format.ts';
-import { assertSound, openChecked, openSheets, readerOf, type Sheets, write } from './lmdb.ts';
+import { assertSound, type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
 import { StoreHeld } from './owner.ts';
 import { newestTransaction, restoreRoots, rootsIn } from './root-pages.ts';
 import { StoreFault, type Table, tables } from './store.ts';
@@ -47,7 +47,7 @@ export type LedgerRecovery = {
 };
 
 export type OpenLedger = {
-  readonly sheets: Sheets<Table>;
+  readonly lmdb: Lmdb<Table>;
   readonly log: LogWriter;
   readonly checkpoints: Checkpoints;
 };
@@ -63,22 +63,22 @@ export function openLedger(recovery: LedgerRecovery): OpenLedger {
   else goBack(recovery, found, segments);
   if (!isRecovered) prepare(recovery);
   assertSound(path);
-  const sheets = openSheets(path, tables, 'unsynced');
+  const lmdb = openLmdb(path, tables, 'unsynced');
   try {
-    assertReadable(path, formatIn(readerOf(sheets)));
-    if (isRecovered) sheets.env.transactionSync(() => upgrade(recovery, sheets));
-    const applied = appliedIn(sheets);
+    assertReadable(path, formatIn(readerOf(lmdb)));
+    if (isRecovered) lmdb.env.transactionSync(() => upgrade(recovery, lmdb));
+    const applied = appliedIn(lmdb);
     if (isRecovered && applied !== found.lsn)
       throw new StoreFault(
         `${path} does not fit its checkpoint: it has turn ${applied}, the checkpoint turn ${found.lsn}`,
       );
-    const last = isRecovered ? replay(sheets, segments, found, until) : applied;
+    const last = isRecovered ? replay(lmdb, segments, found, until) : applied;
     if (until < Number.POSITIVE_INFINITY && last !== until)
       throw new StoreFault(`the commit log has no turn ${until} to go back to: its last one is ${last}`);
-    return begin(recovery, sheets, segments, last);
+    return begin(recovery, lmdb, segments, last);
   } catch (error) {
-    sheets.hold?.release();
-    void sheets.env.close();
+    lmdb.hold?.release();
+    void lmdb.env.close();
     throw error;
   }
 }
@@ -97,17 +97,17 @@ function assertNew({ path }: LedgerRecovery, segments: readonly Segment[]): void
 /** Creates what a ledger that needs no recovery lacks. The commits are synced, because no recovery would undo or repeat them. */
 function prepare(recovery: LedgerRecovery): void {
   const { path, isAwake } = recovery;
-  const sheets = openChecked(path, tables);
-  const { env, of } = sheets;
+  const lmdb = openChecked(path, tables);
+  const { env, databases } = lmdb;
   try {
-    assertReadable(path, formatIn(readerOf(sheets)));
-    const known = of.meta.get(legacyOwnerKey);
+    assertReadable(path, formatIn(readerOf(lmdb)));
+    const known = databases.meta.get(legacyOwnerKey);
     const holder: ProcessIdentity | undefined = known && JSON.parse(Buffer.from(known).toString());
     if (holder && (isHere(holder) ? holder.pid !== process.pid && isAlive(holder) : isAwake()))
       throw new StoreHeld(path, holder);
     env.transactionSync(() => {
-      if (known) of.meta.remove(legacyOwnerKey);
-      upgrade(recovery, sheets);
+      if (known) databases.meta.remove(legacyOwnerKey);
+      upgrade(recovery, lmdb);
     });
   } finally {
     void env.close();
@@ -115,10 +115,10 @@ function prepare(recovery: LedgerRecovery): void {
 }
 
 /** Gives the ledger the format of this version, in the current transaction. */
-function upgrade({ upgrades }: LedgerRecovery, sheets: Sheets<Table>): void {
-  const format = formatIn(readerOf(sheets));
+function upgrade({ upgrades }: LedgerRecovery, lmdb: Lmdb<Table>): void {
+  const format = formatIn(readerOf(lmdb));
   if (format === null || (upgrades && format !== formatVersion))
-    sheets.of.meta.put(formatKey, Buffer.from([formatVersion]));
+    lmdb.databases.meta.put(formatKey, Buffer.from([formatVersion]));
 }
 
 /** Undoes what was committed after the checkpoint. After a clean stop there is nothing to undo. */
@@ -145,18 +145,18 @@ function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments
 }
 
 /** Applies the turns after the checkpoint. Returns the last one. */
-function replay(sheets: Sheets<Table>, segments: readonly Segment[], from: Checkpoint, until: Lsn): Lsn {
+function replay(lmdb: Lmdb<Table>, segments: readonly Segment[], from: Checkpoint, until: Lsn): Lsn {
   const turns = readLog(segments, from, until);
   let last = from.lsn;
   for (let isOver = false; !isOver; ) {
-    isOver = sheets.env.transactionSync(() => {
+    isOver = lmdb.env.transactionSync(() => {
       for (let bytes = 0; bytes < groupBytesMax; ) {
         const step = turns.next();
         if (step.done) return true;
-        write(sheets, batchOf(step.value.bytes, step.value.lsn));
+        write(lmdb, batchOf(step.value.bytes, step.value.lsn));
         last = step.value.lsn;
         bytes += step.value.bytes.length;
-        sheets.of.meta.put(appliedKey, encodeLsn(last));
+        lmdb.databases.meta.put(appliedKey, encodeLsn(last));
       }
       return false;
     });
@@ -175,7 +175,7 @@ function batchOf(bytes: Buffer, lsn: Lsn): WriteBatch<Table> {
 }
 
 /** Begins a new log with a checkpoint. The old log is needed until this checkpoint is complete. */
-function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readonly Segment[], last: Lsn): OpenLedger {
+function begin(recovery: LedgerRecovery, lmdb: Lmdb<Table>, segments: readonly Segment[], last: Lsn): OpenLedger {
   const { path, epoch, found, segmentBytes, churnBytes, guard, onFault } = recovery;
   const directory = logDirectoryOf(path);
   const isNeeded = found !== null && !found.isClean;
@@ -188,14 +188,14 @@ function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readon
     unused: isNeeded ? [] : segments,
   });
   const checkpoints = new Checkpoints({
-    sheets,
+    lmdb,
     dataFile: join(path, 'data.mdb'),
     logDirectory: directory,
     log,
     epoch,
-    format: formatIn(readerOf(sheets))!,
+    format: formatIn(readerOf(lmdb))!,
     last: found?.number ?? 0,
-    hold: sheets.hold!,
+    hold: lmdb.hold!,
     logBytesMax: segmentBytes,
     churnBytesMax: churnBytes,
     guard,
@@ -210,7 +210,7 @@ function begin(recovery: LedgerRecovery, sheets: Sheets<Table>, segments: readon
   }
   if (recovery.until < Number.POSITIVE_INFINITY) setAside(path, segments);
   else if (isNeeded) log.discard(segments);
-  return { sheets, log, checkpoints };
+  return { lmdb, log, checkpoints };
 }
 
 /** Moves the segments, whose last turns are given up, to a directory beside the log. */
@@ -233,8 +233,8 @@ function newAside(path: string): string {
   return join(path, `log-aside-${new Date().toISOString().replaceAll(/[-:]/g, '')}`);
 }
 
-export function appliedIn({ of }: Pick<Sheets<Table>, 'of'>): Lsn {
-  const known = of.meta.get(appliedKey);
+export function appliedIn({ databases }: Pick<Lmdb<Table>, 'databases'>): Lsn {
+  const known = databases.meta.get(appliedKey);
   return known === undefined ? 0 : Number(Buffer.from(known).readBigUInt64BE());
 }
 

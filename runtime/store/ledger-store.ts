@@ -16,7 +16,7 @@ import { type CommitLock, openCommitLock } from './commit-lock.ts';
 import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
 import { appliedKey, encodeLsn, type OpenLedger, openLedger } from './ledger-recovery.ts';
-import { openChecked, openSheets, readerOf, type Sheets, write } from './lmdb.ts';
+import { type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
 import { type Claim, gateMsMax, holderToWatch, type Owner, readOwner, StoreHeld, takeClaim } from './owner.ts';
 import { CommitRoom, diskPart } from './room.ts';
 import { type Batch, type Reader, type Store, StoreFault, StoreFull, type Table, tables } from './store.ts';
@@ -54,7 +54,7 @@ export function ledgerFile(path: string): string {
 
 /** Opens the ledger for a thread that only reads. The ledger thread of this process must have opened it before. */
 export function openReader(path: string): Reader {
-  return readerOf(openSheets(path, tables, 'synced'));
+  return readerOf(openLmdb(path, tables, 'synced'));
 }
 
 /**
@@ -62,8 +62,8 @@ export function openReader(path: string): Reader {
  * ledger is recovered first. Throws as `openStore` does.
  */
 export function openReaderBeside(path: string): Reader {
-  const { sheets, leave } = openBeside(path);
-  const reader = readerOf(sheets);
+  const { lmdb, leave } = openBeside(path);
+  const reader = readerOf(lmdb);
   return {
     ...reader,
     close() {
@@ -74,24 +74,24 @@ export function openReaderBeside(path: string): Reader {
 }
 
 /** Opens the ledger in the same way. No process recovers the ledger until `leave` is called. Call it after closing the environment. */
-export function openBeside(path: string): { readonly sheets: Sheets<Table>; leave(): void } {
-  const gate = openCommitLock(path);
+export function openBeside(path: string): { readonly lmdb: Lmdb<Table>; leave(): void } {
+  const commitLock = openCommitLock(path);
   try {
     for (;;) {
       const isHeld = hasLivingOwner(path);
-      const opened = gate.open(() => (isHeld || isWhole(path) ? openRegistered(path) : null));
+      const opened = commitLock.open(() => (isHeld || isWhole(path) ? openRegistered(path) : null));
       if (opened !== null) return opened;
       recover(path);
     }
   } finally {
-    gate.close();
+    commitLock.close();
   }
 }
 
-function openRegistered(path: string): { readonly sheets: Sheets<Table>; leave(): void } {
+function openRegistered(path: string): { readonly lmdb: Lmdb<Table>; leave(): void } {
   const leave = registerReader(path);
   try {
-    return { sheets: openChecked(path, tables, 'beside'), leave };
+    return { lmdb: openChecked(path, tables, 'beside'), leave };
   } catch (error) {
     leave();
     throw error;
@@ -128,32 +128,32 @@ function recover(path: string): void {
 export function openStore(path: string, options: StoreOptions = {}): LedgerStore {
   const { silenceMs = silenceMsMax, watch = hasHeartbeat } = options;
   makeDirectory(path, 0o700);
-  const gate = openCommitLock(path);
+  const commitLock = openCommitLock(path);
   try {
     for (let silent: Owner | null = null; ; ) {
       const startMs = performance.now();
-      const tried = gate.open(() => {
+      const tried = commitLock.open(() => {
         const owner = holderToWatch(path, silent, performance.now() - startMs <= gateMsMax);
-        return owner === null ? { store: hold(path, gate, options) } : { owner };
+        return owner === null ? { store: hold(path, commitLock, options) } : { owner };
       });
       if ('store' in tried) return tried.store;
       if (watch(path, silenceMs)) throw new StoreHeld(path, tried.owner);
       silent = tried.owner;
     }
   } catch (error) {
-    gate.close();
+    commitLock.close();
     throw error;
   }
 }
 
-/** Takes the directory, and recovers and opens the ledger. The gate is held meanwhile, so that nobody opens it before it is whole. */
-function hold(path: string, gate: CommitLock, options: StoreOptions): LedgerStore {
+/** Takes the directory, and recovers and opens the ledger. The commit lock is held meanwhile, so that nobody opens it before it is whole. */
+function hold(path: string, commitLock: CommitLock, options: StoreOptions): LedgerStore {
   const { silenceMs = silenceMsMax, watch = hasHeartbeat, readersMs = readersMsMax, upgrades = true, until } = options;
   const found = readCheckpoint(logDirectoryOf(path));
   const claim = takeClaim(path, (found?.epoch ?? 0) + 1);
   const { segmentBytes, churnBytes } = fitting(path, options.log);
   let fault: StoreFault | null = null;
-  // The gate is held until the store is open.
+  // The commit lock is held until the store is open.
   let isOpen = false;
   const guarded = (act: () => void): void => {
     claim.assertOurs();
@@ -170,13 +170,13 @@ function hold(path: string, gate: CommitLock, options: StoreOptions): LedgerStor
       segmentBytes,
       churnBytes,
       isAwake: () => watch(path, silenceMs),
-      guard: act => (isOpen ? gate.commit(() => guarded(act)) : guarded(act)),
+      guard: act => (isOpen ? commitLock.commit(() => guarded(act)) : guarded(act)),
       onFault: found => {
         fault ??= found;
       },
     });
     isOpen = true;
-    return storeOf({ path, gate, claim, opened, room: new CommitRoom(path, segmentBytes), faultOf: () => fault });
+    return storeOf({ path, commitLock, claim, opened, room: new CommitRoom(path, segmentBytes), faultOf: () => fault });
   } catch (error) {
     claim.release();
     throw error;
@@ -185,14 +185,14 @@ function hold(path: string, gate: CommitLock, options: StoreOptions): LedgerStor
 
 type Parts = {
   readonly path: string;
-  readonly gate: CommitLock;
+  readonly commitLock: CommitLock;
   readonly claim: Claim;
   readonly opened: OpenLedger;
   readonly room: CommitRoom;
   readonly faultOf: () => StoreFault | null;
 };
 
-function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room, faultOf }: Parts): LedgerStore {
+function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, room, faultOf }: Parts): LedgerStore {
   const hide = startHeartbeat(path);
   const clock = systemClock();
   let fault: StoreFault | null = null;
@@ -200,8 +200,8 @@ function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room
   /** Appends the batch to the log once LMDB has taken all of it, and before any other thread sees it. */
   function append(batch: WriteBatch): void {
     claim.assertOurs();
-    const bytes = write(sheets, batch);
-    sheets.of.meta.put(appliedKey, encodeLsn(log.last + 1));
+    const bytes = write(lmdb, batch);
+    lmdb.databases.meta.put(appliedKey, encodeLsn(log.last + 1));
     room.assertFor(bytes);
     try {
       log.append(batch, clock.nowUs(), checkpoints.number);
@@ -223,7 +223,7 @@ function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room
   }
 
   return {
-    ...readerOf(sheets),
+    ...readerOf(lmdb),
     batch: () => new WriteBatch(),
     get applied() {
       return log.last;
@@ -234,7 +234,7 @@ function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room
       const before = log.last;
       try {
         checkpoints.admit();
-        gate.commit(() => sheets.env.transactionSync(() => append(batch as WriteBatch)));
+        commitLock.commit(() => lmdb.env.transactionSync(() => append(batch as WriteBatch)));
         checkpoints.committed();
       } catch (error) {
         throw failed(error, log.last > before);
@@ -249,10 +249,10 @@ function storeOf({ path, gate, claim, opened: { sheets, log, checkpoints }, room
       } finally {
         checkpoints.close();
         log.close();
-        void sheets.env.close();
+        void lmdb.env.close();
         hide();
         claim.release();
-        gate.close();
+        commitLock.close();
       }
     },
   };

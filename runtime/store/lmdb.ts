@@ -28,9 +28,9 @@ const descriptorsNeeded = 4;
 /** The address space that is reserved for a data file, and so its maximum size. The file itself grows with its contents. */
 export const mapBytesMax = 256 * 2 ** 30;
 /** An environment, and its databases by the names of their tables. */
-export type Sheets<T extends string> = {
+export type Lmdb<T extends string> = {
   readonly env: RootDatabase;
-  readonly of: Record<T, Database<Uint8Array, Uint8Array>>;
+  readonly databases: Record<T, Database<Uint8Array, Uint8Array>>;
   /** Keeps the pages with which an unsynced environment was opened. Null: the environment is of another mode. */
   readonly hold: PageHold | null;
 };
@@ -39,19 +39,15 @@ export type Sheets<T extends string> = {
  * `synced`: each commit waits for the disk. `unsynced`: no commit does, so a crash of the machine may leave any part of it on disk; the caller
  * has a log from which it recovers. `beside`: only for reading; a missing table reads as empty.
  */
-export type SheetsMode = 'synced' | 'unsynced' | 'beside';
+export type LmdbMode = 'synced' | 'unsynced' | 'beside';
 
 /** Opens an environment, which is created if it does not exist. Throws StoreDamaged if its file is damaged. */
-export function openChecked<T extends string>(
-  path: string,
-  names: readonly T[],
-  mode: SheetsMode = 'synced',
-): Sheets<T> {
+export function openChecked<T extends string>(path: string, names: readonly T[], mode: LmdbMode = 'synced'): Lmdb<T> {
   makeDirectory(path, 0o700);
   assertSound(path);
   const file = join(path, 'data.mdb');
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) makeEmpty(path, file, names);
-  return openSheets(path, names, mode);
+  return openLmdb(path, names, mode);
 }
 
 /** Throws StoreDamaged if the data file is damaged. */
@@ -69,13 +65,13 @@ function makeEmpty<T extends string>(path: string, file: string, names: readonly
   const aside = join(path, '.empty');
   rmSync(aside, { recursive: true, force: true });
   mkdirSync(aside, { mode: 0o700 });
-  const { env } = openSheets(aside, names, 'synced');
+  const { env } = openLmdb(aside, names, 'synced');
   replaceFile(file, readFileSync(join(aside, 'data.mdb')), ownerOnly.permissionsMode);
   void env.close();
   rmSync(aside, { recursive: true });
 }
 
-export function openSheets<T extends string>(path: string, names: readonly T[], mode: SheetsMode): Sheets<T> {
+export function openLmdb<T extends string>(path: string, names: readonly T[], mode: LmdbMode): Lmdb<T> {
   tryFiles(path);
   const isUnsynced = mode === 'unsynced';
   const env = openEnvironment(path, names.length, { noSync: isUnsynced, trackMetrics: isUnsynced });
@@ -83,13 +79,13 @@ export function openSheets<T extends string>(path: string, names: readonly T[], 
   // The pages that are on disk stay as they are while the tables are created.
   const hold = isUnsynced ? holdPages(env) : null;
   // All databases are opened in one transaction. Otherwise each new one would be a commit of its own, and wait for the disk.
-  return { env, of: env.transactionSync(() => databasesOf(env, names, mode !== 'beside')), hold };
+  return { env, databases: env.transactionSync(() => databasesOf(env, names, mode !== 'beside')), hold };
 }
 
 /** Opens an environment without changing it. Its files may be on a disk that cannot be written. */
-export function openReadOnly<T extends string>(path: string, names: readonly T[]): Sheets<T> {
+export function openReadOnly<T extends string>(path: string, names: readonly T[]): Lmdb<T> {
   const env = openEnvironment(path, names.length, { readOnly: true });
-  return { env, of: databasesOf(env, names, false), hold: null };
+  return { env, databases: databasesOf(env, names, false), hold: null };
 }
 
 function openEnvironment(path: string, databases: number, options: object): RootDatabase {
@@ -109,8 +105,8 @@ function openEnvironment(path: string, databases: number, options: object): Root
   });
 }
 
-function databasesOf<T extends string>(env: RootDatabase, names: readonly T[], create: boolean): Sheets<T>['of'] {
-  return Object.fromEntries(names.map(name => [name, databaseOf(env, name, create)])) as Sheets<T>['of'];
+function databasesOf<T extends string>(env: RootDatabase, names: readonly T[], create: boolean): Lmdb<T>['databases'] {
+  return Object.fromEntries(names.map(name => [name, databaseOf(env, name, create)])) as Lmdb<T>['databases'];
 }
 
 /** The database of a table. Without `create`, a table that an earlier version's environment lacks reads as empty. */
@@ -150,13 +146,13 @@ export function writtenBytes(env: RootDatabase): number {
 }
 
 /** Writes the batch in the current transaction. Returns the number of bytes of its keys and values. */
-export function write<T extends string>({ of }: Sheets<T>, { tables, keys, values }: WriteBatch<T>): number {
+export function write<T extends string>({ databases }: Lmdb<T>, { tables, keys, values }: WriteBatch<T>): number {
   let bytes = 0;
   for (let i = 0; i < tables.length; i++) {
     const value = values[i];
     bytes += keys[i]!.length + (value?.length ?? 0);
-    if (value === undefined) of[tables[i]!].remove(keys[i]!);
-    else of[tables[i]!].put(keys[i]!, value);
+    if (value === undefined) databases[tables[i]!].remove(keys[i]!);
+    else databases[tables[i]!].put(keys[i]!, value);
   }
   return bytes;
 }
@@ -190,22 +186,23 @@ function closeToOthers(file: string): void {
 
 const noKey = Buffer.alloc(1);
 
-export function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
+export function readerOf<T extends string>({ env, databases }: Lmdb<T>): Reader<T> {
   return {
     get(table, key) {
-      const room = of[table].getBinaryFast(key);
+      const room = databases[table].getBinaryFast(key);
       return room && copyOf(room);
     },
     peek(table, key) {
-      const room = of[table].getBinaryFast(key);
+      const room = databases[table].getBinaryFast(key);
       return room && new Uint8Array(room.buffer, room.byteOffset, room.length);
     },
-    scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
-    keys: (table, range) => of[table].getKeys(bounds(range)) as Iterable<Uint8Array>,
+    scan: (table, range) =>
+      databases[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
+    keys: (table, range) => databases[table].getKeys(bounds(range)) as Iterable<Uint8Array>,
     count(table) {
       // This read begins the transaction. `getStats` would begin it too, but takes three times as long, since it describes the environment.
-      of[table].getBinaryFast(noKey);
-      return (of[table] as never as { db: { stat(): { entryCount: number } } }).db.stat().entryCount;
+      databases[table].getBinaryFast(noKey);
+      return (databases[table] as never as { db: { stat(): { entryCount: number } } }).db.stat().entryCount;
     },
     // One call is enough: all databases of the environment share its read transaction.
     refresh: () => env.resetReadTxn(),

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { replaceFile, syncDirectory } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 
-/** If waiting for the gate took longer than this, a living process was committing: the system releases the lock of a dead one at once. */
+/** If waiting for the commit lock took longer than this, a living process was committing: the system releases the lock of a dead one at once. */
 export const gateMsMax = 100;
 
 /** Thrown if another running process holds the state directory. */
@@ -69,7 +69,7 @@ function isEarlierSelf({ pid, startTicks }: ProcessIdentity): boolean {
   return pid === process.pid && startTicks === null;
 }
 
-/** Makes this process the holder. The caller holds the gate, and has asked `holderToWatch`. */
+/** Makes this process the holder. The caller holds the commit lock, and has asked `holderToWatch`. */
 export function takeClaim(directory: string, epoch: number): Claim {
   const path = ownerPath(directory);
   replaceFile(path, Buffer.from(`${JSON.stringify({ ...identify(process.pid), epoch } satisfies Owner)}\n`), 0o600);

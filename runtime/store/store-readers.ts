@@ -10,7 +10,7 @@ const LOCK_NB = 4;
 
 /** A recovery waits for readers this long. */
 export const readersMsMax = 5_000;
-const lookMs = 20;
+const checkMs = 20;
 
 /** Registers this process as a reader until the returned function is called. If the process dies, the system does so. */
 export function registerReader(directory: string): () => void {
@@ -24,7 +24,7 @@ export function awaitNoReaders(directory: string, withinMs: number): readonly nu
   const descriptor = openLock(directory);
   const nap = new Int32Array(new SharedArrayBuffer(4));
   try {
-    for (const endMs = performance.now() + withinMs; ; Atomics.wait(nap, 0, 0, lookMs)) {
+    for (const endMs = performance.now() + withinMs; ; Atomics.wait(nap, 0, 0, checkMs)) {
       try {
         flock(descriptor, LOCK_EX | LOCK_NB);
         return null;

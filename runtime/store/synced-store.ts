@@ -1,21 +1,21 @@
 // A store without a commit log: each of its commits is synced.
 import { WriteBatch } from './batch.ts';
 import { asStoreError } from './fault.ts';
-import { readerOf, type Sheets, write } from './lmdb.ts';
+import { type Lmdb, readerOf, write } from './lmdb.ts';
 import { CommitRoom } from './room.ts';
 import { type Store, StoreFault, StoreFull } from './store.ts';
 
 /** A store on these databases, which no other process writes. After a fault of the disk it commits no more batches. */
-export function syncedStore<T extends string>(sheets: Sheets<T>, path: string): Store<T> {
+export function syncedStore<T extends string>(lmdb: Lmdb<T>, path: string): Store<T> {
   let fault: StoreFault | null = null;
   const room = new CommitRoom(path);
   return {
-    ...readerOf(sheets),
+    ...readerOf(lmdb),
     batch: () => new WriteBatch<T>(),
     commit(batch) {
       if (fault !== null) throw fault;
       try {
-        sheets.env.transactionSync(() => room.assertFor(write(sheets, batch as WriteBatch<T>)));
+        lmdb.env.transactionSync(() => room.assertFor(write(lmdb, batch as WriteBatch<T>)));
       } catch (error) {
         const failure = error instanceof StoreFull ? error : asStoreError(error, path);
         if (failure instanceof StoreFault) fault = failure;

@@ -28,7 +28,7 @@ export type BackupCondition = {
   readonly startedAtMs: number;
 };
 
-const lookMs = 1_000;
+const checkMs = 1_000;
 /** After a failure, a scheduled backup is tried again after this time, or after `every` if that is shorter. */
 const retryMs = 300_000;
 /** A path below `backups.into`: names without a dot at the beginning, separated by slashes. */
@@ -55,7 +55,7 @@ export class Backups {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#look(), lookMs);
+    this.#timer = setInterval(() => this.#check(), checkMs);
     this.#timer.unref();
   }
 
@@ -116,7 +116,7 @@ export class Backups {
     return JSON.parse(said) as BackupEnd;
   }
 
-  #look(): void {
+  #check(): void {
     const { everyMs, into, keep } = this.#options.config().backups;
     if (everyMs === null || this.#isRunning) return;
     const nowMs = Date.now();

@@ -12,12 +12,12 @@ export const partialEnding = '.partial';
 const writerName = 'writer.json';
 const readBytes = 2 ** 20;
 
-export type Hashed = { readonly bytes: number; readonly sha256: string };
+export type FileHash = { readonly bytes: number; readonly sha256: string };
 
 /** Called with the number of bytes that were read since the last call. */
 export type OnBytes = (bytes: number) => void;
 
-export async function hashOf(path: string, onBytes: OnBytes = () => {}): Promise<Hashed> {
+export async function hashOf(path: string, onBytes: OnBytes = () => {}): Promise<FileHash> {
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: readBytes })) {
@@ -29,7 +29,7 @@ export async function hashOf(path: string, onBytes: OnBytes = () => {}): Promise
 }
 
 /** Copies a file to a new file of mode 0600, which is on disk when this resolves, and returns the hash of what was read. */
-export async function copyFile(from: string, to: string, onBytes: OnBytes = () => {}): Promise<Hashed> {
+export async function copyFile(from: string, to: string, onBytes: OnBytes = () => {}): Promise<FileHash> {
   const hash = createHash('sha256');
   const target = await open(to, 'wx', 0o600);
   let bytes = 0;

@@ -22,7 +22,7 @@ import { checkBackups } from './backups.ts';
 import { type ListenerCertificate, leftBehind } from './certificates.ts';
 import { exposedFiles } from './exposed-files.ts';
 import { checkPauses } from './pauses.ts';
-import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
+import { askedSandboxes, type SandboxCheck, type SandboxedPlugin } from './sandboxes.ts';
 import { checkSchedules } from './schedules.ts';
 import { checkTokens } from './tokens.ts';
 
@@ -45,7 +45,7 @@ export type DoctorOptions = {
   readonly config: Config;
   /** Reads the configuration on disk. */
   readonly inspect: () => Promise<Inspection>;
-  readonly trySandboxes: (asked: readonly AskedSandbox[]) => Promise<TriedSandboxes>;
+  readonly trySandboxes: (asked: readonly SandboxedPlugin[]) => Promise<SandboxCheck>;
   readonly nowMs: number;
   /** The time since the start, by the monotonic clock. */
   readonly upMs: number;

@@ -4,24 +4,24 @@ import type { PluginInstance } from '../../config/config.ts';
 import { limitsDefault, type Sandbox, sandboxFault } from '../../runtime/processes/sandbox.ts';
 
 /** A plugin with a sandbox. */
-export type AskedSandbox = { readonly name: string; readonly sandbox: Sandbox };
+export type SandboxedPlugin = { readonly name: string; readonly sandbox: Sandbox };
 
-export type TriedSandboxes = {
+export type SandboxCheck = {
   /** One line for each plugin whose sandbox this machine cannot provide. */
   readonly refused: readonly string[];
   readonly possible: string;
 };
 
 /** Must be called on the reads thread, because starting a process blocks the thread that starts it. */
-export async function trySandboxes(asked: readonly AskedSandbox[]): Promise<TriedSandboxes> {
+export async function trySandboxes(asked: readonly SandboxedPlugin[]): Promise<SandboxCheck> {
   return { refused: await refusedSandboxes(asked), possible: await possibleSandboxes() };
 }
 
-export function askedSandboxes(plugins: readonly PluginInstance[]): AskedSandbox[] {
+export function askedSandboxes(plugins: readonly PluginInstance[]): SandboxedPlugin[] {
   return plugins.flatMap(({ name, sandbox }) => (sandbox === undefined ? [] : [{ name, sandbox }]));
 }
 
-async function refusedSandboxes(asked: readonly AskedSandbox[]): Promise<string[]> {
+async function refusedSandboxes(asked: readonly SandboxedPlugin[]): Promise<string[]> {
   const faults = await Promise.all(asked.map(({ sandbox }) => faultLately(sandbox)));
   return asked.flatMap(({ name, sandbox }, i) =>
     faults[i] === null ? [] : [`${name}: its sandbox "${sandbox.kind}" is unavailable: ${faults[i]}`],

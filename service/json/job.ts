@@ -7,7 +7,7 @@ import type { JobRow } from '../../actors/job/views/job-page.ts';
 import type { JobInput, JobView } from '../../actors/job/views/job-view.ts';
 import type { LogView } from '../../actors/job/views/log-listing.ts';
 import { originPrefix } from '../../actors/schedule/protocol.ts';
-import { type Body, bodyPart, hasDeflated, hasPart, type Part } from '../../runtime/host/wire/outcome.ts';
+import { type Body, type BodyPart, bodyPart, hasDeflated, hasPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { type JsonObject, unpack } from '../../runtime/packing.ts';
 import { chunkBytes, type JsonPart } from './chunks.ts';
@@ -269,7 +269,7 @@ export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>):
 }
 
 /** A part of the body: JSON text if the body is small, otherwise a function for writing in chunks. `absent`: the text for a missing part. */
-function part(body: Body, small: boolean, name: Part, absent: string): JsonPart {
+function part(body: Body, small: boolean, name: BodyPart, absent: string): JsonPart {
   if (!hasPart(body, name)) return absent;
   return small ? JSON.stringify(unpack(bodyPart(body, name)!)) : () => bodyPart(body, name)!;
 }

@@ -3,11 +3,11 @@ import { Histogram } from '../../actors/index/records/histogram.ts';
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';
 import type { NamedJob, TimeBucket } from '../../actors/index/views/step-course.ts';
 import { type StepTimes, trendBuckets } from '../../actors/index/views/stopwatch.ts';
-import type { StopwatchWanted } from '../reads/reads.ts';
+import type { StopwatchQuery } from '../reads/reads.ts';
 import type { JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
-export function* stopwatchParts(wanted: StopwatchWanted, measured: ReadonlyMap<string, StepTimes>): Iterable<JsonPart> {
+export function* stopwatchParts(wanted: StopwatchQuery, measured: ReadonlyMap<string, StepTimes>): Iterable<JsonPart> {
   const { plugin, nowUs, subs, bounds, course } = wanted;
   const head = {
     plugin,
@@ -30,12 +30,12 @@ export function* stopwatchParts(wanted: StopwatchWanted, measured: ReadonlyMap<s
 }
 
 /** The number of minutes in the window. The minute of `nowUs` is not counted, because it is not over. */
-function minutesOf({ window: { from, to }, nowUs }: StopwatchWanted): number {
+function minutesOf({ window: { from, to }, nowUs }: StopwatchQuery): number {
   const isCurrent = to >= Math.floor(nowUs / minuteUs);
   return Math.max(0, isCurrent ? to - from : to + 1 - from);
 }
 
-function boundsOf({ window, nowUs }: StopwatchWanted): object {
+function boundsOf({ window, nowUs }: StopwatchQuery): object {
   const fromUs = window.from * minuteUs;
   const toUs = Math.min((window.to + 1) * minuteUs, nowUs);
   return { from: timestamp(fromUs), to: timestamp(Math.max(fromUs, toUs)) };
@@ -43,7 +43,7 @@ function boundsOf({ window, nowUs }: StopwatchWanted): object {
 
 const none = new Histogram();
 
-function* stepParts(step: string, times: StepTimes | undefined, wanted: StopwatchWanted): Iterable<JsonPart> {
+function* stepParts(step: string, times: StepTimes | undefined, wanted: StopwatchQuery): Iterable<JsonPart> {
   const { subs, course } = wanted;
   const trend = times?.trend ?? [];
   const spans = [...(times?.spans ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));

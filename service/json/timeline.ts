@@ -2,7 +2,7 @@
 import { type Status, statuses } from '../../actors/job/records/job.ts';
 import type { PathStep } from '../../actors/job/views/critical-path.ts';
 import { bucketCounts, type StepName } from '../../actors/job/views/timeline.ts';
-import type { FailedWithError, Timeline, ToldStep } from '../../actors/job/views/timeline-reading.ts';
+import type { FailedWithError, StepWithErrors, Timeline } from '../../actors/job/views/timeline-reading.ts';
 import { formatId } from '../../runtime/ids.ts';
 import type { JsonPart } from './chunks.ts';
 import { optionalTime, timestamp } from './timestamp.ts';
@@ -40,7 +40,7 @@ export function* timelineParts(timeline: Timeline, withErrors: boolean): Iterabl
   yield `${path.isCut ? ',"critical_path_cut":true' : ''},"gaps":${JSON.stringify(gaps)}}`;
 }
 
-function stepOf(step: ToldStep, withErrors: boolean): object {
+function stepOf(step: StepWithErrors, withErrors: boolean): object {
   const { name, count, byStatus, firstStartUs, lastEndUs, buckets, slowest, failed } = step;
   return {
     ...nameOf(name),

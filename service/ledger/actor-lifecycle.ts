@@ -14,7 +14,7 @@ import type { FailRun } from '../../actors/pipeline/protocol.ts';
 import { CircuitBreaker, type CircuitBreakerLimits } from '../../runtime/circuit-breaker.ts';
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
-import { type Delivered, type Loop, type LoopOptions, startLoop } from '../../runtime/loop.ts';
+import { type Loop, type LoopOptions, type QueuedMessage, startLoop } from '../../runtime/loop.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import { StoreFull } from '../../runtime/store/store.ts';
@@ -62,7 +62,7 @@ export type LifecycleState = 'up' | 'leaving' | 'resting' | 'over';
 
 /** The maximum number of failed records whose failures are counted. When it is reached, the next failure clears all counts. */
 const measuresMax = 10_000;
-const wake: Delivered = { actor: 'job', message: { kind: 'wake' } satisfies InnerMessage };
+const wake: QueuedMessage = { actor: 'job', message: { kind: 'wake' } satisfies InnerMessage };
 
 export class ActorLifecycle {
   readonly loop: Loop;
@@ -114,7 +114,7 @@ export class ActorLifecycle {
     tell('job', { kind: 'load' });
   }
 
-  #fail(error: unknown, delivered: readonly Delivered[]): void {
+  #fail(error: unknown, delivered: readonly QueuedMessage[]): void {
     if (isStoreFault(error)) {
       this.#end(exitIo, `the ledger cannot be written: ${error.message}`, delivered);
       return;
@@ -135,7 +135,7 @@ export class ActorLifecycle {
     else this.#end(exitBug, `the ledger failed too often: ${(error as Error).message}`, []);
   }
 
-  #recover(error: unknown, delivered: readonly Delivered[]): void {
+  #recover(error: unknown, delivered: readonly QueuedMessage[]): void {
     const next = this.#stopper === null ? this.#remedy(error, delivered) : null;
     if (next !== null) {
       this.begin();
@@ -146,7 +146,7 @@ export class ActorLifecycle {
   }
 
   /** The messages that the next generation must handle after a failure; null if there is no remedy for the failure. */
-  #remedy(error: unknown, delivered: readonly Delivered[]): readonly Delivered[] | null {
+  #remedy(error: unknown, delivered: readonly QueuedMessage[]): readonly QueuedMessage[] | null {
     if (error instanceof FailedRecordError) {
       const first = this.#takeMeasure(error.record, error);
       if (first !== null) return [...first, ...delivered];
@@ -160,7 +160,7 @@ export class ActorLifecycle {
    * Takes a stronger measure against a failed record each time that it fails. Returns the messages for this measure; null: no
    * measure is left.
    */
-  #takeMeasure(record: FailedRecord, error: Error): readonly Delivered[] | null {
+  #takeMeasure(record: FailedRecord, error: Error): readonly QueuedMessage[] | null {
     const name = failedRecordText(record);
     const times = this.#measures.get(name) ?? 0;
     if (this.#measures.size >= measuresMax) this.#measures.clear();
@@ -188,7 +188,7 @@ export class ActorLifecycle {
    * handle; null if there is no remedy. The next turn handles only `wake`. If that turn also fails, the message was not the cause, and there is no
    * remedy.
    */
-  #blame({ actor, message }: Delivered, error: unknown): readonly Delivered[] | null {
+  #blame({ actor, message }: QueuedMessage, error: unknown): readonly QueuedMessage[] | null {
     const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };
     if (kind === 'outcomes') {
       const outcomes = this.#substituteFor(message as Outcomes, error);
@@ -225,7 +225,7 @@ export class ActorLifecycle {
   }
 
   /** Ends the actors permanently: from now on every message is refused, and there are no further commits. */
-  #end(exitStatus: number, message: string, delivered: readonly Delivered[]): void {
+  #end(exitStatus: number, message: string, delivered: readonly QueuedMessage[]): void {
     this.#number++;
     this.#state = 'over';
     this.#putRefusers('unavailable');
@@ -237,7 +237,7 @@ export class ActorLifecycle {
    * Ends this generation. The next one begins when no plugin code runs any more and the disk has room. If the service is to stop, the
    * request to stop is answered instead.
    */
-  #rest(refusal: Refusal, delivered: readonly Delivered[]): void {
+  #rest(refusal: Refusal, delivered: readonly QueuedMessage[]): void {
     this.#number++;
     this.#state = 'leaving';
     this.#putRefusers(refusal);

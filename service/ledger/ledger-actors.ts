@@ -58,7 +58,7 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
       isOpen: run => pipeline.isOpen(run),
       callerOf: run => pipeline.callerOf(run),
       phaseOf: run => pipeline.phaseOf(run),
-      sparedSince: run => pipeline.sparedSince(run),
+      exemptSince: run => pipeline.exemptSince(run),
       get nextDeadlineUs() {
         return pipeline.nextDeadlineUs;
       },

@@ -26,7 +26,7 @@ import type { LedgerReports } from './ledger-reports.ts';
 import { RequestMeter } from './request-meter.ts';
 import { scheduleFamilies } from './schedule-families.ts';
 
-export type MetricsParts = {
+export type MetricsOptions = {
   readonly config: () => Config;
   readonly reader: Reader;
   readonly backups: Pick<Backups, 'condition' | 'outcomes'>;
@@ -49,7 +49,7 @@ type IndexReading = { readonly totals: readonly StoredTotal[]; readonly lagUs: n
 
 export type Metrics = ReturnType<typeof openMetrics>;
 
-export function openMetrics(parts: MetricsParts) {
+export function openMetrics(parts: MetricsOptions) {
   const { config, reader, gauges, reports } = parts;
   const requests = new RequestMeter();
   const room = new SeriesRoom();
@@ -179,7 +179,7 @@ function ownFamilies({
   startedAtMs,
   reloads,
   streams,
-}: MetricsParts): readonly MetricFamily[] {
+}: MetricsOptions): readonly MetricFamily[] {
   const { count, gaps } = streams();
   return [
     {

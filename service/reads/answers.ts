@@ -24,7 +24,7 @@ import { stopwatchParts } from '../json/stopwatch.ts';
 import { timelineParts } from '../json/timeline.ts';
 import { openLists } from './lists.ts';
 import { openOverview } from './overview.ts';
-import type { Read, StopwatchWanted } from './reads.ts';
+import type { Read, StopwatchQuery } from './reads.ts';
 import { Timelines } from './timelines.ts';
 
 /** One step of reading the stopwatch takes about this long. Between two steps other reads can continue. */
@@ -112,7 +112,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
     return timeline && timelineParts(timeline, wanted.withErrors);
   }
 
-  async function stopwatch(wanted: StopwatchWanted, share: Share): Promise<Iterable<JsonPart>> {
+  async function stopwatch(wanted: StopwatchQuery, share: Share): Promise<Iterable<JsonPart>> {
     const endMs = performance.now() + lagMsMax;
     const taken = index();
     await untilTaken(reader, taken, stopwatchName, () => performance.now() < endMs);

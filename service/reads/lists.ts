@@ -23,7 +23,7 @@ import { type JobId, jobIdBytes, parseId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 import { listByError } from './error-list.ts';
-import type { LogPage, LogsWanted } from './reads.ts';
+import type { LogPage, LogsQuery } from './reads.ts';
 import { listByTags } from './tag-list.ts';
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
@@ -31,13 +31,13 @@ const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 export type Lists = {
   /** `error`: words that the last error of each job must have. */
   jobs(filter: JobFilter, limit: number, before: JobId | null, error?: string | null): Sliced<JobPage>;
-  logs(wanted: LogsWanted): Sliced<LogPage>;
+  logs(wanted: LogsQuery): Sliced<LogPage>;
 };
 
 export function openLists(reader: Reader, index: () => Reader<IndexTable>): Lists {
   const names = new NameTable(reader);
 
-  function* logs(wanted: LogsWanted): Sliced<LogPage> {
+  function* logs(wanted: LogsQuery): Sliced<LogPage> {
     if (wanted.jobId !== null) return yield* ofJob(wanted, wanted.jobId);
     const { limit } = wanted;
     const { places, total, unsearched } = yield* find(wanted);
@@ -49,7 +49,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
     };
   }
 
-  function* find(wanted: LogsWanted): Sliced<SearchResult> {
+  function* find(wanted: LogsQuery): Sliced<SearchResult> {
     const entries = entryFilter(names, wanted);
     if (!entries) return { places: [], total: 0, unsearched: 0 };
     const { query, limit, before } = wanted;
@@ -58,7 +58,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
     return { ...(yield* findLogs(reader, wanted, entries, wanted.limit + 1, wanted.before)), unsearched: 0 };
   }
 
-  function* ofJob(wanted: LogsWanted, jobId: string): Sliced<LogPage> {
+  function* ofJob(wanted: LogsQuery, jobId: string): Sliced<LogPage> {
     const id = parseId(jobId);
     const phrases = parseQuery(wanted.query ?? '');
     const all: LogView[] = [];

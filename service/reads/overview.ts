@@ -27,7 +27,7 @@ export const recentFailuresMax = 10;
 export const failureCharsMax = 300;
 
 /** The arguments of the read: the time, and the state of the queue at that time, as the ledger has reported it. */
-export type OverviewWanted = { readonly nowUs: number; readonly queue: Omit<QueueReply, 'kind' | 'active'> };
+export type OverviewQuery = { readonly nowUs: number; readonly queue: Omit<QueueReply, 'kind' | 'active'> };
 
 export type RecentFailure = {
   readonly jobId: string;
@@ -39,7 +39,7 @@ export type RecentFailure = {
   readonly error: string | null;
 };
 
-export type Overview = OverviewWanted & {
+export type Overview = OverviewQuery & {
   readonly counts: { readonly [S in Status]: number };
   readonly pauses: readonly Pause[];
   /** How many jobs ended in each minute of the trend, oldest first. */
@@ -55,13 +55,13 @@ export type Overview = OverviewWanted & {
 export function openOverview(
   reader: Reader,
   index: () => Reader<IndexTable>,
-): (wanted: OverviewWanted) => Sliced<Overview> {
+): (wanted: OverviewQuery) => Sliced<Overview> {
   const names = new NameTable(reader);
   const blocks = new BlockCache(reader);
   /** The failures of the last overview. They are kept, because an ended job does not change. */
   let known = new Map<string, RecentFailure>();
 
-  function* times({ lanes }: OverviewWanted['queue'], minute: number): Sliced<TimesOfPlugins | null> {
+  function* times({ lanes }: OverviewQuery['queue'], minute: number): Sliced<TimesOfPlugins | null> {
     try {
       const plugins = lanes.map(({ plugin }) => plugin);
       return yield* recentTimes(index(), plugins, { from: minute - recentMinutes, to: minute });

@@ -6,7 +6,7 @@ import { type Link, ThreadGone } from '../../runtime/link.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Running } from '../../runtime/supervisor.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import type { AskedSandbox, TriedSandboxes } from '../doctor/sandboxes.ts';
+import type { SandboxCheck, SandboxedPlugin } from '../doctor/sandboxes.ts';
 import { startThread } from '../start-thread.ts';
 import { readsThread } from '../threads.ts';
 import type { ReadChunk } from './active-reads.ts';
@@ -20,7 +20,7 @@ import {
   ReadsDown,
   readsDownDetail,
 } from './reads.ts';
-import type { Counted, CountWanted, MatchPage, PageWanted } from './selecting.ts';
+import type { Counted, CountQuery, MatchPage, PageQuery } from './selecting.ts';
 import type { ReadsData, ThreadReply } from './thread.ts';
 
 /**
@@ -91,12 +91,12 @@ export class ReadsClient implements Reads {
 
   /** Counts the jobs that match the filter of an action. */
   countMatches(selection: Selection, moment: Moment): Promise<Counted> {
-    return this.#ask<Counted>({ kind: 'count_matches', selection, moment } satisfies CountWanted);
+    return this.#ask<Counted>({ kind: 'count_matches', selection, moment } satisfies CountQuery);
   }
 
   /** Finds the next jobs that match the filter of an action. */
-  nextMatches(wanted: Omit<PageWanted, 'kind'>): Promise<MatchPage> {
-    return this.#ask<MatchPage>({ kind: 'next_matches', ...wanted } satisfies PageWanted);
+  nextMatches(wanted: Omit<PageQuery, 'kind'>): Promise<MatchPage> {
+    return this.#ask<MatchPage>({ kind: 'next_matches', ...wanted } satisfies PageQuery);
   }
 
   /** Reads and checks the configuration on disk. */
@@ -105,8 +105,8 @@ export class ReadsClient implements Reads {
   }
 
   /** Finds out which of these sandboxes this machine cannot provide, and which kinds it can provide. */
-  trySandboxes(asked: readonly AskedSandbox[]): Promise<TriedSandboxes> {
-    return this.#ask<TriedSandboxes>({ kind: 'try_sandboxes', asked });
+  trySandboxes(asked: readonly SandboxedPlugin[]): Promise<SandboxCheck> {
+    return this.#ask<SandboxCheck>({ kind: 'try_sandboxes', asked });
   }
 
   async #ask<T>(message: object): Promise<T> {

@@ -7,13 +7,13 @@ import type { Waits } from '../../actors/job/protocol.ts';
 import type { JournalPosition } from '../../actors/job/records/journal.ts';
 import type { JobFilter } from '../../actors/job/views/job-page.ts';
 import type { LogFilter, LogView } from '../../actors/job/views/log-listing.ts';
-import type { TimelineWanted } from '../../actors/job/views/timeline-reading.ts';
+import type { TimelineQuery } from '../../actors/job/views/timeline-reading.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { JobDetail } from '../json/job.ts';
-import type { OverviewWanted } from './overview.ts';
+import type { OverviewQuery } from './overview.ts';
 
 /** The filters of a list of logs. A filter that is null matches all logs. */
-export type LogsWanted = LogFilter & {
+export type LogsQuery = LogFilter & {
   /** The job id as the caller gave it. A text that is not a job id matches no log. */
   readonly jobId: string | null;
   /** Words that a log must have, in the language of docs/search.md. */
@@ -34,7 +34,7 @@ export type LogPage = {
 /** How much of a log is shown (`logParts` in json/job.ts). */
 export type LogDetail = 'bare' | 'plain' | 'result';
 
-export type StopwatchWanted = {
+export type StopwatchQuery = {
   readonly plugin: string;
   readonly window: Window;
   readonly nowUs: number;
@@ -49,11 +49,11 @@ export type StopwatchWanted = {
   /** Whether the answer has the times at which the window begins and ends. */
   readonly bounds: boolean;
   /** Null: the answer has only figures of the whole window. */
-  readonly course: StopwatchCourse | null;
+  readonly course: StopwatchSeries | null;
 };
 
 /** What the answer says about the course of each step over the window. */
-export type StopwatchCourse = {
+export type StopwatchSeries = {
   /** The length of a bucket. */
   readonly minutes: number;
   readonly series: boolean;
@@ -63,7 +63,7 @@ export type StopwatchCourse = {
 };
 
 /** The filters of a list of jobs. `error`: words that the last error must have (docs/search.md); null: any error or none. */
-export type JobsWanted = {
+export type JobsQuery = {
   readonly filter: JobFilter;
   readonly error: string | null;
   readonly limit: number;
@@ -71,7 +71,7 @@ export type JobsWanted = {
 };
 
 /** `before`: the last job of the last group of the previous page. `nowUs`: the trends end in the hour of this time. */
-export type FailuresWanted = {
+export type FailuresQuery = {
   readonly filter: FailureFilter;
   readonly limit: number;
   readonly before: JournalPosition | null;
@@ -83,13 +83,13 @@ export type Read =
   | { readonly kind: 'tree'; readonly id: JobId; readonly withResult: boolean }
   /** A settled run with its tree: the answer to a call that waited for the run. */
   | { readonly kind: 'run'; readonly id: JobId }
-  | ({ readonly kind: 'jobs' } & JobsWanted)
-  | ({ readonly kind: 'failures' } & FailuresWanted)
+  | ({ readonly kind: 'jobs' } & JobsQuery)
+  | ({ readonly kind: 'failures' } & FailuresQuery)
   | { readonly kind: 'actions'; readonly limit: number; readonly before: JobId | null }
-  | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
-  | ({ readonly kind: 'timeline'; readonly withErrors: boolean } & TimelineWanted)
-  | ({ readonly kind: 'stopwatch' } & StopwatchWanted)
-  | ({ readonly kind: 'overview' } & OverviewWanted)
+  | { readonly kind: 'logs'; readonly wanted: LogsQuery; readonly detail: LogDetail }
+  | ({ readonly kind: 'timeline'; readonly withErrors: boolean } & TimelineQuery)
+  | ({ readonly kind: 'stopwatch' } & StopwatchQuery)
+  | ({ readonly kind: 'overview' } & OverviewQuery)
   | { readonly kind: 'counts'; readonly nowUs: number };
 
 /** Thrown if the reads thread is starting, or ends before it has answered. */

@@ -18,11 +18,11 @@ import type { Sliced } from '../../runtime/slices.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
 import { candidatesMax } from './error-list.ts';
 
-export type CountWanted = { readonly kind: 'count_matches'; readonly selection: Selection; readonly moment: Moment };
+export type CountQuery = { readonly kind: 'count_matches'; readonly selection: Selection; readonly moment: Moment };
 /** `searchedUs`: the time up to which logs were searched for words or a fingerprint, or jobs for tags; null if the filter has none of these. */
 export type Counted = MatchCount & { readonly searchedUs: number | null };
 
-export type PageWanted = {
+export type PageQuery = {
   readonly kind: 'next_matches';
   readonly selection: Selection;
   readonly moment: Moment;
@@ -36,14 +36,14 @@ export type MatchPage = { readonly ids: Uint8Array; readonly isEnd: boolean };
 const pageMax = 8_192;
 
 export type Selecting = {
-  count(wanted: CountWanted): Sliced<Counted>;
-  next(wanted: PageWanted): Sliced<MatchPage>;
+  count(wanted: CountQuery): Sliced<Counted>;
+  next(wanted: PageQuery): Sliced<MatchPage>;
 };
 
 export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): Selecting {
   const names = new NameTable(reader);
 
-  function* count({ selection, moment }: CountWanted): Sliced<Counted> {
+  function* count({ selection, moment }: CountQuery): Sliced<Counted> {
     const words = yield* candidates(selection, moment.commitUs);
     const spans = words ? spansOf(selection, words) : taggedSpans(selection, null);
     const counted = yield* countMatches({ reader, names, selection, moment, ...spans });
@@ -52,7 +52,7 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
     return { ...counted, searchedUs: words?.searchedUs ?? taggedUs };
   }
 
-  function* next({ selection, moment, searchedUs, after }: PageWanted): Sliced<MatchPage> {
+  function* next({ selection, moment, searchedUs, after }: PageQuery): Sliced<MatchPage> {
     const found = yield* candidates(selection, moment.commitUs);
     // If the index is being rebuilt, it may cover less than when the action began. Then all jobs are examined.
     const words = found && { searchedUs: searchedUs!, ids: found.searchedUs < searchedUs! ? null : found.ids };

@@ -10,12 +10,12 @@ import { withSourceNames } from '../../runtime/source-names.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
 import { openReader } from '../../runtime/store/ledger-store.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import { type AskedSandbox, trySandboxes } from '../doctor/sandboxes.ts';
+import { type SandboxedPlugin, trySandboxes } from '../doctor/sandboxes.ts';
 import { ActiveReads } from './active-reads.ts';
 import { openAnswers } from './answers.ts';
 import { type Inspection, inspect } from './inspection.ts';
 import type { Read } from './reads.ts';
-import { type CountWanted, openSelecting, type PageWanted } from './selecting.ts';
+import { type CountQuery, openSelecting, type PageQuery } from './selecting.ts';
 
 /** The data that the thread gets at its start. `path`: the state directory. */
 export type ReadsData = { readonly path: string };
@@ -26,9 +26,9 @@ export type ReadsMessage =
   | { readonly kind: 'more'; readonly id: number; readonly replyTo: ReplyTo }
   | { readonly kind: 'drop'; readonly id: number }
   | { readonly kind: 'selfcheck'; readonly replyTo: ReplyTo }
-  | (CountWanted & { readonly replyTo: ReplyTo })
-  | (PageWanted & { readonly replyTo: ReplyTo })
-  | { readonly kind: 'try_sandboxes'; readonly asked: readonly AskedSandbox[]; readonly replyTo: ReplyTo }
+  | (CountQuery & { readonly replyTo: ReplyTo })
+  | (PageQuery & { readonly replyTo: ReplyTo })
+  | { readonly kind: 'try_sandboxes'; readonly asked: readonly SandboxedPlugin[]; readonly replyTo: ReplyTo }
   | { readonly kind: 'inspect'; readonly options: Omit<LoadOptions, 'env'>; readonly replyTo: ReplyTo };
 
 /** The reply to every message except `begin`, `more` and `drop`. */

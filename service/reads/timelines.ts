@@ -1,6 +1,6 @@
 // Reads the timelines of jobs and runs. The timelines of ended jobs and runs are cached, because they no longer change.
 import { bucketCounts } from '../../actors/job/views/timeline.ts';
-import { readTimeline, type Timeline, type TimelineWanted } from '../../actors/job/views/timeline-reading.ts';
+import { readTimeline, type Timeline, type TimelineQuery } from '../../actors/job/views/timeline-reading.ts';
 import { blockOf, formatId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -24,7 +24,7 @@ export class Timelines {
   }
 
   /** Null: there is no such job, or it was pruned. */
-  *read(wanted: TimelineWanted): Sliced<Timeline | null> {
+  *read(wanted: TimelineQuery): Sliced<Timeline | null> {
     const { id, buckets, part } = wanted;
     const name = `${formatId(id)} ${buckets} ${part ? `${part.fromUs}-${part.toUs}` : ''}`;
     const known = this.#kept.get(name);

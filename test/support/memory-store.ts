@@ -26,7 +26,7 @@ export function openMemoryIndex(): Store<IndexTable> {
 
 function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch: Batch<T>) => void): Store<T> {
   let fault: StoreFault | null = null;
-  const sheets = new Map<T, Sheet>(names.map(name => [name, { entries: new Map(), names: [] }]));
+  const lmdb = new Map<T, Sheet>(names.map(name => [name, { entries: new Map(), names: [] }]));
 
   function namesIn({ names }: Sheet, range: Range): string[] {
     const from = range.from ? placeOf(names, text(range.from)) : 0;
@@ -36,17 +36,17 @@ function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch:
   }
 
   function entriesIn(table: T, range: Range): Entry[] {
-    const sheet = sheets.get(table)!;
+    const sheet = lmdb.get(table)!;
     return namesIn(sheet, range).map(name => sheet.entries.get(name)!);
   }
 
-  const get = (table: T, key: Key) => sheets.get(table)!.entries.get(text(key))?.value;
+  const get = (table: T, key: Key) => lmdb.get(table)!.entries.get(text(key))?.value;
   return {
     get,
     peek: get,
     scan: entriesIn,
     keys: (table, range) => entriesIn(table, range).map(({ key }) => key),
-    count: table => sheets.get(table)!.names.length,
+    count: table => lmdb.get(table)!.names.length,
     refresh() {},
     // Further use counts as opening it again.
     close() {
@@ -63,7 +63,7 @@ function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch:
       }
       const { tables: places, keys, values } = batch as WriteBatch<T>;
       for (let i = 0; i < places.length; i++) {
-        const { entries, names } = sheets.get(places[i]!)!;
+        const { entries, names } = lmdb.get(places[i]!)!;
         const [key, value] = [keys[i]!, values[i]];
         const name = text(key);
         const known = entries.get(name);

@@ -9,7 +9,7 @@ export const stepExemplarsMax = 5;
 export const cellExemplarsMax = 3;
 
 /** What a caller wants besides the figures of the whole window. */
-export type CourseWanted = {
+export type StepSeriesQuery = {
   /** The length of a bucket. */
   readonly minutes: number;
   /** Whether buckets have cells. */
@@ -33,8 +33,8 @@ export type TimeBucket = {
   readonly cells: readonly HeatCell[];
 };
 
-export class StepCourse {
-  readonly #wanted: CourseWanted;
+export class StepSeries {
+  readonly #wanted: StepSeriesQuery;
   readonly #from: number;
   readonly #slowest: SlowestJobs;
   readonly #finished: TimeBucket[] = [];
@@ -44,7 +44,7 @@ export class StepCourse {
   #slowestByOctave = new Map<number, SlowestJobs>();
 
   /** `from`: the first minute of the window. */
-  constructor(wanted: CourseWanted, from: number) {
+  constructor(wanted: StepSeriesQuery, from: number) {
     this.#wanted = wanted;
     this.#from = from;
     this.#slowest = new SlowestJobs(wanted.ledger, stepExemplarsMax);

@@ -2,7 +2,7 @@
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { Histogram, type Histogram as Times } from '../records/histogram.ts';
 import { histogramIn, minutesKept, minuteUs, pageKey, readPage } from '../records/stopwatch.ts';
-import { type CourseWanted, StepCourse } from './step-course.ts';
+import { StepSeries, type StepSeriesQuery } from './step-course.ts';
 
 /** The number of equal parts into which a trend divides the window. */
 export const trendBuckets = 24;
@@ -13,7 +13,7 @@ export type StepTimes = {
   readonly trend: readonly Times[];
   readonly spans: ReadonlyMap<string, Times>;
   /** Null: the caller did not ask for it. */
-  readonly course: Pick<StepCourse, 'buckets' | 'slowest'> | null;
+  readonly course: Pick<StepSeries, 'buckets' | 'slowest'> | null;
 };
 
 /** The first and the last minute of a window, counted since the epoch. */
@@ -34,13 +34,13 @@ export type ReadingScope = {
   /** Null: all steps. */
   readonly steps?: ReadonlySet<string> | null;
   /** The course of each step over the window. Null: only figures of the whole window are wanted. */
-  readonly course?: CourseWanted | null;
+  readonly course?: StepSeriesQuery | null;
 };
 
 type CollectedTimes = StepTimes & {
   readonly trend: Histogram[];
   readonly spans: Map<string, Histogram>;
-  readonly course: StepCourse | null;
+  readonly course: StepSeries | null;
 };
 
 const none = new Uint8Array();
@@ -50,7 +50,7 @@ export class StopwatchReading {
   readonly #plugin: string;
   readonly #window: Window;
   readonly #wanted: ReadonlySet<string> | null;
-  readonly #course: CourseWanted | null;
+  readonly #course: StepSeriesQuery | null;
   readonly #steps = new Map<string, CollectedTimes>();
   #minute: number;
 
@@ -100,7 +100,7 @@ export class StopwatchReading {
     let gathered = this.#steps.get(step);
     if (!gathered) {
       const trend = Array.from({ length: trendBuckets }, () => new Histogram());
-      const course = this.#course && new StepCourse(this.#course, this.#window.from);
+      const course = this.#course && new StepSeries(this.#course, this.#window.from);
       gathered = { all: new Histogram(), trend, spans: new Map(), course };
       this.#steps.set(step, gathered);
     }

@@ -34,7 +34,7 @@ export function* searchUnindexed(
 ): Sliced<UnindexedMatches> {
   const places: JournalPosition[] = [];
   const attempts = new AttemptReader(ledger);
-  let looked = 0;
+  let examined = 0;
   let lookedBytes = 0;
   let unsearched = 0;
   const fromUs = Math.max(from.atUs, wanted.fromUs);
@@ -45,11 +45,11 @@ export function* searchUnindexed(
       for (const entry of entriesOf(atUs, value).reverse()) {
         if (atUs === from.atUs && entry.place < from.place) continue;
         if (!entry.telling || !entry.matches(wanted)) continue;
-        if (looked === logsMax || lookedBytes >= tailBytesMax) {
+        if (examined === logsMax || lookedBytes >= tailBytesMax) {
           unsearched++;
           continue;
         }
-        looked++;
+        examined++;
         const body = attempts.findBody(entry);
         if (!body) continue;
         const texts = textsOf(body);

@@ -6,11 +6,11 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { AcceptedRange } from './accepted.ts';
 import type { RerunFrom, Status } from './job.ts';
 
-/** What an action does to each job. The deed is also the command of the job that stands for the action. */
-export const deeds = ['cancel', 'rerun', 'run_now'] as const;
-export type Deed = (typeof deeds)[number];
+/** What an action does to each job. The operation is also the command of the job that stands for the action. */
+export const jobOperations = ['cancel', 'rerun', 'run_now'] as const;
+export type JobOperation = (typeof jobOperations)[number];
 /** The commands of the jobs that stand for actions. A backfill creates jobs instead of acting on existing ones. */
-export const actionCommands = [...deeds, 'backfill'] as const;
+export const actionCommands = [...jobOperations, 'backfill'] as const;
 
 /**
  * The schedule whose occurrences a backfill fires, and the period of the past in which they lie: from `fromMs` to `toMs`, both
@@ -29,7 +29,7 @@ export const skipReasons = [
   'already_fired',
 ] as const;
 export type SkipReason = (typeof skipReasons)[number];
-export type DeedOutcome = 'done' | 'failed' | SkipReason;
+export type OperationOutcome = 'done' | 'failed' | SkipReason;
 
 export const actionsOpenMax = 100;
 /** The maximum number of jobs that one step of an action handles. */
@@ -98,7 +98,7 @@ export type Moment = {
 };
 
 export type ActionPlan = {
-  readonly deed: (typeof actionCommands)[number];
+  readonly operation: (typeof actionCommands)[number];
   /** Only for `backfill`, which uses neither `selection` nor `moment`. */
   readonly backfill?: BackfillPlan;
   /** Only for `rerun`: from where runs are rerun. Absent: from the start. */
@@ -115,6 +115,8 @@ export type ActionPlan = {
   /** How many jobs matched at `moment`. For a backfill: how many past occurrences its period had when it was requested. */
   readonly matched: number;
 };
+
+type StoredPlan = Omit<ActionPlan, 'operation'> & { readonly deed: ActionPlan['operation'] };
 
 export type ActionProgress = {
   /** The last job that was handled, in the order of ids. For a backfill: the last occurrence that was handled. Null: none was. */
@@ -134,12 +136,13 @@ export function takenBy({ done, failed, skipped }: ActionCounts): number {
 }
 
 export function putAction(batch: Batch, id: JobId, { plan, progress }: Action): void {
-  batch.put('actions', id, pack([plan, progress]));
+  const { operation: deed, ...rest } = plan;
+  batch.put('actions', id, pack([{ deed, ...rest }, progress]));
 }
 
 export function decodeAction(value: Uint8Array): Action {
-  const [plan, progress] = unpack<[ActionPlan, ActionProgress]>(value);
-  return { plan, progress };
+  const [{ deed: operation, ...rest }, progress] = unpack<[StoredPlan, ActionProgress]>(value);
+  return { plan: { operation, ...rest }, progress };
 }
 
 /** The open action with this id. Undefined: it has ended, or there is none. */

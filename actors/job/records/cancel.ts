@@ -131,11 +131,11 @@ export function cancelAround(reader: Reader, block: Block, index: number, isOpen
     if (!isInside && phase === 'finally') return null;
     const above = run ?? starterOf(reader, group);
     if (above === null) return null;
-    const isSpared = isOpen && phase !== undefined;
-    const own = isSpared ? markOf : cancelOfJob;
+    const isExempt = isOpen && phase !== undefined;
+    const own = isExempt ? markOf : cancelOfJob;
     const cancel = isInside ? own(reader, above) : detachedOf(reader, above);
     if (cancel) return cancel;
-    if (isSpared && phase === 'finally') return null;
+    if (isExempt && phase === 'finally') return null;
     group = groupIn(reader, above);
     if (group === null) return null;
   }

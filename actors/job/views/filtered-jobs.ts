@@ -33,9 +33,9 @@ export function* filterJobs(
   const isInside = membersOf(blocks, filter.within);
   const rows: JobRow[] = [];
   let total = 0;
-  let looked = 0;
+  let examined = 0;
   for (const id of ids) {
-    if (id === null || ++looked % jobsPerStep === 0) yield;
+    if (id === null || ++examined % jobsPerStep === 0) yield;
     if (id === null) continue;
     const ending = latestAttempt(reader, id);
     // If the job has an attempt, its block is stored, too: both are pruned together.

@@ -106,7 +106,7 @@ export class BlockJobs {
   }
 
   /** A view of the job at this index. `ending`: its latest ended attempt. `takenOver`: set if the job is shown as a reused one. */
-  view(index: number, ending: NumberedAttempt | undefined, takenOver: TakenOver | null = null): JobView {
+  view(index: number, ending: NumberedAttempt | undefined, takenOver: ReusedJobPlace | null = null): JobView {
     return new StoredJob(this, this.#prefix + indexText(index), index, ending, takenOver);
   }
 
@@ -168,7 +168,7 @@ export class BlockJobs {
 }
 
 /** How a reused job appears in the tree of the rerun. `parent`: its parent there. */
-export type TakenOver = { readonly parent: JobId };
+export type ReusedJobPlace = { readonly parent: JobId };
 
 class StoredJob implements JobView {
   readonly jobId: string;
@@ -178,14 +178,14 @@ class StoredJob implements JobView {
   readonly #last: NumberedAttempt | undefined;
   readonly #runningUs: number | null;
   readonly #openCancel: Cancel | null;
-  readonly #takenOver: TakenOver | null;
+  readonly #takenOver: ReusedJobPlace | null;
 
   constructor(
     jobs: BlockJobs,
     id: string,
     index: number,
     last: NumberedAttempt | undefined,
-    takenOver: TakenOver | null,
+    takenOver: ReusedJobPlace | null,
   ) {
     this.#takenOver = takenOver;
     const isOver = last?.attempt.final === true;

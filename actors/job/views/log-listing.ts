@@ -93,13 +93,13 @@ export function* findLogs(
   for (;;) {
     const range = { from: usKey(entries.fromUs), to: usKey(toUs + 1), reverse: true, limit: commitsPerScan };
     let commits = 0;
-    let looked = 0;
+    let examined = 0;
     for (const { key, value } of reader.scan('journal', range)) {
       const atUs = readUs(key);
       const bytes = asBuffer(value);
       commits++;
       toUs = atUs - 1;
-      looked += bytes.length / journalEntryBytes;
+      examined += bytes.length / journalEntryBytes;
       for (let at = bytes.length - journalEntryBytes; at >= 0; at -= journalEntryBytes) {
         if (!matchesEntry(entries, bytes, at) || (filter.status === null && isUnstartedAt(bytes, at))) continue;
         counted++;
@@ -109,9 +109,9 @@ export function* findLogs(
       }
       if (kept !== null && (places.length >= limit || (before === null && counted >= kept)))
         return { places, total: kept };
-      if (looked >= entriesPerSlice) break;
+      if (examined >= entriesPerSlice) break;
     }
-    if (commits < commitsPerScan && looked < entriesPerSlice) return { places, total: kept ?? counted };
+    if (commits < commitsPerScan && examined < entriesPerSlice) return { places, total: kept ?? counted };
     yield;
   }
 }

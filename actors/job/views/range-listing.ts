@@ -5,7 +5,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import type { Block } from '../records/block.ts';
 import { type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
-import { BlockJobs, type TakenOver } from './job-view.ts';
+import { BlockJobs, type ReusedJobPlace } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 
 /** The maximum number of jobs whose attempts are read between two interruptions. */
@@ -18,7 +18,7 @@ export type JobRange = {
   readonly from: number;
   readonly to: number;
   /** Set if the jobs are reused ones, shown in the tree of a rerun. Null: they are not. */
-  readonly takenOver: TakenOver | null;
+  readonly takenOver: ReusedJobPlace | null;
 };
 
 /** Whether the latest attempt of a job matches. `owner`: the plugin and command of the job. */

@@ -3,7 +3,7 @@ import { hexOf } from '../../../runtime/bytes.ts';
 import { blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { readFoundValue } from '../../pipeline/records/reuse.ts';
+import { decodeIndexed } from '../../pipeline/records/reuse.ts';
 import { decodeRun } from '../../pipeline/records/run.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
@@ -88,7 +88,7 @@ export function reuseInvariants(reader: Reader, blockIn: (value: Uint8Array) => 
     }
     if (!reader.get('reuse_index', root))
       return `the index of ${formatId(root)} has entries, but no record names their trees`;
-    const { key: blockKey, index, count } = readFoundValue(value);
+    const { key: blockKey, index, count } = decodeIndexed(value);
     const block = blockAt(blockKey);
     return block && index + count <= block.count
       ? null

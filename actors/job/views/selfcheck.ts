@@ -85,11 +85,11 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
   for (const table of new Set(invariants.map(invariant => invariant.table))) {
     const asked = invariants.filter(invariant => invariant.table === table);
     const all = reader.count(table);
-    let looked = 0;
+    let checked = 0;
     let weight = 0;
     for (const { key, value } of recordsOf(reader, table)) {
       if (weight >= max) break;
-      looked++;
+      checked++;
       weight += table === 'blocks' ? jobsIn(value) : 1;
       for (const invariant of asked) {
         const fault = faultOf(invariant, key, value);
@@ -97,7 +97,7 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
         yield;
       }
     }
-    notes.push(`${table}: ${looked >= all ? `all ${looked}` : `the last ${looked} of ${all} by key`}`);
+    notes.push(`${table}: ${checked >= all ? `all ${checked}` : `the last ${checked} of ${all} by key`}`);
   }
   return suspects;
 }

@@ -44,16 +44,16 @@ export type Timeline = {
   readonly time: DividedTime;
   /** The number of jobs of an earlier run whose results the run reuses. The steps do not contain them. */
   readonly reused: number;
-  readonly steps: readonly ToldStep[];
+  readonly steps: readonly StepWithErrors[];
   readonly path: CriticalPath;
 };
 
-export type ToldStep = Omit<StepTimeline, 'failed'> & { readonly failed: readonly FailedWithError[] };
+export type StepWithErrors = Omit<StepTimeline, 'failed'> & { readonly failed: readonly FailedWithError[] };
 /** `error`: the beginning of the job's last error; null: it has none. */
 export type FailedWithError = FailedJob & { readonly error: string | null };
 
 /** `buckets`: the maximum number of buckets. `nowUs`: the end of the timeline of a job that has not ended. */
-export type TimelineWanted = {
+export type TimelineQuery = {
   readonly id: JobId;
   readonly buckets: number;
   readonly nowUs: number;
@@ -62,7 +62,7 @@ export type TimelineWanted = {
 };
 
 /** Null: there is no such job. */
-export function* readTimeline(reader: Reader, { id, buckets, nowUs, part }: TimelineWanted): Sliced<Timeline | null> {
+export function* readTimeline(reader: Reader, { id, buckets, nowUs, part }: TimelineQuery): Sliced<Timeline | null> {
   const blocks = new BlockCache(reader);
   const top = findJob(reader, id, blocks);
   if (!top) return null;
@@ -75,7 +75,7 @@ export function* readTimeline(reader: Reader, { id, buckets, nowUs, part }: Time
   const isRun = plugin === pipelinePlugin;
   const path = new PathReader(reader, blocks, id, fromUs);
   const last = isRun ? yield* addInside(reader, blocks, id, sums, path) : addAlone(reader, blocks, id, sums, fromUs);
-  const steps: ToldStep[] = [];
+  const steps: StepWithErrors[] = [];
   for (const { failed, ...step } of sums.steps()) steps.push({ ...step, failed: yield* withErrors(reader, failed) });
   return {
     id,

@@ -1,9 +1,9 @@
 // The results that reach a join, stored as bytes and spliced together in the order of the tokens.
 //
-//   stretch: count of ordinals | the ordinals (7 bits a byte) | number of results (4) | their size (4) | the results, packed
+//   group: count of ordinals | the ordinals (7 bits a byte) | number of results (4) | their size (4) | the results, packed
 //
-// A stretch has the results of tokens whose paths differ only in the last ordinal, which counts up. Its head has the path of the
-// first token. A result in parts is a stretch of its own.
+// A group has the results of tokens whose paths differ only in the last ordinal, which counts up. Its head has the path of the
+// first token. A result in parts is a group of its own.
 import { bufferOf } from '../../../runtime/bytes.ts';
 import { isParted } from '../../../runtime/parted.ts';
 import { listHead } from '../../../runtime/splice.ts';
@@ -16,8 +16,8 @@ export class ArrivalLog {
   #bytes: Buffer;
   #length: number;
   /**
-   * `#open`: the offset of the length fields of the last stretch; -1: there is no stretch. `#last`: the path of the stretch's
-   * last token; null: the next token begins a new stretch.
+   * `#open`: the offset of the length fields of the last group; -1: there is no group. `#last`: the path of the group's
+   * last token; null: the next token begins a new group.
    */
   #open = -1;
   #last: readonly number[] | null = null;
@@ -67,7 +67,7 @@ export class ArrivalLog {
     this.#length += lengthsBytes;
   }
 
-  /** Writes the lengths of the open stretch. */
+  /** Writes the lengths of the open group. */
   #seal(): void {
     if (this.#open < 0) return;
     this.#bytes.writeUInt32LE(this.#count, this.#open);
@@ -92,25 +92,25 @@ export class ArrivalLog {
   }
 }
 
-type Stretch = { readonly path: readonly number[]; readonly results: Uint8Array };
+type ResultGroup = { readonly path: readonly number[]; readonly results: Uint8Array };
 
 /**
  * The results as a packed list, in the order of their paths: the list's head, then its results in pieces. No path may be a prefix of
  * another.
  */
 export function spliceArrivals(logs: readonly Uint8Array[], count: number): readonly Uint8Array[] {
-  const stretches: Stretch[] = [];
+  const groups: ResultGroup[] = [];
   let found = 0;
   for (const log of logs) {
-    found += readStretches(log, (path, from, to) => stretches.push({ path, results: log.subarray(from, to) }));
+    found += readResultGroups(log, (path, from, to) => groups.push({ path, results: log.subarray(from, to) }));
   }
   if (found !== count) throw new Error(`${found} of ${count} arrivals are stored`);
-  stretches.sort((a, b) => comparePaths(a.path, b.path));
-  return [listHead(count), ...stretches.map(({ results }) => results)];
+  groups.sort((a, b) => comparePaths(a.path, b.path));
+  return [listHead(count), ...groups.map(({ results }) => results)];
 }
 
-/** Calls a function with the first path of each stretch and the offsets of its results. Returns the total number of results. */
-export function readStretches(
+/** Calls a function with the first path of each group and the offsets of its results. Returns the total number of results. */
+export function readResultGroups(
   bytes: Uint8Array,
   take: (path: readonly number[], from: number, to: number) => void,
 ): number {

@@ -20,7 +20,7 @@ export const topAddress: Uint8Array = new Uint8Array(addressBytes);
 export type Place = Pick<RunPosition, 'node' | 'path' | 'within'>;
 
 /** Jobs that are neighbours both in their block and in their fork. */
-export type Found = { readonly key: BlockKey; readonly index: number; readonly count: number };
+export type IndexedJobs = { readonly key: BlockKey; readonly index: number; readonly count: number };
 
 /** The last ordinal of a path, and the path before it. */
 export function splitPath(path: readonly number[]): readonly [before: readonly number[], ordinal: number] {
@@ -42,7 +42,7 @@ export function calledAddress(run: Uint8Array, place: Place): Uint8Array {
   return forkAddress(forkAddress(run, { ...place, path }), { node: ordinal, path: [] });
 }
 
-export function writeFound(batch: Batch, root: JobId, fork: Uint8Array, ordinal: number, found: Found): void {
+export function writeIndexed(batch: Batch, root: JobId, fork: Uint8Array, ordinal: number, found: IndexedJobs): void {
   const value = Buffer.allocUnsafe(blockKeyBytes + 8);
   value.set(found.key);
   value.writeUInt32BE(found.index, blockKeyBytes);
@@ -51,18 +51,18 @@ export function writeFound(batch: Batch, root: JobId, fork: Uint8Array, ordinal:
 }
 
 /** The job with this ordinal, with the neighbours that follow it. Null: no job has it. */
-export function readFound(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): Found | null {
+export function readIndexed(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): IndexedJobs | null {
   const range = { from: indexKey(root, fork, 0), to: indexKey(root, fork, ordinal + 1), reverse: true, limit: 1 };
   for (const { key, value } of reader.scan('reuse_index', range)) {
     const skipped = ordinal - Buffer.from(key).readUInt32BE(addressEnd);
-    const found = readFoundValue(value);
+    const found = decodeIndexed(value);
     const count = found.count - skipped;
     return count > 0 ? { ...found, index: found.index + skipped, count } : null;
   }
   return null;
 }
 
-export function readFoundValue(value: Uint8Array): Found {
+export function decodeIndexed(value: Uint8Array): IndexedJobs {
   const bytes = Buffer.from(value);
   const [index, count] = [bytes.readUInt32BE(blockKeyBytes), bytes.readUInt32BE(blockKeyBytes + 4)];
   return { key: bytes.subarray(0, blockKeyBytes), index, count };

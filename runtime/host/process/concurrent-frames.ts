@@ -96,7 +96,7 @@ export class ConcurrentFrames {
     const nowMs = performance.now();
     let isBusy = false;
     for (const thread of this.#threads) {
-      thread.look(nowMs);
+      thread.check(nowMs);
       if (thread.isBusy) isBusy = true;
       else if (nowMs - thread.sinceMs >= idleMsMax) thread.retire();
     }

@@ -110,11 +110,11 @@ function stop({ graceMs }: Stop): void {
   const endMs = performance.now() + graceMs;
   const ending = all();
   for (const frames of ending) frames.returnUnstarted();
-  const look = () => {
-    if (ending.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(look, 5);
+  const endWhenIdle = () => {
+    if (ending.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(endWhenIdle, 5);
     else sender.end(die);
   };
-  look();
+  endWhenIdle();
 }
 
 /** Cancels the task, wherever it is, and confirms the cancel. From then on no code of the task may start. */

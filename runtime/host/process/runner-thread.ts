@@ -92,7 +92,7 @@ export class RunnerThread {
   }
 
   /** Stops the thread if it blocks, or if it loads code for too long. */
-  look(nowMs: number): void {
+  check(nowMs: number): void {
     const { beats, isLoading } = this.#status;
     const [oldest] = this.#runs.values();
     // The time that loading code takes does not count towards the deadline of a task.

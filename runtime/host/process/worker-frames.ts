@@ -37,7 +37,7 @@ type ThreadFrame = {
   /** The number of tasks that are not returned: at first all tasks, and after `#takeBack` the tasks that had begun. */
   started: number;
   takenBack: boolean;
-  /** The progress at the last check (`#look`): 0 waiting, 1 loading code, otherwise 2 plus the number of answered tasks. */
+  /** The progress at the last check (`#check`): 0 waiting, 1 loading code, otherwise 2 plus the number of answered tasks. */
   seen: number;
   /** When the progress `seen` was first seen, as a time of `performance.now`. */
   seenAtMs: number;
@@ -217,7 +217,7 @@ export class WorkerFrames {
     const nowMs = performance.now();
     let slow = 0;
     for (const run of this.#runs) {
-      this.#look(run, nowMs);
+      this.#check(run, nowMs);
       if (run.takenBack && run.slot.phase !== 'waiting') slow++;
     }
     if (slow >= this.#threads) {
@@ -227,7 +227,7 @@ export class WorkerFrames {
     if (this.#runs.size > 0) this.#clock.set(nowMs + (slow === this.#runs.size ? lazyTickMs : tickMs));
   }
 
-  #look(run: ThreadFrame, nowMs: number): void {
+  #check(run: ThreadFrame, nowMs: number): void {
     const { slot, head } = run;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;

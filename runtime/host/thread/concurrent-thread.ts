@@ -27,7 +27,7 @@ import {
   followWallClock,
   isNothing,
   isThenable,
-  type Prepared,
+  type PreparedCommand,
   plugins,
   prepare,
   type ThreadData,
@@ -53,7 +53,7 @@ export type TasksReturned = {
 /** Reports that no task is running, except those whose handlers ignore their signals. The thread can be stopped. */
 export type ThreadIdle = { readonly over: true };
 
-type Open = { readonly ticket: number; readonly frame: FrameReader; readonly prepared: Prepared };
+type Open = { readonly ticket: number; readonly frame: FrameReader; readonly prepared: PreparedCommand };
 type Waiting = { readonly open: Open; readonly task: number };
 type Job = Waiting & {
   readonly kit: HandlerKit;
@@ -68,7 +68,7 @@ const status = new ThreadStatus((workerData as ConcurrentData).status);
 const current = new AsyncLocalStorage<TaskPosition>();
 /** Masks the secrets of all recent tasks in every output, because the tasks share the variables of the plugin's module. */
 const secrets = new LearnedMask();
-let preparing: Promise<Prepared> | null = null;
+let preparing: Promise<PreparedCommand> | null = null;
 let waiting: Waiting[] = [];
 /** The tasks whose handlers have returned a promise that has not settled. */
 const running = new Set<Job>();
@@ -116,7 +116,7 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
 }
 
 /** Loads the handler once, because the thread runs only one command. If that fails, the next frame tries again. */
-function prepareOnce(frame: FrameReader): Promise<Prepared> {
+function prepareOnce(frame: FrameReader): Promise<PreparedCommand> {
   if (preparing === null) {
     status.isLoading = true;
     preparing = prepare(plugins[frame.head.plugin]!, frame.command).then(prepared => {

@@ -13,7 +13,7 @@ import { loadTypeScript } from './typescript.ts';
 export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 
 /** The handler of a command and the check of its payloads. If there is no handler, `refused` is the result of each task. */
-export type Prepared =
+export type PreparedCommand =
   | { readonly handler: AnyHandler; readonly check: PayloadCheck | null; readonly refused: null }
   | { readonly handler: null; readonly check: null; readonly refused: TaskResult };
 
@@ -30,7 +30,7 @@ const checks = new PayloadChecks();
 let epochMs = Date.now() - performance.now();
 
 /** Finds the handler of a command. Loads the plugin's code first if this thread has not loaded it. */
-export async function prepare(plugin: HostedPlugin, command: string): Promise<Prepared> {
+export async function prepare(plugin: HostedPlugin, command: string): Promise<PreparedCommand> {
   hidePort();
   try {
     const schema = plugin.commands[command]?.inputSchema;
@@ -44,7 +44,7 @@ export async function prepare(plugin: HostedPlugin, command: string): Promise<Pr
   }
 }
 
-function refuse(refused: TaskResult): Prepared {
+function refuse(refused: TaskResult): PreparedCommand {
   return { handler: null, check: null, refused };
 }
 

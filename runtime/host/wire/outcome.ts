@@ -10,10 +10,10 @@ import { deflate, deflatedBytesMin, inflate } from './deflate.ts';
 
 /** The parts that a host may send. Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
 export const parts = ['result', 'events', 'state_updates', 'logs', 'error', 'stderr', 'spans'] as const;
-export type HostPart = (typeof parts)[number];
+export type HostBodyPart = (typeof parts)[number];
 /** Only the body of a run has `counts`, a packed value: how the jobs of the run ended. */
-export type Part = HostPart | 'counts';
-export type Parts = { readonly [P in Part]?: Uint8Array | undefined };
+export type BodyPart = HostBodyPart | 'counts';
+export type BodyParts = { readonly [P in BodyPart]?: Uint8Array | undefined };
 
 /** The encoded parts of one attempt. */
 export type Body = Uint8Array;
@@ -23,7 +23,7 @@ export const emptyBody: Body = Uint8Array.of(0);
 /**
  * The part's bit in the mask. Called several times for each job, so the cases are written out: a lookup by name would be slower.
  */
-function bitOf(part: Part): number {
+function bitOf(part: BodyPart): number {
   switch (part) {
     case 'result':
       return 1;
@@ -45,28 +45,28 @@ function bitOf(part: Part): number {
 }
 
 /** The parts that are deflated if they are large. */
-const deflatedParts: readonly Part[] = ['result', 'events', 'logs'];
+const deflatedParts: readonly BodyPart[] = ['result', 'events', 'logs'];
 /** In the last byte of a length, this bit says that the part is deflated. */
 const deflatedFlag = 0x80;
 
 /** The values of all parts, in the order of the parts' bits. */
-function valuesOf({ result, events, state_updates, logs, error, stderr, spans, counts }: Parts) {
+function valuesOf({ result, events, state_updates, logs, error, stderr, spans, counts }: BodyParts) {
   return [result, events, state_updates, logs, error, stderr, spans, counts];
 }
 
 /** The total length of the parts, without the head of the body. */
-export function partsBytes(given: Parts): number {
+export function partsBytes(given: BodyParts): number {
   let bytes = 0;
   for (const value of valuesOf(given)) if (value !== undefined) bytes += value.length;
   return bytes;
 }
 
-export function encodeBody(given: Parts): Body {
+export function encodeBody(given: BodyParts): Body {
   return encodeValues(valuesOf(given), 0);
 }
 
 /** Like `encodeBody`, but deflates large parts if that makes them smaller. `bytes`: the total length of the parts. */
-export function encodeDeflated(given: Parts, bytes: number): Body {
+export function encodeDeflated(given: BodyParts, bytes: number): Body {
   if (bytes < deflatedBytesMin) return encodeBody(given);
   const fitting = { ...given };
   let deflated = 0;
@@ -103,12 +103,12 @@ function encodeValues(values: readonly (Uint8Array | undefined)[], deflated: num
   return body;
 }
 
-export function hasPart(body: Body, part: Part): boolean {
+export function hasPart(body: Body, part: BodyPart): boolean {
   return (body[0]! & bitOf(part)) !== 0;
 }
 
 /** A part, inflated if it is deflated; undefined if the body does not have it. Throws if it cannot be inflated. */
-export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
+export function bodyPart(body: Body, wanted: BodyPart): Uint8Array | undefined {
   if (!hasPart(body, wanted)) return undefined;
   const value = storedPart(body, wanted);
   return isDeflated(body, lengthAt(body, wanted)) ? inflate(value) : value;
@@ -124,7 +124,7 @@ export function partedResult(body: Body): Uint8Array | null {
 }
 
 /** A part in its stored form, which may be deflated. The body must have the part. */
-function storedPart(body: Body, part: Part): Uint8Array {
+function storedPart(body: Body, part: BodyPart): Uint8Array {
   let start = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1) start += 4;
   const at = lengthAt(body, part);
@@ -133,7 +133,7 @@ function storedPart(body: Body, part: Part): Uint8Array {
 }
 
 /** The offset of the part's length. The body must have the part. */
-function lengthAt(body: Body, part: Part): number {
+function lengthAt(body: Body, part: BodyPart): number {
   let at = 1;
   for (let before = body[0]! & (bitOf(part) - 1); before !== 0; before &= before - 1) at += 4;
   return at;
@@ -169,8 +169,8 @@ export function hasText(body: Body): boolean {
 }
 
 /** All parts that a host may send, inflated. */
-export function decodeBody(body: Body): Parts {
-  const found: { [P in Part]?: Uint8Array } = {};
+export function decodeBody(body: Body): BodyParts {
+  const found: { [P in BodyPart]?: Uint8Array } = {};
   for (const part of parts) {
     const value = bodyPart(body, part);
     if (value !== undefined) found[part] = value;
@@ -180,7 +180,7 @@ export function decodeBody(body: Body): Parts {
 
 /** The body for an attempt that succeeded but must count as failed: all its parts except the state updates, and the reason as error. */
 export function failedBody(body: Body, reason: string): Body {
-  const kept: { [P in Part]?: Uint8Array } = {};
+  const kept: { [P in BodyPart]?: Uint8Array } = {};
   let deflated = 0;
   for (const part of parts) {
     if (!hasPart(body, part)) continue;

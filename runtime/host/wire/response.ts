@@ -6,7 +6,7 @@ import { pack, packedEmpty } from '../../packing.ts';
 import type { EmittedEvent, LogLine, Span } from '../api/plugin-api.ts';
 import type { UnknownFields } from './mask.ts';
 import { type Mask, mapFields, mapList } from './mask.ts';
-import { type Body, emptyBody, encodeBody, encodeDeflated, type HostPart, partsBytes } from './outcome.ts';
+import { type Body, emptyBody, encodeBody, encodeDeflated, type HostBodyPart, partsBytes } from './outcome.ts';
 import { packPlain, takeTextCount, toPlainValue } from './plain-value.ts';
 import type { Verdict } from './plugin-host.ts';
 
@@ -40,7 +40,7 @@ export type HelperOutput = {
 export const okResult: TaskResult = { verdict: 'ok', permanent: false, body: emptyBody, stateUpdates: null };
 const noOutput: HelperOutput = {};
 
-type ResponseParts = { [P in HostPart]: Uint8Array | undefined };
+type ResponseParts = { [P in HostBodyPart]: Uint8Array | undefined };
 
 /** A response without parts. All members are there, because objects of the same shape are faster, and one is created for every job. */
 function noParts(): ResponseParts {

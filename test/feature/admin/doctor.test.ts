@@ -12,7 +12,7 @@ import type { Config } from '../../../config/config.ts';
 import { unsealed } from '../../../config/seal/seal.ts';
 import type { Link } from '../../../runtime/link.ts';
 import { limitsDefault } from '../../../runtime/processes/sandbox.ts';
-import { type AdministrationParts, openAdministration } from '../../../service/administration.ts';
+import { type AdministrationOptions, openAdministration } from '../../../service/administration.ts';
 import type { Served } from '../../../service/doctor/certificates.ts';
 import { type DoctorOptions, examine } from '../../../service/doctor/doctor.ts';
 import { trySandboxes } from '../../../service/doctor/sandboxes.ts';
@@ -261,7 +261,7 @@ test('callers that ask while an examination is under way share its findings', as
   const unused = (): never => {
     throw new Error('the doctor has no use for it');
   };
-  const parts: AdministrationParts = {
+  const parts: AdministrationOptions = {
     link: { ask: async () => ({ kind: 'held', held: [] }) } as Partial<Link> as Link,
     gauges: {} as Gauges,
     reads: {

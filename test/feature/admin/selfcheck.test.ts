@@ -19,7 +19,7 @@ import {
   reusedKey,
   topAddress,
   writeDropped,
-  writeFound,
+  writeIndexed,
   writeLostJob,
   writeNeed,
 } from '../../../actors/pipeline/records/reuse.ts';
@@ -143,7 +143,7 @@ function plan(limit: number | null): ActionPlan {
   const selection = { ...any, run: null, root: null, parent: null, error: null, query: null, fromUs: null, toUs: null };
   const moment = { atUs: 1, block: Buffer.alloc(12, 0xff), commitUs: 1 };
   const rest = { searchedUs: null, limit, perSecond: null, reason: null, by: 'api:test', matched: 9 };
-  return { deed: 'cancel', selection: { ...selection, children: false }, moment, ...rest };
+  return { operation: 'cancel', selection: { ...selection, children: false }, moment, ...rest };
 }
 
 const recurrence = { kind: 'cron', cron: '* * * * *', timezone: 'UTC' } as const;
@@ -246,7 +246,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       batch.put('runs', held, pack([...stored.slice(0, 13), null, [run, held, topAddress, true, 0]]));
     },
     reusable_jobs_are_kept: (batch, _, { ok, held }) =>
-      writeFound(batch, held, topAddress, 0, { key: blockOf(ok), index: 0, count: 1 }),
+      writeIndexed(batch, held, topAddress, 0, { key: blockOf(ok), index: 0, count: 1 }),
     needed_trees_are_named: (batch, _, { ok, held }) => writeNeed(batch, ok, held),
     lost_jobs_are_gone: (batch, _, { ok, run }) => writeLostJob(batch, run, ok),
     dropped_events_have_jobs: (batch, _, { dead }) => writeDropped(batch, dead, 0),

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { Hub } from '../../../actors/hub/hub.ts';
 import { jobId } from '../../../runtime/ids.ts';
-import { type EngineParts, openEngine } from '../../../service/engine.ts';
+import { type EngineOptions, openEngine } from '../../../service/engine.ts';
 import { makeConfig } from '../../unit/http/gateway.ts';
 
 const id = jobId(Buffer.alloc(12, 1), 0);
@@ -10,7 +10,7 @@ const waits = { reason: 'plugin', detail: 'it is gone', sinceUs: 1 };
 
 function engineThatAsks(ask: () => Promise<unknown>) {
   const parts = { link: { ask }, hub: new Hub(), reader: {}, config: makeConfig, uiSessions: { endings: 0 } };
-  return openEngine(parts as unknown as EngineParts);
+  return openEngine(parts as unknown as EngineOptions);
 }
 
 test.each([

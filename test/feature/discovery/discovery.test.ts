@@ -20,7 +20,7 @@ const gateway = shareGateway({
   plugins: {
     zeta: {
       description: 'The last.',
-      commands: { look: { type: 'read', description: 'Looks.', input_schema: sum } },
+      commands: { look: { type: 'read', description: 'Evaluations.', input_schema: sum } },
       code: 'export const handle = () => ({ result: 1 }); \nexport const look = () => ({ result: 2 });',
     },
     alpha: 'export const handle = () => ({ result: 0 });',
@@ -117,7 +117,7 @@ test('GET /skills has an entry for every plugin command and every pipeline', asy
     skills: [
       command('alpha', 'handle', 'WRITE', 'alpha: handle'),
       command('zeta', 'handle', 'WRITE', 'zeta: handle'),
-      { ...command('zeta', 'look', 'READ', 'Looks.'), input_schema: sum },
+      { ...command('zeta', 'look', 'READ', 'Evaluations.'), input_schema: sum },
       pipeline('plain', { trigger: 'a.b' }),
       pipeline('waiting', { trigger: 'c.d', execution_mode: 'synchronous', timeout_secs: 5 }),
       pipeline('hooked', { trigger: 'job.failed' }),
@@ -162,7 +162,7 @@ describe('the OpenAPI documents', () => {
     const post = paths['/plugin/zeta/look']!.post as { responses: object };
     expect(post).toEqual({
       operationId: 'zeta__look',
-      summary: 'Looks.',
+      summary: 'Evaluations.',
       tags: ['zeta'],
       requestBody: {
         required: false,
@@ -232,7 +232,7 @@ describe('GET /plugin/{name}', () => {
       protocol: 2,
       commands: [
         { name: 'handle', type: 'write', description: 'zeta: handle' },
-        { name: 'look', type: 'read', description: 'Looks.', input_schema: sum },
+        { name: 'look', type: 'read', description: 'Evaluations.', input_schema: sum },
       ],
     });
   });

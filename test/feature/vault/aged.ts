@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { startVaultActor } from '../../../actors/vault/actor.ts';
 import type { VaultReply } from '../../../actors/vault/protocol.ts';
 import { readUnlock } from '../../../actors/vault/unlock-key.ts';
-import { heldVault, type VaultPlace, withHeldStore, withStore } from '../../../cli/vault/offline.ts';
+import { heldVault, type VaultLocation, withHeldStore, withStore } from '../../../cli/vault/offline.ts';
 import { startLoop } from '../../../runtime/loop.ts';
 
 /** Writes so many deliveries of that time, in µs. */
-export function note(place: VaultPlace, count: number, at: number): void {
+export function note(place: VaultLocation, count: number, at: number): void {
   withStore(place, store => {
     const { vault } = heldVault(store, place.keys);
     const batch = store.batch();
@@ -33,7 +33,7 @@ type PruneRequest = {
 } & ({ readonly retainUs: number } | { readonly beforeUs: number; readonly through?: number });
 
 /** Prunes by retention or by a call of the admin. */
-export function prune(place: VaultPlace, wanted: PruneRequest): Promise<Pruned> {
+export function prune(place: VaultLocation, wanted: PruneRequest): Promise<Pruned> {
   const { nowUs, directory = null, turnsMax = Number.POSITIVE_INFINITY } = wanted;
   return withHeldStore(place, async store => {
     const problems: string[] = [];

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, onTestFinished } from 'vitest';
-import type { VaultPlace } from '../../../cli/vault/offline.ts';
+import type { VaultLocation } from '../../../cli/vault/offline.ts';
 import { headgate, type Outcome } from '../cli/headgate.ts';
 import { placeIn } from './service.ts';
 
@@ -13,7 +13,7 @@ export const removal = { recursive: true, force: true, maxRetries: 20, retryDela
 export class VaultCommands {
   /** With an empty configuration. */
   directory = '';
-  place: VaultPlace = placeIn('');
+  place: VaultLocation = placeIn('');
 
   constructor() {
     beforeEach(() => {

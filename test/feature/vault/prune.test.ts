@@ -9,7 +9,7 @@ import { readUnlock } from '../../../actors/vault/unlock-key.ts';
 import { checkTrail } from '../../../actors/vault/vault-check.ts';
 import { entryPages, keyringReader, readAudit } from '../../../cli/vault/audit.ts';
 import { initVault } from '../../../cli/vault/init.ts';
-import { type VaultPlace, withStore } from '../../../cli/vault/offline.ts';
+import { type VaultLocation, withStore } from '../../../cli/vault/offline.ts';
 import { rotateKey } from '../../../cli/vault/rotate-key.ts';
 import { readTrailFiles } from '../../../cli/vault/trail-files.ts';
 import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
@@ -26,7 +26,7 @@ const young = 5;
 const afterOldUs = madeUs + 2 * hourUs;
 
 /** A vault whose trail has its first record, `old` ones of then, and `young` ones of ten hours later. */
-function agedVault(): VaultPlace {
+function agedVault(): VaultLocation {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-prune-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const place = placeIn(directory);
@@ -36,10 +36,10 @@ function agedVault(): VaultPlace {
   return place;
 }
 
-const retain = (place: VaultPlace, retainUs: number) => prune(place, { nowUs, retainUs });
+const retain = (place: VaultLocation, retainUs: number) => prune(place, { nowUs, retainUs });
 
 /** What the selfcheck says about the trail. */
-function checked(place: VaultPlace): string | null {
+function checked(place: VaultLocation): string | null {
   return withStore(place, store => {
     const work = checkTrail(store, readUnlock(place.keys), 1_000);
     for (;;) {
@@ -49,11 +49,11 @@ function checked(place: VaultPlace): string | null {
   });
 }
 
-function change(place: VaultPlace, act: (store: Store) => void): void {
+function change(place: VaultLocation, act: (store: Store) => void): void {
   withStore(place, act);
 }
 
-const trail = (place: VaultPlace) => wholeTrail(readAudit(place, {}));
+const trail = (place: VaultLocation) => wholeTrail(readAudit(place, {}));
 
 test('nothing goes before it is an hour past its time', async () => {
   const place = agedVault();
@@ -132,17 +132,17 @@ test('a trail that is broken where it is to be pruned is kept from there on', as
 });
 
 /** Where the vault's records are exported to. */
-const exportsOf = (place: VaultPlace) => join(place.statePath, 'exported', 'trail');
+const exportsOf = (place: VaultLocation) => join(place.statePath, 'exported', 'trail');
 const call = { nowUs, beforeUs: afterOldUs };
-const exporting = (place: VaultPlace) => prune(place, { ...call, directory: exportsOf(place) });
-const wholeFiles = (place: VaultPlace) => {
+const exporting = (place: VaultLocation) => prune(place, { ...call, directory: exportsOf(place) });
+const wholeFiles = (place: VaultLocation) => {
   const directory = exportsOf(place);
   mkdirSync(directory, { recursive: true });
   return readdirSync(directory)
     .filter(name => /^audit-\d+-\d+\.ndjson$/.test(name))
     .map(name => join(directory, name));
 };
-const inFiles = (place: VaultPlace, files: readonly string[]) => wholeTrail(readTrailFiles(place, files, {}));
+const inFiles = (place: VaultLocation, files: readonly string[]) => wholeTrail(readTrailFiles(place, files, {}));
 
 test('what is pruned is written to a file first, which verifies under the keyring, in later years too', async () => {
   const place = agedVault();

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type AuditLine, type AuditPages, readAudit } from '../../../cli/vault/audit.ts';
 import { initVault } from '../../../cli/vault/init.ts';
-import type { VaultPlace } from '../../../cli/vault/offline.ts';
+import type { VaultLocation } from '../../../cli/vault/offline.ts';
 import { watch } from '../../service/canary/canary.ts';
 import type { Settings } from '../../service/gateway/configuration.ts';
 import { type Gateway, type Launch, shareGateway } from '../../service/gateway/gateway.ts';
@@ -11,7 +11,7 @@ export type Told = { readonly status: number; readonly body: { readonly [key: st
 
 export class VaultGateway {
   readonly gateway: Gateway;
-  readonly place: VaultPlace;
+  readonly place: VaultLocation;
   adminToken: string;
 
   constructor(gateway: Gateway) {
@@ -62,7 +62,7 @@ export function wholeTrail(pages: AuditPages): {
   }
 }
 
-export function placeIn(statePath: string): VaultPlace {
+export function placeIn(statePath: string): VaultLocation {
   return { statePath, keys: { file: join(statePath, 'vault.key'), variable: undefined } };
 }
 

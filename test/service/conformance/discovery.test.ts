@@ -142,5 +142,5 @@ test('requestBody is omitted when the manifest has no input schema', async () =>
 
 test('summary is <plugin>: <command> when the command has no description', async () => {
   const { handle, look } = await operationsOf('echo');
-  expect([handle!['summary'], look!['summary']]).toEqual(['echo: handle', 'Looks.']);
+  expect([handle!['summary'], look!['summary']]).toEqual(['echo: handle', 'Evaluations.']);
 });

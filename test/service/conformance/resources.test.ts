@@ -108,7 +108,7 @@ test('a plugin detail adds protocol, an integer, and has commands as objects', a
 test('a command object has name, type, description and an optional input_schema', async () => {
   expect((await read(gateway, '/plugin/echo'))['commands']).toEqual([
     { name: 'handle', type: 'write', description: text },
-    { name: 'look', type: 'read', description: 'Looks.' },
+    { name: 'look', type: 'read', description: 'Evaluations.' },
     { name: 'measure', type: 'write', description: 'Measures.', input_schema: sum },
   ]);
 });

@@ -17,7 +17,7 @@ export const sum = { type: 'object', required: ['n'], properties: { n: { type: '
 const echo = {
   description: 'Hands back what it is given.',
   commands: {
-    look: { type: 'read', description: 'Looks.' },
+    look: { type: 'read', description: 'Evaluations.' },
     measure: { description: 'Measures.', input_schema: sum },
   },
   code: `

@@ -31,7 +31,7 @@ export class Backfills {
     const toMs = record.lastDueMs + dice.pick([-1, 0, 1]) * dice.below(hourMs);
     const fromMs = toMs - dice.below(2 * hourMs);
     return {
-      deed: 'backfill',
+      operation: 'backfill',
       backfill: { schedule, fromMs, toMs },
       selection: noSelection,
       moment: { atUs: toMs * 1_000, block: new Uint8Array(0), commitUs: 0 },

@@ -110,7 +110,7 @@ export class CancelModel {
   }
 
   /** Whether the job belongs to a phase of a run that somebody has cancelled, or to a run that such a phase has called. */
-  isSpared(id: string): boolean {
+  isExempt(id: string): boolean {
     for (let at: string | null = id; at !== null; at = this.#runOf(at)) {
       const job = this.#commits.find(at);
       if (job?.group.phase !== undefined && this.isAsked(job)) return true;

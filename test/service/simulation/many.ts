@@ -4,8 +4,8 @@ import type { ActionStepReply, MomentReply } from '../../../actors/job/protocol.
 import {
   type ActionPlan,
   type ActionResult,
-  type Deed,
-  deeds,
+  type JobOperation,
+  jobOperations,
   type Moment,
   readAction,
   type Selection,
@@ -32,7 +32,7 @@ const firstAsk = 2_000_000_000;
 const pageMax = 5;
 const openMax = 3;
 
-type Wanted = { readonly deed: Deed; readonly selection: Selection; readonly limit: number | null };
+type Wanted = { readonly operation: JobOperation; readonly selection: Selection; readonly limit: number | null };
 type Act = {
   /** Who has asked for it, as its job and those that it makes say. */
   readonly by: string;
@@ -130,11 +130,11 @@ export class Many {
 
   #wanted(): Wanted {
     const dice = this.#dice;
-    const deed = dice.pick(deeds);
-    const selection = drawSelection(dice, deed, this.#commits);
+    const operation = dice.pick(jobOperations);
+    const selection = drawSelection(dice, operation, this.#commits);
     // What is run again is more to do.
-    const limit = deed === 'rerun' || dice.chance(0.2) ? 1 + dice.below(6) : null;
-    return { deed, selection, limit };
+    const limit = operation === 'rerun' || dice.chance(0.2) ? 1 + dice.below(6) : null;
+    return { operation, selection, limit };
   }
 
   #ask(ask: Ask): ReplyTo {
@@ -160,12 +160,12 @@ export class Many {
   /** Nothing starts any more of what an action has cancelled. */
   #taken(name: string, cursor: JobId | null): void {
     const { plan, matching } = this.#acts.find(({ by }) => by === name)!;
-    if (cursor === null || plan.deed !== 'cancel' || plan.selection.status !== null) return;
+    if (cursor === null || plan.operation !== 'cancel' || plan.selection.status !== null) return;
     for (const id of matching) if (id <= formatId(cursor)) this.#cancels.taken(id, this.#reader);
   }
 
   /** What matches is worked out from the commits alone, and must be what is counted. */
-  #count({ deed, selection, limit }: Wanted, moment: Moment): void {
+  #count({ operation, selection, limit }: Wanted, moment: Moment): void {
     const known = [...this.#commits.jobs()].filter(job => mayMatch(this.#commits, job, selection, moment));
     const matching = new Set(known.map(({ id }) => id));
     const { matched } = done(countMatches(this.#where(selection, moment)));
@@ -174,14 +174,14 @@ export class Many {
     holds(isSo, () => `${matched} jobs are said to match, not ${matching.size}: ${text}`);
     const by = `action ${this.#acts.length + this.#counted.length + 1} ${this.#asked}`;
     const common = { searchedUs: wordsOf(selection, moment).searchedUs, perSecond: null, reason: null };
-    const from = deed === 'rerun' && this.#dice.chance(0.5) ? { from: 'failed' as const } : {};
-    const plan = { deed, ...from, selection, moment, limit, matched, by, ...common };
+    const from = operation === 'rerun' && this.#dice.chance(0.5) ? { from: 'failed' as const } : {};
+    const plan = { operation, ...from, selection, moment, limit, matched, by, ...common };
     this.#counted.push({ by, plan, matching, id: null });
   }
 
   #start(act: Act): object {
     this.#acts.push(act);
-    if (act.plan.deed === 'cancel') this.#cancels.asks(act.matching);
+    if (act.plan.operation === 'cancel') this.#cancels.asks(act.matching);
     return this.#startOf(act.plan, { kind: 'start', act });
   }
 
@@ -208,7 +208,7 @@ export class Many {
   }
 
   #actHolds({ by, plan, matching }: Act, own: KnownJob, made: readonly KnownJob[]): number {
-    const { deed, limit, selection } = plan;
+    const { operation, limit, selection } = plan;
     const taken = made.map(({ group }) => formatId(group.rerun!.of));
     for (const [place, id] of taken.entries()) {
       holds(matching.has(id), () => `${by} has run ${id} again, which did not match when it was accepted`);
@@ -226,13 +226,13 @@ export class Many {
     // Who waited and who ran at its moment is not known for good.
     const isSo = !isSure(selection) ? count <= matching.size : isWhole ? count === most : count <= most;
     holds(isSo, () => `${by} has taken ${said}, and not ${most} jobs`);
-    if (deed !== 'rerun') return done;
+    if (operation !== 'rerun') return done;
     holds(done === taken.length, () => `${by} says that it has run ${done} jobs again, not ${taken.length}`);
     // Those that nothing kept from being taken.
     const kept = [...matching].filter(id => this.#commits.prunedAt(id) === null).length;
     const isAll = !isWhole || limit !== null || !isSure(selection) || selection.status === null;
-    const spared = skipped.not_kept ?? 0;
-    holds(isAll || done + failed + spared >= kept, () => `${by} has taken ${said} of ${kept} jobs that are kept`);
+    const exempt = skipped.not_kept ?? 0;
+    holds(isAll || done + failed + exempt >= kept, () => `${by} has taken ${said} of ${kept} jobs that are kept`);
     return done;
   }
 }

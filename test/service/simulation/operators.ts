@@ -22,7 +22,7 @@ export class Operators {
   readonly #reader: Reader;
   readonly #dice: Dice;
   /** Whether the job belongs to a phase of a run that somebody has cancelled, or to a run that such a phase has called. */
-  readonly #isSpared: (id: string) => boolean;
+  readonly #isExempt: (id: string) => boolean;
   readonly #isDamaged: (id: string) => boolean;
   readonly #asks = new Map<
     number,
@@ -32,10 +32,10 @@ export class Operators {
   readonly #told = new Set<string>();
   #asked = firstAsk;
 
-  constructor(reader: Reader, dice: Dice, isSpared: (id: string) => boolean, isDamaged: (id: string) => boolean) {
+  constructor(reader: Reader, dice: Dice, isExempt: (id: string) => boolean, isDamaged: (id: string) => boolean) {
     this.#reader = reader;
     this.#dice = dice;
-    this.#isSpared = isSpared;
+    this.#isExempt = isExempt;
     this.#isDamaged = isDamaged;
   }
 
@@ -120,7 +120,7 @@ export class Operators {
       !isHalfOpen || (tasks.length === 1 && beside === 0),
       () => `the breaker of ${instance} lets ${tasks.length} jobs out beside ${beside} frames`,
     );
-    const service = tasks.every(({ id }) => this.#isSpared(id)) ? [] : [system];
+    const service = tasks.every(({ id }) => this.#isExempt(id)) ? [] : [system];
     for (const target of isHalfOpen
       ? [...service, { ...plugin, command }]
       : [...service, plugin, { ...plugin, command }])
@@ -144,7 +144,7 @@ export class Operators {
         const { run, pipeline, phase } = groupOf(block, index).group;
         if (run === null || pipeline === null) continue;
         const own = { kind: 'pipeline', name: pipeline, command: null } as const;
-        const isHeld = phase === undefined && !this.#isSpared(formatId(run.run));
+        const isHeld = phase === undefined && !this.#isExempt(formatId(run.run));
         for (const target of isHeld ? [system, own] : [own]) {
           const key = pauseKey(target);
           const isWrong = !changed.has(key) && this.#isPaused(target);

@@ -2,7 +2,7 @@
 import { failureStatuses } from '../../../actors/index/records/failures.ts';
 import { errorLine, fingerprintOf, patternOf } from '../../../actors/index/records/fingerprint.ts';
 import { hasFingerprint } from '../../../actors/index/views/jobs-of-failure.ts';
-import { type Deed, type Moment, noSelection, type Selection } from '../../../actors/job/records/action.ts';
+import { type JobOperation, type Moment, noSelection, type Selection } from '../../../actors/job/records/action.ts';
 import { headgatePlugin, pipelinePlugin, type Status } from '../../../actors/job/records/job.ts';
 import { noWords, type WordChecks } from '../../../actors/job/views/matches.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
@@ -13,9 +13,11 @@ import type { Dice } from './dice.ts';
 /** How far from the times of a job the limits of a filter may lie. */
 const nearUs = 3_000_000;
 
-export function drawSelection(dice: Dice, deed: Deed, commits: Commits): Selection {
+export function drawSelection(dice: Dice, operation: JobOperation, commits: Commits): Selection {
   const status = dice.pick<Status | null>(
-    deed === 'rerun' ? ['failed', 'failed', 'dead', 'succeeded', 'cancelled', null] : [null, null, 'queued', 'running'],
+    operation === 'rerun'
+      ? ['failed', 'failed', 'dead', 'succeeded', 'cancelled', null]
+      : [null, null, 'queued', 'running'],
   );
   const plugin = dice.pick([null, null, 'a', 'tally', 'throng', 'stubborn', pipelinePlugin]);
   const selection = {
@@ -25,7 +27,7 @@ export function drawSelection(dice: Dice, deed: Deed, commits: Commits): Selecti
     submittedBy: dice.pick([null, null, 'x']),
     pipeline: plugin === null && dice.chance(0.2) ? dice.pick(['p', 'q']) : null,
     children: dice.chance(0.5),
-    ...(deed === 'rerun' && { withoutPhases: true as const }),
+    ...(operation === 'rerun' && { withoutPhases: true as const }),
   };
   return dice.chance(0.65) ? selection : { ...selection, ...drawNarrowing(dice, [...commits.jobs()]) };
 }

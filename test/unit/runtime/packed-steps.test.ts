@@ -1,4 +1,4 @@
-// Looks into packed values in steps: what they find is what decoding finds, and no step takes more than its bytes.
+// Evaluations into packed values in steps: what they find is what decoding finds, and no step takes more than its bytes.
 import { describe, expect, it } from 'vitest';
 import { entriesWithout, equalTo, jsonInSteps, someElement, spanInSteps } from '../../../runtime/packed-steps.ts';
 import { type Json, pack, unpack } from '../../../runtime/packing.ts';
@@ -65,8 +65,8 @@ describe.each(stepBytes)('in steps of %d bytes', bytes => {
     const map = { a: 1, b: numbers, c: { d: 1 }, e: 5 };
     const packed = pack(map);
     for (const left of [[], ['a'], ['b', 'c'], ['e', 'x'], ['a', 'b', 'c', 'e']]) {
-      const { stretches, count } = run(entriesWithout(packed, left.map(pack), bytes)).found;
-      const kept = Buffer.concat([mapHead(count), ...stretches.map(({ from, to }) => packed.subarray(from, to))]);
+      const { spans, count } = run(entriesWithout(packed, left.map(pack), bytes)).found;
+      const kept = Buffer.concat([mapHead(count), ...spans.map(({ from, to }) => packed.subarray(from, to))]);
       expect(unpack(kept)).toEqual(Object.fromEntries(Object.entries(map).filter(([key]) => !left.includes(key))));
     }
   });

@@ -12,7 +12,7 @@ const noRuns: RunLookups = {
   isOpen: () => false,
   callerOf: () => null,
   phaseOf: () => null,
-  sparedSince: () => null,
+  exemptSince: () => null,
   begun: () => null,
 };
 

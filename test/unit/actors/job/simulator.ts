@@ -25,7 +25,7 @@ export const noPipeline: PipelineCalls = {
   endDelayed() {},
   callerOf: () => null,
   phaseOf: () => null,
-  sparedSince: () => null,
+  exemptSince: () => null,
   nextDeadlineUs: null,
   takeOverdue: () => [],
   begun: () => null,

@@ -1,7 +1,7 @@
 // Conditions by table: operator, what the path finds, what it is compared with, and whether it holds.
 import { describe, expect, it } from 'vitest';
 import { holds } from '../../../../actors/pipeline/condition.ts';
-import { plainSight } from '../../../../actors/pipeline/looks.ts';
+import { unlimited } from '../../../../actors/pipeline/evaluations.ts';
 import { dataOfValues } from '../../../../actors/pipeline/lookup.ts';
 import { dataOf, Packed } from '../../../../actors/pipeline/token.ts';
 import type { Condition, Operator } from '../../../../config/pipeline/definition.ts';
@@ -72,7 +72,7 @@ describe('a condition', () => {
   it.each(table)('%s: %s against %s holds: %s', (op, found, wanted, expected) => {
     const payload = found === missing ? {} : unpack(pack({ a: found }));
     expect(holds(test(op, wanted, 'a'), dataOfValues({ payload }))).toBe(expected);
-    const large = new Packed(pack(payload), { ...plainSight, wholeBytesMax: 0, stepBytes: 1 });
+    const large = new Packed(pack(payload), { ...unlimited, wholeBytesMax: 0, stepBytes: 1 });
     expect(holds(test(op, wanted, 'a'), dataOf({ payload: large, context: large }, null))).toBe(expected);
   });
 

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { holds } from '../../../../actors/pipeline/condition.ts';
-import { plainSight, stepBytesMax } from '../../../../actors/pipeline/looks.ts';
+import { stepBytesMax, unlimited } from '../../../../actors/pipeline/evaluations.ts';
 import { dataOf, Packed } from '../../../../actors/pipeline/token.ts';
 import type { Condition, Operator } from '../../../../config/pipeline/definition.ts';
 import { type Json, pack, packedEmpty } from '../../../../runtime/packing.ts';
@@ -111,7 +111,7 @@ describe('a large event', () => {
     expect(payloads(stage.of('sink')).at(-1)).toMatchObject({ x: text });
   });
 
-  it('before a step that looks into it is read again after a restart', () => {
+  it('before a step that evaluations into it is read again after a restart', () => {
     const steps = [
       { uses: 'emit' },
       { uses: 'sink', if: lacks('payload.list', -1), with: { last: '{payload.list.199999}' } },
@@ -245,8 +245,8 @@ describe('a condition on a large text', () => {
     '%s, case %i, holds as on any other text',
     (op, _, value) => {
       const condition: Condition = { kind: 'test', path: { root: 'payload', keys: ['text'] }, op, value };
-      const held = [plainSight, { ...plainSight, wholeBytesMax: 2 ** 30 }].map(sight => {
-        const payload = new Packed(pack({ text }), sight);
+      const held = [unlimited, { ...unlimited, wholeBytesMax: 2 ** 30 }].map(limits => {
+        const payload = new Packed(pack({ text }), limits);
         return holds(condition, dataOf({ payload, context: new Packed(packedEmpty) }, null));
       });
       expect(held[0]).toBe(held[1]);

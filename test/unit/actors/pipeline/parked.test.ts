@@ -81,7 +81,7 @@ describe('conditions with patterns in turns that are spent', () => {
     expect(s.leftovers()).toBe(0);
   });
 
-  it.each([0.2, 0.5, 0.9])('whatever turns are spent (%d of the looks), runs end as they do without', part => {
+  it.each([0.2, 0.5, 0.9])('whatever turns are spent (%d of the evaluations), runs end as they do without', part => {
     let state = 7;
     const random = (): number => {
       state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;

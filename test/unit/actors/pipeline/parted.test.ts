@@ -1,4 +1,4 @@
-// Results that were gathered and are large are named where they lie. Whoever looks at them sees what they would see otherwise.
+// Results that were gathered and are large are named where they lie. Whoever evaluations at them sees what they would see otherwise.
 import { describe, expect, it } from 'vitest';
 import { besideAt, withEntries } from '../../../../actors/pipeline/join-payload.ts';
 import { pack } from '../../../../runtime/packing.ts';
@@ -54,7 +54,7 @@ describe.each(Object.entries(cases))('%s', (_, steps) => {
     expect(whole.store.count('arrivals')).toBe(0);
   });
 
-  it('gives the same where each look takes many turns', () => {
+  it('gives the same where each evaluation takes many turns', () => {
     const [whole, slow] = [stageOf(steps, 2 ** 30), stageOf(steps, 0, () => true)];
     for (const stage of [whole, slow]) expect(stage.run('p', { list }).status).toBe('succeeded');
     expect(inOrder(slow)).toEqual(inOrder(whole));

@@ -4,9 +4,9 @@ import { dataOfValues } from '../../../../actors/pipeline/lookup.ts';
 import {
   type Bound,
   bindTemplate,
-  isLateTemplate,
   isMissing,
   isOfElement,
+  isPerElementTemplate,
   render,
 } from '../../../../actors/pipeline/template.ts';
 import type { Path, Template } from '../../../../config/pipeline/definition.ts';
@@ -63,7 +63,7 @@ describe('a template', () => {
 
   it('that needs the element of a fan-out is bound to all else before', () => {
     const template = parse(['{payload.item.a}-{payload.n}', '{payload.n}', { i: '{payload.index}' }]);
-    expect(isLateTemplate(template, isOfElement)).toBe(true);
+    expect(isPerElementTemplate(template, isOfElement)).toBe(true);
     const known = (path: Path): Bound => ({ kind: 'literal', value: data.value(path)! });
     const bound = bindTemplate(template, data, isOfElement, known);
     if (isMissing(bound)) throw new Error('missing');

@@ -4,10 +4,10 @@ import { expect, it } from 'vitest';
 import { checkBody, checkedBytesMax } from '../../../../runtime/host/wire/body-check.ts';
 import { deflatedBytesMin } from '../../../../runtime/host/wire/deflate.ts';
 import {
+  type BodyParts,
   decodeBody,
   encodeBody,
   encodeDeflated,
-  type Parts,
   partsBytes,
 } from '../../../../runtime/host/wire/outcome.ts';
 import { pack } from '../../../../runtime/packing.ts';
@@ -15,7 +15,7 @@ import { skipValue } from '../../../../runtime/splice.ts';
 
 const value = fc.jsonValue({ maxDepth: 3 }).map(pack);
 const text = fc.string({ unit: 'binary', maxLength: 40 }).map(said => Buffer.from(said));
-const said = fc.record<Parts>(
+const said = fc.record<BodyParts>(
   {
     result: fc.oneof(
       value,

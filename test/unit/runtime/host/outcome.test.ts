@@ -5,6 +5,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { deflatedBytesMax, deflatedBytesMin } from '../../../../runtime/host/wire/deflate.ts';
 import {
+  type BodyPart,
+  type BodyParts,
   bodyPart,
   decodeBody,
   encodeBody,
@@ -14,15 +16,13 @@ import {
   hasPart,
   hasText,
   inflateBody,
-  type Part,
-  type Parts,
   parts,
   partsBytes,
 } from '../../../../runtime/host/wire/outcome.ts';
 import { pack, packedNull } from '../../../../runtime/packing.ts';
 
 const bytes = fc.uint8Array({ maxLength: 80 }).map(part => Buffer.from(part));
-const some = fc.record(Object.fromEntries(parts.map(part => [part, bytes])) as Record<Part, typeof bytes>, {
+const some = fc.record(Object.fromEntries(parts.map(part => [part, bytes])) as Record<BodyPart, typeof bytes>, {
   requiredKeys: [],
 });
 
@@ -53,7 +53,7 @@ describe('with large parts deflated', () => {
     fc.sample(fc.uint8Array({ minLength: 2 ** 17, maxLength: 2 ** 17 }), { numRuns: 1, seed: 1 })[0]!,
   );
   const value = fc.oneof(bytes, fc.integer({ min: 0, max: 3 * deflatedBytesMin }).map(text));
-  const large = fc.record(Object.fromEntries(parts.map(part => [part, value])) as Record<Part, typeof value>, {
+  const large = fc.record(Object.fromEntries(parts.map(part => [part, value])) as Record<BodyPart, typeof value>, {
     requiredKeys: [],
   });
 
@@ -87,7 +87,7 @@ describe('with large parts deflated', () => {
       { state_updates: text(2 * deflatedBytesMin), error: text(2 * deflatedBytesMin) },
       false,
     ],
-  ])('%s', (_, given: Parts, isSmaller) => {
+  ])('%s', (_, given: BodyParts, isSmaller) => {
     const [body, plain] = [encodeDeflated(given, partsBytes(given)), encodeBody(given)];
     expect(hasDeflated(body)).toBe(isSmaller);
     expect(hasDeflated(plain)).toBe(false);

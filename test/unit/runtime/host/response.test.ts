@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { Mask } from '../../../../runtime/host/wire/mask.ts';
-import { bodyPart, decodeBody, hasDeflated, type Part } from '../../../../runtime/host/wire/outcome.ts';
+import { type BodyPart, bodyPart, decodeBody, hasDeflated } from '../../../../runtime/host/wire/outcome.ts';
 import { responseBytesMax, resultOfAnswer, resultOfError } from '../../../../runtime/host/wire/response.ts';
 import { type JsonObject, pack, unpack } from '../../../../runtime/packing.ts';
 
@@ -61,7 +61,7 @@ test('half of a surrogate pair, for which UTF-8 has no form, is replaced in ever
   for (const mask of [null, new Mask([['key', 'a-secret-value']])]) {
     const { body } = resultOfAnswer({ status: 'ok', ...said(given) }, true, {}, mask);
     for (const [part, value] of Object.entries(said(kept))) {
-      const packed = bodyPart(body, part as Part)!;
+      const packed = bodyPart(body, part as BodyPart)!;
       expect(packed, part).toEqual(pack(value));
       expect(unpack(packed), part).toEqual(value);
     }

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { systemClock } from '../../../../runtime/clock.ts';
-import { decodeBody, type Part } from '../../../../runtime/host/wire/outcome.ts';
+import { type BodyPart, decodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import type {
   HostedPlugin,
   Outcome,
@@ -20,7 +20,7 @@ const { Host } = (await import(builtHost)) as typeof import('../../../../runtime
 
 /** An outcome with its parts as values. */
 export type Ended = Pick<Outcome, 'task' | 'verdict' | 'permanent' | 'startedUs' | 'runUs'> & {
-  readonly [P in Part]?: Json;
+  readonly [P in BodyPart]?: Json;
 };
 
 /** All that came of a frame: it is over when each task was answered, returned or lost. `begun`: of the returned those that had begun. */
@@ -258,8 +258,8 @@ export class Stage {
 }
 
 function show({ body, ...head }: Outcome): Ended {
-  const found: { [P in Part]?: Json } = {};
-  for (const [part, bytes] of Object.entries(decodeBody(body)) as [Part, Uint8Array][]) {
+  const found: { [P in BodyPart]?: Json } = {};
+  for (const [part, bytes] of Object.entries(decodeBody(body)) as [BodyPart, Uint8Array][]) {
     found[part] = part === 'error' || part === 'stderr' ? Buffer.from(bytes).toString() : unpack(bytes);
   }
   return { ...head, ...found };

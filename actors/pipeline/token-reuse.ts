@@ -3,14 +3,14 @@
 import { skipValue } from '../../runtime/splice.ts';
 import type { FanOut, FanPlan } from './fanout.ts';
 import { contextOf, elementOf } from './large-element.ts';
-import type { EarlierJob, Reuse } from './reuse.ts';
+import type { OriginalJob, Reuse } from './reuse.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { Packed, type Token } from './token.ts';
 
 /** A reused job, at its place in the new run. */
-export type TakenJob = {
-  readonly id: EarlierJob['id'];
+export type ReusedJob = {
+  readonly id: OriginalJob['id'];
   readonly node: number;
   readonly path: readonly number[];
   readonly context: Uint8Array;
@@ -18,12 +18,12 @@ export type TakenJob = {
   readonly body: Uint8Array;
 };
 
-export class TakeOver {
+export class TokenReuse {
   readonly reuse: Reuse;
   readonly #table: RunTable;
-  readonly #goOn: (run: Run, scope: Scope, job: TakenJob) => void;
+  readonly #goOn: (run: Run, scope: Scope, job: ReusedJob) => void;
 
-  constructor(table: RunTable, reuse: Reuse, goOn: (run: Run, scope: Scope, job: TakenJob) => void) {
+  constructor(table: RunTable, reuse: Reuse, goOn: (run: Run, scope: Scope, job: ReusedJob) => void) {
     this.#table = table;
     this.reuse = reuse;
     this.#goOn = goOn;
@@ -37,7 +37,7 @@ export class TakeOver {
   }
 
   /** Reuses the jobs of the next elements, as many as fit into the turn; moves the cursor. */
-  elements(run: Run, scope: Scope, fan: FanOut, plan: FanPlan, jobs: readonly EarlierJob[]): void {
+  elements(run: Run, scope: Scope, fan: FanOut, plan: FanPlan, jobs: readonly OriginalJob[]): void {
     const { node, depth } = plan;
     for (const [place, job] of jobs.entries()) {
       if (place > 0 && (this.#table.turn.isSpent || this.#table.isFull)) return;
@@ -48,7 +48,7 @@ export class TakeOver {
     }
   }
 
-  #take(run: Run, scope: Scope, { id, attempt }: EarlierJob, at: Omit<TakenJob, 'id' | 'body'>): void {
+  #take(run: Run, scope: Scope, { id, attempt }: OriginalJob, at: Omit<ReusedJob, 'id' | 'body'>): void {
     const body = attempt.stored;
     this.#table.bytesInTurn += body.length;
     this.reuse.note(run, id);

@@ -1,5 +1,5 @@
 // A pause of the whole service does not hold the phases of cancelled runs, nor the runs that these phases call. The jobs of these phases
-// and runs are called spared. Because the pause holds their lanes, each of them runs alone in a quarantine host.
+// and runs are exempt. Because the pause holds their lanes, each of them runs alone in a quarantine host.
 import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { readRunDeadlineKey } from '../pipeline/records/run-deadline.ts';
@@ -9,15 +9,15 @@ import { findBlock, groupOf } from './records/block.ts';
 import { keyText, type OpenBlock } from './records/open.ts';
 
 /** Whether the service is paused, but the pause does not hold this job. */
-export function isSpared(state: JobState, job: Pick<OpenAttempt, 'open' | 'index'>): boolean {
+export function isExempt(state: JobState, job: Pick<OpenAttempt, 'open' | 'index'>): boolean {
   if (!state.pauses.isOfService) return false;
   const run = state.runOf(job);
-  return run !== null && state.openRuns.sparedSince(run) !== null;
+  return run !== null && state.openRuns.exemptSince(run) !== null;
 }
 
-/** Queues an attempt: in its lane or, if it is spared, for the quarantine. */
+/** Queues an attempt: in its lane or, if it is exempt, for the quarantine. */
 export function enqueue(state: JobState, job: OpenAttempt): void {
-  if (isSpared(state, job)) state.suspects.push(job);
+  if (isExempt(state, job)) state.suspects.push(job);
   else state.lane(job.open.plugin).enqueueAttempt(job);
 }
 
@@ -29,8 +29,8 @@ const start = Buffer.of(0);
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
-/** Finds the spared jobs that wait in held lanes, because they were queued before the pause began. */
-export class SparedJobs {
+/** Finds the exempt jobs that wait in held lanes, because they were queued before the pause began. */
+export class ExemptJobs {
   readonly #state: JobState;
   /** Whether the service was paused in the last turn. */
   #isPaused = false;
@@ -62,8 +62,8 @@ export class SparedJobs {
     const keys = Array.from(reader.keys('run_deadlines', { from, limit: runsPerTurnMax }), key => Buffer.from(key));
     for (const key of keys) {
       const found = readRunDeadlineKey(key);
-      const sinceUs = found?.deadline[1] === 'phase' ? openRuns.sparedSince(found.run) : null;
-      if (sinceUs !== null) this.#spare(turn, found!.run, sinceUs);
+      const sinceUs = found?.deadline[1] === 'phase' ? openRuns.exemptSince(found.run) : null;
+      if (sinceUs !== null) this.#exempt(turn, found!.run, sinceUs);
       this.#from = Buffer.concat([key, Buffer.of(0)]);
       if (turn.isSpent) return;
     }
@@ -71,7 +71,7 @@ export class SparedJobs {
   }
 
   /** Moves the waiting jobs of the run's phase, which began at `sinceUs` or later, to the quarantine. */
-  #spare(turn: Turn, run: JobId, sinceUs: number): void {
+  #exempt(turn: Turn, run: JobId, sinceUs: number): void {
     const state = this.#state;
     const block = state.setAside.read('blocks', blockOf(run), () => findBlock(state.reader, run) ?? null);
     if (!block) return;
@@ -80,18 +80,18 @@ export class SparedJobs {
     from.writeUIntBE(Math.floor(sinceUs / 1000), jobIdBytes, 6);
     for (const key of state.reader.keys('tree', { from, to: Buffer.concat([root, afterBlocks]) })) {
       const open = state.open.get(keyText(key.subarray(jobIdBytes)));
-      if (open) this.#spareJobsOf(turn, open);
+      if (open) this.#exemptJobsOf(turn, open);
     }
   }
 
-  #spareJobsOf(turn: Turn, open: OpenBlock): void {
+  #exemptJobsOf(turn: Turn, open: OpenBlock): void {
     const state = this.#state;
     const block = state.load(open);
-    if (!block.starts.some(index => isSpared(state, { open, index }))) return;
+    if (!block.starts.some(index => isExempt(state, { open, index }))) return;
     const lane = state.lane(open.plugin);
     const { next } = open;
     for (let index = 0; index < next; index++) {
-      if (open.isSettled(index) || !isSpared(state, { open, index })) continue;
+      if (open.isSettled(index) || !isExempt(state, { open, index })) continue;
       const job = lane.withdraw(open, index) ?? lane.heldByCommand.get(open.command)?.withdraw(open, index);
       if (job) state.suspects.push(job);
     }
@@ -104,7 +104,7 @@ export class SparedJobs {
     if (open.inFlight === 0) state.release(open);
   }
 
-  /** Called when the pause has ended: spared jobs that still wait return to their lanes. */
+  /** Called when the pause has ended: exempt jobs that still wait return to their lanes. */
   #giveBack(): void {
     const { suspects } = this.#state;
     for (const job of suspects.splice(0)) {

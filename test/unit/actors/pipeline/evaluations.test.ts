@@ -1,6 +1,6 @@
-// Looks into large data take some of each turn, and what they make is written in parts over these turns.
+// Evaluations into large data take some of each turn, and what they make is written in parts over these turns.
 import { describe, expect, it } from 'vitest';
-import { stepBytesMax } from '../../../../actors/pipeline/looks.ts';
+import { stepBytesMax } from '../../../../actors/pipeline/evaluations.ts';
 import { bytesPerTurnMax } from '../../../../actors/pipeline/run-table.ts';
 import { type Json, pack } from '../../../../runtime/packing.ts';
 import { isParted } from '../../../../runtime/parted.ts';
@@ -13,7 +13,7 @@ function stageOf(steps: readonly object[], more: Partial<StageOptions> = {}): St
   return new Stage({ plugins, pipelines: [{ name: 'p', steps }], isSpent: () => true, ...more });
 }
 
-const looks: { readonly [name: string]: readonly [step: object, payload: Json] } = {
+const evaluations: { readonly [name: string]: readonly [step: object, payload: Json] } = {
   'a text of a list': [{ with: { text: 'all: {payload.list}' } }, { text: `all: ${JSON.stringify(numbers)}` }],
   'a reference behind a list': [{ with: { copy: '{payload.last}' } }, { copy: 1 }],
   'a list with a reference': [{ with: { copy: ['{payload.list}'] } }, { copy: [numbers] }],
@@ -21,7 +21,7 @@ const looks: { readonly [name: string]: readonly [step: object, payload: Json] }
   'a condition behind a list': [{ if: { path: 'payload.last', op: 'eq', value: 1 } }, {}],
 };
 
-describe.each(Object.entries(looks))('%s', (_, [step, added]) => {
+describe.each(Object.entries(evaluations))('%s', (_, [step, added]) => {
   const payload = { list: numbers, last: 1 };
 
   it('takes no more than a step of each turn that is spent', () => {
@@ -61,7 +61,7 @@ it('what `with` makes is written in parts, some of them in each turn', () => {
   expect(stage.leftovers()).toBe(0);
 });
 
-it('more than four looks take turns: each ends', () => {
+it('more than four evaluations take turns: each ends', () => {
   const stage = stageOf([{ uses: 'sink', with: { text: 'all: {payload.list}' } }]);
   const runs = Array.from({ length: 7 }, () => stage.start('p', { list: numbers }));
   stage.finish();

@@ -4,9 +4,9 @@ import type { Turn } from '../../runtime/turn.ts';
 import type { Cancelling } from './cancelling.ts';
 import type { JobAcceptor } from './job-acceptor.ts';
 import type { PipelineCalls, Refusal, SubmitJobsReply, SubmitReply } from './protocol.ts';
-import type { ActionPlan, DeedOutcome, SkipReason } from './records/action.ts';
+import type { ActionPlan, OperationOutcome, SkipReason } from './records/action.ts';
 import { pipelinePlugin } from './records/job.ts';
-import { type RunNowParts, runNow } from './run-now.ts';
+import { type RunNowOptions, runNow } from './run-now.ts';
 import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import type { JobView } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
@@ -16,24 +16,24 @@ import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
  * `outcomes`: the outcomes of the ids that were handled, in order; the other ids are left for another turn. `waits`: why the next id
  * cannot be handled yet. Null: it can.
  */
-export type DeedReport = { readonly outcomes: readonly DeedOutcome[]; readonly waits: Refusal | null };
-export type ApplyDeed = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => DeedReport;
+export type OperationReport = { readonly outcomes: readonly OperationOutcome[]; readonly waits: Refusal | null };
+export type ApplyOperation = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => OperationReport;
 
 /** A call of `rerunAll` stops when the payloads of the jobs that it has handled have at least this many bytes in total. */
 const rerunBytesMax = 4 * 2 ** 20;
 
-export type DeedParts = RunNowParts & {
+export type OperationsOptions = RunNowOptions & {
   readonly cancelling: Cancelling;
   readonly acceptor: JobAcceptor;
   readonly pipeline: PipelineCalls;
 };
 
-export function openDeeds(parts: DeedParts): ApplyDeed {
+export function openOperations(parts: OperationsOptions): ApplyOperation {
   const { state, cancelling, acceptor, pipeline } = parts;
 
-  function rerunAll(turn: Turn, plan: ActionPlan, ids: readonly JobId[]): DeedReport {
+  function rerunAll(turn: Turn, plan: ActionPlan, ids: readonly JobId[]): OperationReport {
     const blocks = new BlockCache(state.reader, twoBlocks);
-    const outcomes: DeedOutcome[] = [];
+    const outcomes: OperationOutcome[] = [];
     let bytes = 0;
     for (const id of ids) {
       if (outcomes.length > 0 && (turn.isSpent || bytes >= rerunBytesMax)) break;
@@ -67,8 +67,8 @@ export function openDeeds(parts: DeedParts): ApplyDeed {
   }
 
   return (turn, plan, ids) => {
-    const { deed, by, reason } = plan;
-    switch (deed) {
+    const { operation, by, reason } = plan;
+    switch (operation) {
       case 'rerun':
         return rerunAll(turn, plan, ids);
       case 'cancel': {
@@ -91,10 +91,10 @@ function isFinal(refusal: Refusal): boolean {
   return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';
 }
 
-function runAllNow(parts: RunNowParts, turn: Turn, ids: readonly JobId[]): DeedOutcome[] {
+function runAllNow(parts: RunNowOptions, turn: Turn, ids: readonly JobId[]): OperationOutcome[] {
   const { reader } = parts.state;
   const blocks = new BlockCache(reader, twoBlocks);
-  const outcomes: DeedOutcome[] = [];
+  const outcomes: OperationOutcome[] = [];
   for (const id of ids) {
     if (outcomes.length > 0 && turn.isSpent) break;
     outcomes.push(runNow(parts, turn, id) ? 'done' : stillOf(findJob(reader, id, blocks)));
