@@ -16,17 +16,22 @@ async function violationsOf(page: Page, rules?: readonly string[]): Promise<stri
   );
 }
 
-export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded): void {
+/** In light, and in dark, in which the colours are all that differs. */
+async function violationsInBoth(page: Page): Promise<string[]> {
+  const found = await violationsOf(page);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  found.push(...(await violationsOf(page, ['color-contrast'])).map(text => `dark: ${text}`));
+  return found;
+}
+
+/** `adminToken`: of the vault, which has the secret `smtp-password`. */
+export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, adminToken: () => string): void {
   const names = screensOf({ runs: [], job: '' }).map(({ name }) => name);
   test.each(names)('axe has no complaint about the screen %s, light and dark', async name => {
     const { at } = screensOf(seeded()).find(screen => screen.name === name)!;
     const page = await visit(gateway, { at, ...withoutPolicy });
     await shown(page);
-    const found = await violationsOf(page);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    // The colours are all that differs.
-    found.push(...(await violationsOf(page, ['color-contrast'])).map(text => `dark: ${text}`));
-    expect(found).toEqual([]);
+    expect(await violationsInBoth(page)).toEqual([]);
   });
 
   test('axe has no complaint about the sign-in, the keys and a dialog', async () => {
@@ -42,6 +47,27 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded): voi
   });
 
   test.each([
+    [
+      'the secrets of an opened vault',
+      '#/vault',
+      async (page: Page) => {
+        await page.getByLabel('Admin token of the vault').fill(adminToken());
+        await page.getByRole('button', { name: 'Open' }).click();
+        await page.getByRole('table', { name: 'Secrets' }).waitFor();
+      },
+    ],
+    [
+      'a schedule with its firings',
+      '#/schedules/nightly',
+      async (page: Page) => page.getByRole('heading', { name: 'Latest firings' }).waitFor(),
+    ],
+  ])('axe has no complaint about %s, light and dark', async (_, at, open) => {
+    const page = await visit(gateway, { at, ...withoutPolicy });
+    await open(page);
+    expect(await violationsInBoth(page)).toEqual([]);
+  });
+
+  test.each([
     ['Cancel all…', () => '#/jobs?status=queued'],
     ['Rerun all…', () => '#/jobs?status=failed'],
     ['Rerun failed', () => `#/run/${seeded().runs[0]}`],
@@ -53,9 +79,6 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded): voi
     const page = await visit(gateway, { at: at(), ...withoutPolicy });
     await page.getByRole('main').getByRole('button', { name, exact: true, disabled: false }).click();
     await page.getByRole('dialog').waitFor();
-    const found = await violationsOf(page);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    found.push(...(await violationsOf(page, ['color-contrast'])).map(text => `dark: ${text}`));
-    expect(found).toEqual([]);
+    expect(await violationsInBoth(page)).toEqual([]);
   });
 }

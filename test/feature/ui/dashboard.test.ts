@@ -11,6 +11,7 @@ import { keyboardFlows } from './flows/keyboard.ts';
 import { liveFlows } from './flows/live.ts';
 import { narrowFlows } from './flows/narrow.ts';
 import { operationFlows } from './flows/operations.ts';
+import { restoredFlows } from './flows/restored.ts';
 import { runFlows } from './flows/runs.ts';
 import { signInFlows } from './flows/sign-in.ts';
 import type { Seeded } from './screens.ts';
@@ -36,8 +37,14 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
   describe('runs', () => runFlows(gateway, () => seeded));
   describe('plugins, failures, events, schedules and the vault', () => operationFlows(gateway, () => adminToken));
   describe('what is live', () => liveFlows(gateway, () => seeded));
+  describe('a restored state', () => restoredFlows());
   describe('narrow pages', () => narrowFlows(gateway, () => seeded));
   describe('keys', () => keyboardFlows(gateway));
   describe('hostile texts', () => hostileFlows());
-  describe('accessibility', () => accessibilityChecks(gateway, () => seeded));
+  describe('accessibility', () =>
+    accessibilityChecks(
+      gateway,
+      () => seeded,
+      () => adminToken,
+    ));
 });

@@ -73,3 +73,11 @@ it('has one present state', () => {
   ]);
   expect(states({ status: 'dead', completed_at: '2026-11-24T01:00:01.000000Z' })).toEqual(['dead']);
 });
+
+it('says of a job in the queue of its schedule that it is queued behind another', () => {
+  const waits = { reason: 'schedule_queue', detail: `the job ${job.job_id} has not ended`, since: job.created_at };
+  expect(statesOf({ ...job, waits_for: waits }).way.find(({ is }) => is === 'now')).toMatchObject({
+    name: 'queued',
+    note: 'behind the job before it',
+  });
+});

@@ -32,7 +32,8 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
   if (waits && waits.reason !== 'children')
     notices.push(
       <Notice key="waits" kind="waits">
-        <strong>{reasons[waits.reason] ?? 'Waits'}</strong>: {waits.detail}. It began to wait <Time at={waits.since} />
+        <strong>{reasons[waits.reason] ?? 'Waits'}</strong>: {withLinks(waits.detail)}. It began to wait{' '}
+        <Time at={waits.since} />
         {waits.until && (
           <>
             {' '}
@@ -85,6 +86,13 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
       </Notice>,
     );
   return notices.length === 0 ? null : <div class="notices">{notices}</div>;
+}
+
+const jobId = /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/;
+
+/** A text in which ids of jobs are links. */
+function withLinks(text: string): ComponentChildren {
+  return text.split(jobId).map((part, at) => (at % 2 === 1 ? <JobId key={at} id={part} /> : part));
 }
 
 function Notice({ kind, children }: { kind: string; children: ComponentChildren }) {

@@ -131,7 +131,7 @@ function Facts({ job }: { job: ShownJob }) {
   if (schedule)
     facts.push([
       'Schedule',
-      <a key="s" href={href('schedules')}>
+      <a key="s" href={href('schedules', schedule.id)}>
         {schedule.id}
       </a>,
     ]);

@@ -33,7 +33,7 @@ export function statesOf(job: ShownJob): JobStates {
     is: isQueued ? 'now' : hasStarted || hasEnded ? 'done' : 'ahead',
     // The time at which a job that never waited came into the queue is that of its acceptance.
     at: waits === 'run_at' || runAt === undefined ? null : runAt,
-    note: job.waits_for && isQueued ? job.waits_for.detail : '',
+    note: isQueued ? queueNote(job) : '',
   });
   const skipped = hasEnded && !hasStarted;
   way.push({
@@ -53,4 +53,10 @@ export function statesOf(job: ShownJob): JobStates {
       note: '',
     })),
   };
+}
+
+/** Why the job is still queued. What the queue of a schedule waits for has ids in it, and is in the notice above. */
+function queueNote({ waits_for: waits }: ShownJob): string {
+  if (!waits) return '';
+  return waits.reason === 'schedule_queue' ? 'behind the job before it' : waits.detail;
 }

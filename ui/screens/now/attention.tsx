@@ -5,8 +5,10 @@ import { useResource } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Section, Time } from '../../parts/index.ts';
-import type { Overview } from './overview.ts';
+import type { Overview, OverviewPause } from './overview.ts';
 import { ResumeButton, targetText } from './pausing.tsx';
+import { RestoredNote, ResumeRestored, useWouldRun } from './restored.tsx';
+import { isRestored, type WouldRun } from './would-run.ts';
 
 /** Jobs that have waited longer than this need attention. */
 const longWaitMs = 60_000;
@@ -42,8 +44,9 @@ export function Attention({ overview, reload }: { overview: Overview; reload: ()
   const groups = useResource<FailureGroups>(`/failures?limit=${groupsShownMax}`, {
     live: ['job.failed', 'job.dead', 'job.timed_out'],
   });
+  const would = useWouldRun(overview.pauses.some(isRestored));
   const notices = [
-    ...pausedNotices(overview, reload),
+    ...pausedNotices(overview, would, reload),
     ...laneNotices(overview),
     ...waitNotices(overview, now.value),
     ...doctorNotices(doctor.data),
@@ -73,28 +76,51 @@ export function Attention({ overview, reload }: { overview: Overview; reload: ()
   );
 }
 
-function pausedNotices({ pauses }: Overview, reload: () => void): Notice[] {
-  return pauses.map(({ target, reason, by, since, until, reject }) => ({
-    key: `pause ${targetText(target)}`,
-    kind: target.kind === 'system' || by === 'breaker' ? 'bad' : 'warn',
+function pausedNotices(overview: Overview, would: WouldRun | undefined, reload: () => void): Notice[] {
+  return overview.pauses.map(pause => ({
+    key: `pause ${targetText(pause.target)}`,
+    kind: pause.target.kind === 'system' || pause.by === 'breaker' ? 'bad' : 'warn',
     text: (
       <>
-        <strong>{sentence(targetText(target))} is paused</strong>
-        {reason !== undefined && `: ${reason}`}
-        <span class="muted">
-          {' '}
-          by {by}, <Time at={since} />
-          {until !== undefined && (
-            <>
-              , ends <Time at={until} />
-            </>
-          )}
-          {reject && ', new calls are refused'}
-        </span>
+        <PauseText pause={pause} held={heldBy(pause, overview)} />
+        {isRestored(pause) && <RestoredNote would={would} />}
       </>
     ),
-    action: <ResumeButton target={target} onDone={reload} />,
+    action: isRestored(pause) ? (
+      <ResumeRestored would={would} onDone={reload} />
+    ) : (
+      <ResumeButton target={pause.target} onDone={reload} />
+    ),
   }));
+}
+
+/** How many jobs wait for the end of the pause, as far as the overview knows. */
+function heldBy({ target: { kind, name, command } }: OverviewPause, { queue, lanes }: Overview): number {
+  if (kind === 'system') return queue.paused_count;
+  if (kind === 'pipeline' || command !== undefined) return 0;
+  const lane = lanes.find(({ plugin }) => plugin === name);
+  return lane?.hold?.reason === 'paused' ? lane.held_count : 0;
+}
+
+function PauseText({ pause, held }: { pause: OverviewPause; held: number }): JSX.Element {
+  const { target, reason, by, since, until, reject } = pause;
+  return (
+    <>
+      <strong>{sentence(targetText(target))} is paused</strong>
+      {reason !== undefined && `: ${reason}`}
+      <span class="muted">
+        {' '}
+        by {by}, <Time at={since} />
+        {until !== undefined && (
+          <>
+            , ends <Time at={until} />
+          </>
+        )}
+        {held > 0 && `, ${counted(held, 'job waits', 'jobs wait')}`}
+        {reject && ', new calls are refused'}
+      </span>
+    </>
+  );
 }
 
 function laneNotices({ lanes }: Overview): Notice[] {

@@ -17,19 +17,20 @@ function pathOf({ kind, name }: PauseTarget, what: 'pause' | 'resume'): string {
   return kind === 'system' ? `/control/system/${what}` : `/control/${kind}/${encodeURIComponent(name!)}/${what}`;
 }
 
+/** Ends the pause of this target, and says so. Returns whether it was accepted. */
+export function resume(target: PauseTarget): Promise<boolean> {
+  const { command } = target;
+  return act(`Resume ${targetText(target)}`, async () => {
+    const body = command === undefined ? {} : { command };
+    const { resumed } = await request<{ resumed: boolean }>('POST', pathOf(target, 'resume'), body);
+    return resumed ? 'Jobs start again.' : 'It was not paused.';
+  });
+}
+
 export function ResumeButton({ target, onDone }: { target: PauseTarget; onDone: () => void }): JSX.Element | null {
   if (!may('control:rw')) return null;
-  const { command } = target;
-  const resume = async () => {
-    await act(`Resume ${targetText(target)}`, async () => {
-      const body = command === undefined ? {} : { command };
-      const { resumed } = await request<{ resumed: boolean }>('POST', pathOf(target, 'resume'), body);
-      return resumed ? 'Jobs start again.' : 'It was not paused.';
-    });
-    onDone();
-  };
   return (
-    <Button onClick={() => void resume()} label={`Resume ${targetText(target)}`}>
+    <Button onClick={() => void resume(target).then(onDone)} label={`Resume ${targetText(target)}`}>
       Resume
     </Button>
   );

@@ -1,7 +1,11 @@
 // Flows of the screens for plugins, failures, events, schedules, logs and the vault.
 import { expect, test } from 'vitest';
-import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
+import { worker } from '../../../service/gateway/sources.ts';
+import { until } from '../../../service/gateway/until.ts';
 import { visit } from '../browser.ts';
+
+type Firing = { readonly outcome: string; readonly job_id: string };
 
 /** `adminToken`: of the vault, which has the secret `smtp-password`. */
 export function operationFlows(gateway: Gateway, adminToken: () => string): void {
@@ -72,6 +76,24 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     await page.getByRole('button', { name: 'Pause nightly' }).waitFor();
     const { body } = await gateway.call('GET', '/schedule/nightly');
     expect(body).toMatchObject({ id: 'nightly', history: [{ job_id: expect.any(String) }] });
+  });
+
+  test('a job in the queue of its schedule leads to the job that it waits for, and to the schedule', async () => {
+    const every = { every: '1s', if_running: 'queue', plugin: 'worker', payload: { gate: 'never opened' } };
+    const own = await startGateway({ plugins: { worker }, schedules: [{ id: 'busy', ...every }] });
+    const ids = await until('a job waits for the one before it', async () => {
+      const { history } = (await own.call('GET', '/schedule/busy')).body as { history: Firing[] };
+      const of = (wanted: string) => history.findLast(({ outcome }) => outcome === wanted)?.job_id;
+      const [running, queued] = [of('running'), of('queued')];
+      return running !== undefined && queued !== undefined ? { running, queued } : null;
+    });
+    await own.waiting(ids.queued, 'schedule_queue');
+    const page = await visit(own, { at: `#/job/${ids.queued}` });
+    const notice = page.getByText('Waits in the queue of its schedule').locator('..');
+    await notice.getByTitle(ids.running, { exact: true }).waitFor();
+    await page.getByRole('main').getByRole('link', { name: 'busy', exact: true }).click();
+    await page.getByRole('heading', { name: 'busy', level: 1 }).waitFor();
+    await page.getByText(/\d+ waiting/).waitFor();
   });
 
   test('a step of the stopwatch without samples says so, and what to do', async () => {
