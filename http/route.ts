@@ -105,7 +105,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly answers: {
     readonly [status: number]: { readonly description: string; readonly schema: Schema | null; readonly type?: string };
   };
-  /** Evaluations up the names in the path before the body is read: the value for `found`, or a refusal. */
+  /** Looks up the names in the path before the body is read: the value for `found`, or a refusal. */
   find?(call: HttpCall<Params<P>, unknown, unknown>): F | HttpProblem;
   handle(call: HttpCall<Params<P>, QueryValues<Q>, F>): Answer | Promise<Answer>;
   /** Called for every refusal of a request that has passed admission (`admission.ts`). */

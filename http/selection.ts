@@ -135,12 +135,12 @@ export function selectionOf(where: Where, operation: JobOperation): Selection {
   };
 }
 
-/** The first whole µs that is not before this time. */
+/** The first whole µs at or after this time. */
 function startUs(text: string | undefined): number | null {
   return text === undefined ? null : Math.ceil(parseTimestamp(text)!);
 }
 
-/** The last whole µs that is not after this time. */
+/** The last whole µs at or before this time. */
 function endUs(text: string | undefined): number | null {
   return text === undefined ? null : Math.floor(parseTimestamp(text)!);
 }

@@ -1,10 +1,10 @@
-// The query of the stopwatch: which window, which steps, and how the course over the window is divided.
+// The query of the stopwatch: which window, which steps, and how the history over the window is divided.
 import { commandStep, minuteUs, pipelineStep } from '../actors/index/records/stopwatch.ts';
 import type { Window } from '../actors/index/views/stopwatch.ts';
 import type { Config, PluginInstance } from '../config/config.ts';
 import { type Step, stepLists } from '../config/pipeline/definition.ts';
 import type { ApiScope } from '../config/section/scope.ts';
-import type { StopwatchSeries } from '../service/reads/reads.ts';
+import type { StopwatchHistory } from '../service/reads/reads.ts';
 import { type Caller, may } from './auth.ts';
 import type { HttpProblem } from './problem.ts';
 import { flag, instant, integer, invalidQuery, type Parameters, type QueryValues, repeated, text } from './query.ts';
@@ -60,12 +60,12 @@ export function wantedSteps({ step }: Query, config: Config, plugin: PluginInsta
 }
 
 /** Null: neither a series nor a heat map is wanted. */
-export function wantedCourse(
+export function wantedHistory(
   { series = false, heat = false, buckets }: Query,
   { from, to }: Window,
   steps: number,
   caller: Caller,
-): StopwatchSeries | HttpProblem | null {
+): StopwatchHistory | HttpProblem | null {
   if (!series && !heat) {
     if (buckets === undefined) return null;
     return invalidQuery('the query parameter "buckets" needs "series=true" or "heat=true"');

@@ -9,7 +9,7 @@ export const secondsLimits: readonly number[] = [
 /** The upper limits of the buckets for numbers of jobs. */
 export const jobsLimits: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 
-/** The place of the bucket with this value. Values above all limits are in the bucket behind the last limit. */
+/** The index of the bucket for this value. Values above all limits belong to the last bucket, which has no limit. */
 export function bucketWith(limits: readonly number[], value: number): number {
   let place = 0;
   while (place < limits.length && value > limits[place]!) place++;

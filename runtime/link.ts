@@ -35,7 +35,7 @@ export type WithdrawnAsk<Answer> = { readonly asker: PendingAsk; readonly answer
 
 export type LinkOptions = {
   readonly port: Pick<MessagePort, 'postMessage' | 'on'>;
-  readonly onTold: (actor: string, message: unknown) => void;
+  readonly onMessage: (actor: string, message: unknown) => void;
   /**
    * Arranges that `flush` is called soon. With `setImmediate`, the messages of one poll of the sockets share a packet. Absent: only
    * `flush()` sends messages.
@@ -43,7 +43,7 @@ export type LinkOptions = {
   readonly schedule?: (flush: () => void) => void;
 };
 
-export function openLink({ port, onTold, schedule }: LinkOptions): Link {
+export function openLink({ port, onMessage, schedule }: LinkOptions): Link {
   let gathered: LinkMessage[] = [];
   /** The collected messages that can be withdrawn. */
   let recalls: { readonly sent: LinkMessage; readonly ask: number; readonly recall: WithdrawnAsk<unknown> }[] = [];
@@ -83,7 +83,7 @@ export function openLink({ port, onTold, schedule }: LinkOptions): Link {
 
   port.on('message', (bytes: Uint8Array) => {
     for (const [to, value] of unpackMessages<LinkMessage>(bytes)) {
-      if (typeof to === 'string') onTold(to, value);
+      if (typeof to === 'string') onMessage(to, value);
       else answer(to, value);
     }
   });

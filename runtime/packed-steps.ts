@@ -137,7 +137,7 @@ function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes
   return here;
 }
 
-/** Finds how many of the next elements or entries do not end beyond `limit` (`taken`), and where the last of these ends. */
+/** Counts the next elements or entries that end at or before `limit` (`taken`), and finds where the last of them ends. */
 function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolean, limit: number) {
   let end = from;
   let taken = 0;

@@ -4,7 +4,7 @@ import type { Status } from '../actors/job/records/job.ts';
 import { newestCommitUs } from '../actors/job/records/journal.ts';
 import { settledRecently } from '../actors/job/records/minute-counters.ts';
 import { listPauses } from '../actors/job/views/pauses.ts';
-import { type Findings, lookedMax } from '../actors/job/views/selfcheck.ts';
+import { checkedMax, type Findings } from '../actors/job/views/selfcheck.ts';
 import { pausedSchedules } from '../actors/schedule/views/schedules.ts';
 import { type KeySource, looseModeOf, readUnlock } from '../actors/vault/unlock-key.ts';
 import { checkTrail, examineVault } from '../actors/vault/vault-check.ts';
@@ -48,7 +48,7 @@ export function openAdministration(parts: AdministrationOptions) {
 
   async function selfcheck(): Promise<Findings> {
     const { invariantsChecked, failures, detail } = await reads.selfcheck();
-    const trail = checkTrail(reader, readUnlock(vaultKeys()), lookedMax);
+    const trail = checkTrail(reader, readUnlock(vaultKeys()), checkedMax);
     const broken = await slices.share().run(trail);
     const own = broken === null ? [] : [{ invariant: 'vault_audit_is_whole', detail: broken }];
     return { invariantsChecked: invariantsChecked + 1, failures: [...failures, ...own], detail };

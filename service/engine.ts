@@ -61,7 +61,7 @@ export type EngineOptions = {
 export type GatewayEngine = ReturnType<typeof openEngine>;
 
 /** The part of the engine that HTTP routes may use. */
-export type Engine = Omit<GatewayEngine, 'told' | 'release' | 'actions'> & { readonly actions: ActionCalls };
+export type Engine = Omit<GatewayEngine, 'receive' | 'release' | 'actions'> & { readonly actions: ActionCalls };
 
 export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: EngineOptions) {
   const blocks = new BlockCache(reader);
@@ -108,7 +108,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     /** Called when a caller no longer waits for a job. */
     unwatch: (id: JobId, onJobEnd: OnJobEnd) => waiters.leave(id, onJobEnd),
     /** Handles the messages that the job actor sends to the main thread. */
-    told(message: EdgeMessage): void {
+    receive(message: EdgeMessage): void {
       if (message.kind === 'actors_restarted') waiters.renew();
       else waiters.settled(message.id);
     },

@@ -1,5 +1,5 @@
-// The callers that wait for jobs and runs. If many jobs settle at once, their callers are told for `answersMsMax` at a time, and in between the
-// event loop handles sockets. So the first callers can send their next calls before the last callers have their answers.
+// The callers that wait for jobs and runs. If many jobs settle at once, the main thread notifies their callers for `answersMsMax` at a
+// time, and handles sockets in between. So the first callers can send their next calls before the last callers have their answers.
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { IdempotencyKey, SubmitReply } from '../actors/job/protocol.ts';
 import { formatId, type JobId, parseId } from '../runtime/ids.ts';
@@ -25,7 +25,7 @@ export class JobWaiters {
   #count = 0;
   /** How many of the submissions without a reply have an idempotency key. Each of these may get the id of an earlier job. */
   #keyed = 0;
-  #telling = false;
+  #notifying = false;
 
   constructor(link: Link, reader: Reader) {
     this.#link = link;
@@ -72,7 +72,7 @@ export class JobWaiters {
   #add(id: JobId, onJobEnd: OnJobEnd): void {
     const name = formatId(id);
     // A job can settle before its caller knows its id.
-    if (this.#settled.has(name)) this.#tellSoon(onJobEnd);
+    if (this.#settled.has(name)) this.#notifySoon(onJobEnd);
     else this.#waiting.set(name, (this.#waiting.get(name) ?? new Set()).add(onJobEnd));
   }
 
@@ -94,7 +94,7 @@ export class JobWaiters {
     // The reply that tells a caller the id of this job may be in the same packet, after this message.
     if (this.#settled.size === 0) setImmediate(() => this.#settled.clear());
     this.#settled.add(name);
-    for (const onJobEnd of this.#waiting.get(name) ?? []) this.#tellSoon(onJobEnd);
+    for (const onJobEnd of this.#waiting.get(name) ?? []) this.#notifySoon(onJobEnd);
     this.#waiting.delete(name);
   }
 
@@ -114,11 +114,11 @@ export class JobWaiters {
   }
 
   /** Tells the caller that its job has settled, after the whole packet has been handled. */
-  #tellSoon(onJobEnd: OnJobEnd): void {
+  #notifySoon(onJobEnd: OnJobEnd): void {
     this.#count--;
     this.#due.push(onJobEnd);
-    if (this.#telling) return;
-    this.#telling = true;
+    if (this.#notifying) return;
+    this.#notifying = true;
     queueMicrotask(() => void this.#tell());
   }
 
@@ -135,6 +135,6 @@ export class JobWaiters {
       this.#reader.refresh();
       endMs = performance.now() + answersMsMax;
     }
-    this.#telling = false;
+    this.#notifying = false;
   }
 }

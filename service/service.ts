@@ -135,7 +135,7 @@ export class Service {
     const data: LedgerData = { config: this.config, gauges: this.#gauges.shared, commits, umask, vaultKey };
     const { link, died } = await startThread(ledgerThread, data, this.#log, (actor, message) => {
       if (actor === 'hub') this.publish((message as Observed).groups);
-      else if (actor === 'edge') this.#told(message as EdgeMessage | VaultStatus | LedgerReport);
+      else if (actor === 'edge') this.#receive(message as EdgeMessage | VaultStatus | LedgerReport);
     });
     this.#link = link;
     this.#engine = this.#openEngine(link);
@@ -229,9 +229,9 @@ export class Service {
     await this.#link?.ask('job', { kind: 'stop', graceMs });
   }
 
-  #told(message: EdgeMessage | VaultStatus | LedgerReport): void {
+  #receive(message: EdgeMessage | VaultStatus | LedgerReport): void {
     if (message.kind === 'vault_status') this.#vault.update(message);
-    else if (message.kind === 'ledger_figures' || message.kind === 'ledger_pulse') this.#reports.told(message);
-    else this.#engine?.told(message);
+    else if (message.kind === 'ledger_figures' || message.kind === 'ledger_pulse') this.#reports.receive(message);
+    else this.#engine?.receive(message);
   }
 }

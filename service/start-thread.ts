@@ -16,12 +16,12 @@ export class ServiceFault extends Error {
 
 export type StartedThread = { readonly worker: Worker; readonly link: Link; readonly died: Promise<Error> };
 
-/** Starts a thread. Resolves when it has reported that it is ready. `onTold` gets the thread's messages, except reports. */
+/** Starts a thread. Resolves when it has reported that it is ready. `onMessage` gets the thread's messages, except reports. */
 export function startThread(
   kind: ThreadKind,
   data: object,
   log: Logger,
-  onTold: (actor: string, message: unknown, link: Link) => void,
+  onMessage: (actor: string, message: unknown, link: Link) => void,
 ): Promise<StartedThread> {
   const worker = kind.start(data);
   return new Promise((resolve, reject) => {
@@ -32,9 +32,9 @@ export function startThread(
     const link = openLink({
       port: worker as never,
       schedule: flush => setImmediate(flush),
-      onTold(actor, message) {
+      onMessage(actor, message) {
         const report = message as ThreadReport;
-        if (actor !== 'supervisor') onTold(actor, message, link);
+        if (actor !== 'supervisor') onMessage(actor, message, link);
         else if (report.kind === 'ready') resolve({ worker, link, died });
         else if (report.kind === 'log') log[report.level](report.fields, report.message);
         else die(new ServiceFault(report.message, report.exitStatus));

@@ -45,7 +45,7 @@ export class HoldEnds {
   }
 }
 
-/** The last of the sorted times that is not after `toUs`; 0: there is none. */
+/** The last of the sorted times that is at or before `toUs`; 0: there is none. */
 function lastUpTo(times: readonly number[], toUs: number): number {
   let low = 0;
   let high = times.length;

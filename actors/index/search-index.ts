@@ -1,4 +1,4 @@
-// Maintains the search index: adds the words of each log that may have searchable text (`JournalEntry.telling`), and removes
+// Maintains the search index: adds the words of each log that may have searchable text (`JournalEntry.mayHaveText`), and removes
 // pruned logs.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { AttemptReader, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
@@ -51,7 +51,7 @@ export class SearchIndex implements JournalConsumer {
     let taken = 0;
     for (const entry of entries) {
       taken++;
-      if (entry.telling) this.#takeOne(entry, batch);
+      if (entry.mayHaveText) this.#takeOne(entry, batch);
       if (this.#postings.count >= gatheredMax) break;
     }
     if (this.#next === before) return taken;

@@ -93,12 +93,12 @@ export class Stopwatch implements JournalConsumer {
     }
     this.#totals.attempt(entry, name, queueUs);
     if (entry.final) page.add(total, queuedUs + ranUs, entry);
-    const step = entry.stepped ? this.#steps.find(entry.id) : null;
+    const step = entry.isInStep ? this.#steps.find(entry.id) : null;
     if (step !== null) {
       page.add(step, ranUs, entry);
       this.#totals.step(entry, step);
     }
-    if (!entry.spanned) return;
+    if (!entry.hasSpans) return;
     for (const { name, dur_ns } of this.#spansOf(entry)) {
       page.addSpan(run, name, dur_ns / 1000);
       if (step !== null) page.addSpan(step, name, dur_ns / 1000);

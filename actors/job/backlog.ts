@@ -16,7 +16,10 @@ export class Backlog {
   counted = 0;
   #countedCommands: ReadonlySet<string> = noCommands;
 
-  /** Counts from now on the waiting jobs of exactly these commands in `counted`. If the commands change, all waiting jobs are looked at. */
+  /**
+   * From now on, `counted` is the number of waiting jobs of exactly these commands. If the commands change, all waiting jobs are counted
+   * again.
+   */
   countOnly(commands: ReadonlySet<string>): void {
     const before = this.#countedCommands;
     this.#countedCommands = commands;

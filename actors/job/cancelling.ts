@@ -25,7 +25,7 @@ import { findJob } from './views/jobs.ts';
 /** The maximum number of jobs that one turn ends or cancels inside cancelled runs, and that one call of `cancelAll` handles. */
 export const cancelledPerTurnMax = 256;
 /** The maximum number of jobs that one turn examines in trees with cancelled runs. */
-const lookedAtPerTurnMax = 16_384;
+const examinedPerTurnMax = 16_384;
 const blocksPerScan = 16;
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
@@ -58,7 +58,7 @@ export class Cancelling {
    * of these jobs can start any more.
    */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
-  /** The callers of `#asked`, as of the last commit. */
+  /** The callers that wait for an answer as of the last commit, which the actors share (`OutstandingFrames.cancels`). */
   readonly #callers: Set<WaitingCancel>;
   /** The last turn that began or continued a walk. The walks continue in a later turn, because reads of the store do not show this turn's writes. */
   #turn: Turn | null = null;
@@ -301,7 +301,7 @@ export class Cancelling {
     if (this.#walks.size > 0) {
       this.#turn = turn;
       const wanted: JobsToEnd = new Map();
-      const budget = { jobs: cancelledPerTurnMax, examined: lookedAtPerTurnMax };
+      const budget = { jobs: cancelledPerTurnMax, examined: examinedPerTurnMax };
       for (const [root, walk] of this.#walks) {
         if (!this.#walk(walk, wanted, budget)) break;
         this.#walks.delete(root);

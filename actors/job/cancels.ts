@@ -11,7 +11,7 @@ import { type Cancel, decodeCancel, putMark, putNote, readMarks } from './record
 import { pipelinePlugin, type RunPhase } from './records/job.ts';
 import { type KeyText, keyText } from './records/open.ts';
 
-/** Evaluations up open runs, as `PipelineCalls` (protocol.ts) describes. */
+/** Looks up open runs, as `PipelineCalls` (protocol.ts) describes. */
 export type RunLookups = {
   readonly isOpen: (run: JobId) => boolean;
   readonly callerOf: (run: JobId) => JobId | null;

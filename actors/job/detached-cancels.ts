@@ -18,7 +18,7 @@ import type { JobGroup } from './records/job.ts';
 import { keyText } from './records/open.ts';
 
 /** The maximum number of detached cancels that one turn checks for completion. */
-const lookedAtPerTurnMax = 64;
+const examinedPerTurnMax = 64;
 
 /** The origin of an open run: `parent` is the job that caused it, `run` the run that called it. */
 export type BegunRun = Pick<JobGroup, 'root' | 'parent' | 'hooked' | 'phase'> & {
@@ -108,9 +108,9 @@ export class DetachedCancels {
     return this.#begun(run) ?? groupIn(this.#reader, run);
   }
 
-  /** Removes the detached cancels in trees for which `isQuiet` returns true. A call checks at most `lookedAtPerTurnMax` cancels. */
+  /** Removes the detached cancels in trees for which `isQuiet` returns true. A call checks at most `examinedPerTurnMax` cancels. */
   end(turn: Turn, isQuiet: (root: JobId) => boolean): void {
-    let left = lookedAtPerTurnMax;
+    let left = examinedPerTurnMax;
     for (const [name, detached] of [...this.#cancels]) {
       if (left-- === 0) return;
       const { run, root } = detached;

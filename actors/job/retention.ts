@@ -100,7 +100,7 @@ export class Retention {
       needs: newReruns.needs(reader),
     };
     // The walk behind the front comes first, because its blocks are older than those that the front reaches.
-    const goesOn = this.#isAtFront ? this.#advance(step) : this.#lookBehind(step);
+    const goesOn = this.#isAtFront ? this.#advance(step) : this.#checkBehind(step);
     this.#pruneJournal(turn, step.commits);
     step.lost.flush(turn.batch);
     if (goesOn) return true;
@@ -132,7 +132,7 @@ export class Retention {
   }
 
   /** Checks the blocks behind the front again. False: this sweep checks no more of them. */
-  #lookBehind(step: SweepContext): boolean {
+  #checkBehind(step: SweepContext): boolean {
     if (this.#front.at === undefined) return false;
     const walk = this.#behind;
     const { met, isEnd } = this.#meet(walk.at, this.#front.at, step.turn.nowUs);

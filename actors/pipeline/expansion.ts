@@ -134,7 +134,7 @@ export class Expansion {
     if (!run || run.failure !== null) return true;
     if (this.#table.isPaused(run)) {
       this.#paused.add(name);
-      this.#table.dropLooks(run);
+      this.#table.dropEvaluations(run);
     } else if (run.reuse?.isIndexed === false) this.#index(run);
     else if (this.#mustWait(nextFan(run))) this.#later.push(name);
     else {

@@ -72,7 +72,7 @@ export class Reuse {
     return { version: this.#table.versions.find(hash, this.#table.reader), reuse, rerun };
   }
 
-  /** Evaluations up the jobs of a fan-out's elements in the original run, from `ordinal` on, at most `countMax`. */
+  /** Looks up the jobs of a fan-out's elements in the original run, from `ordinal` on, at most `countMax`. */
   elementsFrom(run: Run, at: At, ordinal: number, countMax: number): ElementRange {
     const { reader } = this.#table;
     const fork = forkOf(run, at);

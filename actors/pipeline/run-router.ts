@@ -363,10 +363,10 @@ export class RunRouter {
 }
 
 /** A successful job of a step, new or reused. */
-type PassedJob = TakenJobPlace & { readonly plugin: string; readonly command: string; readonly body: Body };
+type PassedJob = PassedPlace & { readonly plugin: string; readonly command: string; readonly body: Body };
 /** A successful run that a step called. */
-type PassedRun = TakenJobPlace & { readonly name: string; readonly result: Uint8Array };
-type TakenJobPlace = Pick<ReusedJob, 'id' | 'path' | 'context' | 'depth'> & { readonly isReused: boolean };
+type PassedRun = PassedPlace & { readonly name: string; readonly result: Uint8Array };
+type PassedPlace = Pick<ReusedJob, 'id' | 'path' | 'context' | 'depth'> & { readonly isReused: boolean };
 
 /** A job of a step, or a called run, that did not succeed. */
 type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {

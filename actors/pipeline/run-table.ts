@@ -334,7 +334,7 @@ export class RunTable {
   }
 
   /** Drops the unfinished evaluations of the run from memory. */
-  dropLooks(run: Run): void {
+  dropEvaluations(run: Run): void {
     for (const { id } of run.fans.values()) this.#dropLook(run, id);
   }
 

@@ -105,7 +105,7 @@ export function settledPerSecond(before: OverviewDocument, after: OverviewDocume
   const seconds = (msOf(after.captured_at) - msOf(before.captured_at)) / 1000;
   const minutes = Math.round((msOf(after.trend.since) - msOf(before.trend.since)) / minuteMs);
   if (seconds <= 0 || minutes < 0 || minutes >= settled.length) return null;
-  // The current minute of the first overview, as it is in the second one, and all minutes after it.
+  // The minutes from the one that was current in the first overview, with the counts of the second overview.
   const since = settled.slice(settled.length - 1 - minutes).reduce((sum, count) => sum + count, 0);
   return Math.max(0, since - (before.trend.settled.at(-1) ?? 0)) / seconds;
 }

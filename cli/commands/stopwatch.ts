@@ -32,10 +32,9 @@ export const stopwatchCommand = clientCommand<Options>({
     new Option('--to <time>', 'up to this time (default: now)').argParser(parseInstant),
     new Option('--step <step>', 'only this step, such as handle.run; may be given several times').argParser(gather),
     new Option('--subs', 'include the spans that the plugin measured inside its steps'),
-    new Option(
-      '--series',
-      'plot the course of counts and percentiles, and name the jobs with the longest times',
-    ).conflicts('subs'),
+    new Option('--series', 'plot counts and percentiles over time, and name the jobs with the longest times').conflicts(
+      'subs',
+    ),
     new Option(
       '--compare <window>',
       'compare this window, such as 2h..1h, with the one from --from to --to (default: from its end until now)',

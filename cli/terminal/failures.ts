@@ -12,6 +12,6 @@ export function failureGroupLines(groups: readonly FailureGroupDocument[]): Term
 }
 
 function row({ fingerprint, plugin, command, pattern, count, trend, last_at: at }: FailureGroupDocument) {
-  const course = { text: sparkline(trend), style: 'cyan' as const };
-  return [fingerprint, String(count), course, formatAt(at), `${plugin}.${command}`, pattern];
+  const history = { text: sparkline(trend), style: 'cyan' as const };
+  return [fingerprint, String(count), history, formatAt(at), `${plugin}.${command}`, pattern];
 }

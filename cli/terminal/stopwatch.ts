@@ -1,4 +1,4 @@
-// The stopwatch for people: figures of a window, their course, and the comparison of two windows.
+// The stopwatch for people: figures of a window, their history, and the comparison of two windows.
 import {
   type ComparedStep,
   type Comparison,
@@ -21,7 +21,7 @@ import { formatMs, formatUs, msOf } from './time.ts';
 const barColumns = 24;
 
 /**
- * A row for each step that has samples: percentiles, a bar to the scale of all rows, and the course of p95 over the window. The
+ * A row for each step that has samples: percentiles, a bar to the scale of all rows, and the history of p95 over the window. The
  * spans of a step have rows below the step.
  */
 export function figureLines(document: StopwatchDocument): TerminalLine[] {
@@ -50,7 +50,7 @@ function figures({ sample_count: count, p50_us, p95_us, p99_us, max_us }: StepFi
 
 const courses = ['p50', 'p95', 'p99'] as const satisfies readonly PercentileName[];
 
-/** For each step that has samples: the course of its count and of its percentiles, then its jobs with the longest times. */
+/** For each step that has samples: the history of its count and of its percentiles, then its jobs with the longest times. */
 export function seriesLines(document: StopwatchDocument): TerminalLine[] {
   const measured = withSamples(document.steps);
   const title = titleOf(document);

@@ -1,12 +1,12 @@
 // The stopwatch (docs/contract.md#stopwatch): how long the steps of a plugin waited and ran, as percentiles.
-import { cellExemplarsMax, stepExemplarsMax } from '../../actors/index/views/step-course.ts';
+import { cellExemplarsMax, stepExemplarsMax } from '../../actors/index/views/step-history.ts';
 import { trendBuckets, windowOf } from '../../actors/index/views/stopwatch.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
 import { instant, uuid } from '../openapi/schemas.ts';
 import { isProblem } from '../problem.ts';
 import { anyOf, type Route, route } from '../route.ts';
-import { pointsMax, stopwatchParameters, wantedCourse, wantedSteps, windowStart } from '../stopwatch-query.ts';
+import { pointsMax, stopwatchParameters, wantedHistory, wantedSteps, windowStart } from '../stopwatch-query.ts';
 import { maySeeResults } from './jobs.ts';
 import { findPlugin } from './plugins.ts';
 
@@ -94,8 +94,8 @@ const getStopwatch = route({
     const window = windowOf(fromUs, nowUs, query.to ?? null);
     const steps = wantedSteps(query, config, found);
     if (isProblem(steps)) return steps;
-    const course = wantedCourse(query, window, steps.length, call.caller!);
-    if (isProblem(course)) return course;
+    const history = wantedHistory(query, window, steps.length, call.caller!);
+    if (isProblem(history)) return history;
     const subs = query.include_subs === true ? maySeeResults(call.caller!) : null;
     return answerRead(call, {
       kind: 'stopwatch',
@@ -105,8 +105,8 @@ const getStopwatch = route({
       steps,
       onlySteps: query.step !== undefined,
       subs,
-      bounds: query.from !== undefined || query.to !== undefined || course !== null,
-      course,
+      bounds: query.from !== undefined || query.to !== undefined || history !== null,
+      history,
     });
   },
 });

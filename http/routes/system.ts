@@ -1,7 +1,7 @@
 // The system routes: reload, doctor, selfcheck (docs/contract.md#for-operators).
 
 import type { QueuedJobs } from '../../actors/job/protocol.ts';
-import { lookedMax } from '../../actors/job/views/selfcheck.ts';
+import { checkedMax } from '../../actors/job/views/selfcheck.ts';
 import { restartSettings } from '../../config/section/restart.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
@@ -124,7 +124,7 @@ const getSelfcheck = route({
   summary: 'Compares the tables of the running store with each other.',
   access: anyOf('system:ro', 'system:rw'),
   notes:
-    `Checks all records of a table with up to ${lookedMax} records (a block of jobs counts as its jobs), and of a larger table the ` +
+    `Checks all records of a table with up to ${checkedMax} records (a block of jobs counts as its jobs), and of a larger table the ` +
     'last ones by key; `detail` says how many. Counters are compared only if all jobs are checked. A discrepancy is checked again before ' +
     'it is reported, because work continues meanwhile. A parent that retention has removed is not a failure.',
   answers: { 200: { description: 'The invariants that do not hold.', schema: selfcheckSchema } },

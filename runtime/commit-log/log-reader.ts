@@ -69,7 +69,7 @@ export function* readLog(
   }
 }
 
-/** Whether turns were appended to the segment: then a part of one is at its start. */
+/** Whether turns were appended to the segment. If so, the segment begins with a part of a turn. */
 export function hasTurns(segment: Segment): boolean {
   const files = new SegmentWindows([segment]);
   try {
@@ -113,7 +113,7 @@ function segmentsFrom(segments: readonly Segment[], { segment }: LogStart): Segm
 type Place = { readonly file: number; readonly offset: number };
 type FoundTurn = { readonly bytes: Buffer; readonly atUs: number; readonly end: Place };
 
-/** The turn with this number, which begins here; null if it is not whole, or another turn or none is here. */
+/** The turn with this number, if it begins here and is whole; otherwise null. */
 function turnAt(files: SegmentWindows, start: Place, lsn: Lsn, epoch: number): FoundTurn | null {
   const first = files.header(start);
   if (first === null || first.lsn !== lsn || first.epoch !== epoch || first.part !== 0) return null;
@@ -149,7 +149,7 @@ function isPartOf(first: PartHeader, header: PartHeader, part: number): boolean 
   );
 }
 
-/** The number of a later turn of which some part is behind the place; null if there is none. */
+/** The number of a later turn that has a part after this place; null if there is none. */
 function laterTurn(files: SegmentWindows, from: Place, lsn: Lsn, epoch: number): Lsn | null {
   for (let at = files.withRoom(from); at.file < files.count; ) {
     const header = files.header(at);

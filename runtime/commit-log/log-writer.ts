@@ -10,7 +10,7 @@ import { encodedBytes, encodeTurn } from './turn-codec.ts';
 
 /** Writes end at a multiple of this, so that the kernel need not read the rest of a page first. */
 const pageBytes = 4096;
-/** A larger buffer serves one turn and is not kept. */
+/** A larger buffer is used for one turn, and then dropped. */
 const keptBytesMax = 8 * 2 ** 20;
 const noSpace = new Set<unknown>(['ENOSPC', 'EDQUOT']);
 

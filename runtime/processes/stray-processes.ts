@@ -87,13 +87,13 @@ export class StrayProcesses {
   }
 
   #kill(): void {
-    const told = this.#waiting.splice(0);
+    const resolvers = this.#waiting.splice(0);
     const startedMs = performance.now();
     const isOver = (origin: string) => this.#isOurs(origin) && origin !== this.#host && !this.#living.has(origin);
     for (let scan = 0; scan < scansMax; scan++) if (killByOrigin(isOver) === 0) break;
     const endedMs = performance.now();
     this.#restUntilMs = endedMs + restFactor * (endedMs - startedMs);
-    for (const tell of told) tell();
+    for (const resolve of resolvers) resolve();
   }
 
   #isOurs(origin: string): boolean {

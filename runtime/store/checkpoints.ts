@@ -35,8 +35,8 @@ const unfinishedPrefix = 'checkpoint-unfinished-';
 const checkpointMs = 60_000;
 /** A checkpoint that found a full disk is tried again after this time. */
 const retryMs = 1_000;
-/** The bytes written to the data file are read once in this number of commits. */
-const commitsPerLook = 16;
+/** The number of bytes written to the data file is read once per this many commits. */
+const commitsPerReading = 16;
 /** Turns wait for a checkpoint when this multiple of the bytes that make one due has been written to the log, or to the data file. */
 const overdue = 2;
 /** From this multiple on, a checkpoint in progress does not pause any more. */
@@ -114,12 +114,15 @@ export class Checkpoints {
   /** Called after each commit. Begins a checkpoint if one is due. */
   committed(): void {
     if (this.#timer === null) this.#startTimer(checkpointMs);
-    if (++this.#commits % commitsPerLook === 0)
+    if (++this.#commits % commitsPerReading === 0)
       this.#churnBytes = writtenBytes(this.#options.lmdb.env) - this.#writtenBytes;
     if (this.#due() >= 1) this.begin();
   }
 
-  /** What was written to the log or to the data file since the last checkpoint, as a share of what makes the next one due. */
+  /**
+   * The bytes written since the last checkpoint, as a fraction of the bytes that make the next one due. Of the log and the data file, the
+   * larger fraction counts.
+   */
   #due(): number {
     const { log, logBytesMax, churnBytesMax } = this.#options;
     return Math.max((log.appendedBytes - this.#appendedBytes) / logBytesMax, this.#churnBytes / churnBytesMax);

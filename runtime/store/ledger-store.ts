@@ -17,7 +17,7 @@ import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
 import { appliedKey, encodeLsn, type OpenLedger, openLedger } from './ledger-recovery.ts';
 import { type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
-import { type Claim, gateMsMax, holderToWatch, type Owner, readOwner, StoreHeld, takeClaim } from './owner.ts';
+import { type Claim, commitLockMsMax, holderToWatch, type Owner, readOwner, StoreHeld, takeClaim } from './owner.ts';
 import { CommitRoom, diskPart } from './room.ts';
 import { type Batch, type Reader, type Store, StoreFault, StoreFull, type Table, tables } from './store.ts';
 import { readersMsMax, registerReader } from './store-readers.ts';
@@ -133,7 +133,7 @@ export function openStore(path: string, options: StoreOptions = {}): LedgerStore
     for (let silent: Owner | null = null; ; ) {
       const startMs = performance.now();
       const tried = commitLock.open(() => {
-        const owner = holderToWatch(path, silent, performance.now() - startMs <= gateMsMax);
+        const owner = holderToWatch(path, silent, performance.now() - startMs <= commitLockMsMax);
         return owner === null ? { store: hold(path, commitLock, options) } : { owner };
       });
       if ('store' in tried) return tried.store;

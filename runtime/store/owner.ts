@@ -7,7 +7,7 @@ import { replaceFile, syncDirectory } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 
 /** If waiting for the commit lock took longer than this, a living process was committing: the system releases the lock of a dead one at once. */
-export const gateMsMax = 100;
+export const commitLockMsMax = 100;
 
 /** Thrown if another running process holds the state directory. */
 export class StoreHeld extends Error {
@@ -48,9 +48,9 @@ export function readOwner(directory: string): Owner | null {
 
 /**
  * The holder that may still live, and must be watched for a sign of life; null: the directory may be taken. Throws StoreHeld if the holder
- * lives. `silent`: a holder that has shown no sign of life. `isGateFree`: no commit was in progress.
+ * lives. `silent`: a holder that has shown no sign of life. `isLockFree`: no commit was in progress.
  */
-export function holderToWatch(directory: string, silent: Owner | null, isGateFree: boolean): Owner | null {
+export function holderToWatch(directory: string, silent: Owner | null, isLockFree: boolean): Owner | null {
   const owner = readOwner(directory);
   if (owner === null) return null;
   if (isHere(owner)) {
@@ -58,7 +58,7 @@ export function holderToWatch(directory: string, silent: Owner | null, isGateFre
     return null;
   }
   const isSame = silent !== null && JSON.stringify(silent) === JSON.stringify(owner);
-  return isSame && isGateFree ? null : owner;
+  return isSame && isLockFree ? null : owner;
 }
 
 /**

@@ -59,7 +59,7 @@ export class Backups {
     this.#timer.unref();
   }
 
-  /** Stops a backup that is being written. The next backup removes what it has left. */
+  /** Stops a backup that is being written. The next backup removes the unfinished directory. */
   stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;

@@ -43,7 +43,7 @@ function* allLines(reader: Reader, schedules: Config['schedules'], nowMs: number
     for (let index = 0; index < count; index++) {
       const id = jobId(key, index);
       const job = findJob(reader, id, blocks);
-      // Retention may have removed it meanwhile.
+      // Retention may have removed the job meanwhile.
       if (!job) continue;
       yield* lineOf('job', jobParts(job, 'whole', null));
       for (const log of logsOfJob(reader, id)) yield* lineOf('log', logParts(log, 'result'));

@@ -25,8 +25,8 @@ export function newestBackupMs(into: string): number | null {
 }
 
 /**
- * Removes all but the newest `keep` whole backups, and returns the paths of the removed ones. A backup loses its manifest first, so what a
- * crash leaves is no backup, and is removed the next time.
+ * Removes all but the newest `keep` whole backups, and returns the paths of the removed ones. The manifest is removed first: a directory
+ * that a crash leaves behind has no manifest, and is removed the next time.
  */
 export function removeOlder(into: string, keep: number): readonly string[] {
   const names = namesIn(into);

@@ -62,12 +62,12 @@ async function wrongIn(directory: string, entry: FileEntry, onBytes: OnBytes): P
   return sha256 === entry.sha256 ? null : hashProblem(entry, sha256);
 }
 
-/** What is wrong with a file that has another size than its entry. */
+/** What is wrong with a file whose size differs from that in its entry. */
 export function sizeProblem({ name, bytes }: FileEntry, found: number): string {
   return `${name} has ${found} bytes, not ${bytes}`;
 }
 
-/** What is wrong with a file that has another hash than its entry. */
+/** What is wrong with a file whose hash differs from that in its entry. */
 export function hashProblem({ name, sha256 }: FileEntry, found: string): string {
   return `${name} was changed or damaged: its sha256 is ${found.slice(0, 16)}…, not ${sha256.slice(0, 16)}…`;
 }

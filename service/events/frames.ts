@@ -63,7 +63,7 @@ export class FrameWriter {
   after(id: number): FrameChunk {
     const key = `${this.#number} ${id}`;
     const known = this.#kept.get(key);
-    // If the ring no longer has the next observation, the cached chunk is not used: the stream must be told of the gap.
+    // If the ring no longer has the next observation, the cached chunk is not used: the stream must report the gap.
     if (known && id >= this.#hub.oldest - 1) return known;
     const { work } = this.#hub;
     const { gap, slices, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);

@@ -66,7 +66,7 @@ export class EventStreams {
   readonly #hub: Hub;
   readonly #feeds: FrameWriters;
   readonly #streams: Stream[] = [];
-  /** How many gaps the readers were told of, by reason. */
+  /** How many gaps were reported to readers, by reason. */
   readonly gaps = new Map<string, number>();
   /** The index of the stream that was visited last. The next visit is to the stream after it. */
   #turn = 0;

@@ -62,14 +62,14 @@ function run({ path, gauges: shared }: IndexerData): void {
   const link = openLink({
     port: parentPort!,
     schedule: queueMicrotask,
-    onTold(_, message) {
+    onMessage(_, message) {
       stopper = (message as StopIndexer).replyTo;
       if (!timer) return;
       clearTimeout(timer);
       poll();
     },
   });
-  const report = (told: ThreadReport): void => link.tell('supervisor', told);
+  const report = (message: ThreadReport): void => link.tell('supervisor', message);
   const log = (level: 'info' | 'warn' | 'error', message: string, fields: object): void =>
     report({ kind: 'log', level, message, fields });
 

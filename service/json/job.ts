@@ -169,8 +169,8 @@ export function logParts(log: LogView, detail: 'bare' | 'plain' | 'result'): Jso
     `"submitted_by":${JSON.stringify(log.submittedBy)},"created_at":${time(log.createdUs)},` +
     `"completed_at":${time(log.completedUs)}`;
   if (detail === 'bare') return [`${head}}`];
-  const told = `${head},"last_error":${JSON.stringify(log.lastError ?? '')},"stderr":${JSON.stringify(log.stderr ?? '')}`;
-  return detail === 'result' ? [`${told},"result":`, ...outputParts(log), '}'] : [`${told}}`];
+  const common = `${head},"last_error":${JSON.stringify(log.lastError ?? '')},"stderr":${JSON.stringify(log.stderr ?? '')}`;
+  return detail === 'result' ? [`${common},"result":`, ...outputParts(log), '}'] : [`${common}}`];
 }
 
 /** One job in the answer of GET /job/{job_id}/tree. */

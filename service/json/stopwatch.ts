@@ -1,22 +1,22 @@
-// Writes the answer of the stopwatch as JSON (docs/contract.md#stopwatch): for each step percentiles, their trend, and their course.
+// Writes the answer of the stopwatch as JSON (docs/contract.md#stopwatch): for each step percentiles, their trend, and their history.
 import { Histogram } from '../../actors/index/records/histogram.ts';
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';
-import type { NamedJob, TimeBucket } from '../../actors/index/views/step-course.ts';
+import type { NamedJob, TimeBucket } from '../../actors/index/views/step-history.ts';
 import { type StepTimes, trendBuckets } from '../../actors/index/views/stopwatch.ts';
 import type { StopwatchQuery } from '../reads/reads.ts';
 import type { JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
 export function* stopwatchParts(wanted: StopwatchQuery, measured: ReadonlyMap<string, StepTimes>): Iterable<JsonPart> {
-  const { plugin, nowUs, subs, bounds, course } = wanted;
+  const { plugin, nowUs, subs, bounds, history } = wanted;
   const head = {
     plugin,
     window: durationText(minutesOf(wanted)),
     captured_at: timestamp(nowUs),
     ...(bounds && boundsOf(wanted)),
-    ...(course && { bucket_minutes: course.minutes }),
+    ...(history && { bucket_minutes: history.minutes }),
     ...(subs === false && { subs_unavailable: 'insufficient_scope' }),
-    ...(course?.exemplars === false && { exemplars_unavailable: 'insufficient_scope' }),
+    ...(history?.exemplars === false && { exemplars_unavailable: 'insufficient_scope' }),
   };
   yield `${JSON.stringify(head).slice(0, -1)},"steps":[`;
   const names = new Set([...wanted.steps, ...[...measured.keys()].sort()]);
@@ -44,7 +44,7 @@ function boundsOf({ window, nowUs }: StopwatchQuery): object {
 const none = new Histogram();
 
 function* stepParts(step: string, times: StepTimes | undefined, wanted: StopwatchQuery): Iterable<JsonPart> {
-  const { subs, course } = wanted;
+  const { subs, history } = wanted;
   const trend = times?.trend ?? [];
   const spans = [...(times?.spans ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
   const figures = {
@@ -54,10 +54,10 @@ function* stepParts(step: string, times: StepTimes | undefined, wanted: Stopwatc
     ...(subs === true && { subs: spans.map(([name, spanTimes]) => ({ name, ...figuresOf(spanTimes) })) }),
   };
   yield JSON.stringify(figures).slice(0, -1);
-  const buckets = times?.course?.buckets ?? [];
-  if (course?.series) yield `,"series":${JSON.stringify(buckets.map(pointJson))}`;
-  if (course?.heat) yield* heatParts(buckets, course.exemplars);
-  if (course?.exemplars) yield `,"exemplars":${JSON.stringify((times?.course?.slowest ?? []).map(exemplarJson))}`;
+  const buckets = times?.history?.buckets ?? [];
+  if (history?.series) yield `,"series":${JSON.stringify(buckets.map(pointJson))}`;
+  if (history?.heat) yield* heatParts(buckets, history.exemplars);
+  if (history?.exemplars) yield `,"exemplars":${JSON.stringify((times?.history?.slowest ?? []).map(exemplarJson))}`;
   yield '}';
 }
 

@@ -84,7 +84,7 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
 
   const link: Link = openLink({
     port: parentPort!,
-    onTold(actor, message) {
+    onMessage(actor, message) {
       const inner = message as InnerMessage | Reconfigure | CloseLedger;
       if (inner.kind === 'close') {
         close(inner.replyTo);

@@ -10,7 +10,7 @@ export class LedgerReports {
   #pulsedMs = performance.now();
   #reportedMs = performance.now();
 
-  told(report: LedgerReport): void {
+  receive(report: LedgerReport): void {
     if (report.kind === 'ledger_pulse') {
       this.pulse = report;
       this.#pulsedMs = performance.now();

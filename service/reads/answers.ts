@@ -116,10 +116,10 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
     const endMs = performance.now() + lagMsMax;
     const taken = index();
     await untilTaken(reader, taken, stopwatchName, () => performance.now() < endMs);
-    const { plugin, window, steps, onlySteps, course } = wanted;
+    const { plugin, window, steps, onlySteps, history } = wanted;
     const reading = new StopwatchReading(taken, plugin, window, {
       steps: onlySteps ? new Set(steps) : null,
-      course: course && { minutes: course.minutes, heat: course.heat, ledger: course.exemplars ? reader : null },
+      history: history && { minutes: history.minutes, heat: history.heat, ledger: history.exemplars ? reader : null },
     });
     await share.run(sliced(() => reading.read(stopwatchMsMax)));
     return stopwatchParts(wanted, reading.steps);

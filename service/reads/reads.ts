@@ -49,11 +49,11 @@ export type StopwatchQuery = {
   /** Whether the answer has the times at which the window begins and ends. */
   readonly bounds: boolean;
   /** Null: the answer has only figures of the whole window. */
-  readonly course: StopwatchSeries | null;
+  readonly history: StopwatchHistory | null;
 };
 
-/** What the answer says about the course of each step over the window. */
-export type StopwatchSeries = {
+/** What the answer says about the history of each step over the window. */
+export type StopwatchHistory = {
   /** The length of a bucket. */
   readonly minutes: number;
   readonly series: boolean;

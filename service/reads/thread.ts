@@ -52,7 +52,7 @@ function run({ path }: ReadsData): void {
     port: parentPort!,
     // A microtask sends finished chunks before the next slices begin.
     schedule: queueMicrotask,
-    onTold: (_, message) => take(message as ReadsMessage),
+    onMessage: (_, message) => take(message as ReadsMessage),
   });
 
   function take(message: ReadsMessage): void {

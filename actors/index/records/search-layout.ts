@@ -1,4 +1,4 @@
-// The tables of the search index. Logs that may have searchable text (`JournalEntry.telling`) are numbered in the order of the
+// The tables of the search index. Logs that may have searchable text (`JournalEntry.mayHaveText`) are numbered in the order of the
 // journal. The logs are divided into chunks, each with its own postings.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';

@@ -2,7 +2,7 @@
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { Histogram, type Histogram as Times } from '../records/histogram.ts';
 import { histogramIn, minutesKept, minuteUs, pageKey, readPage } from '../records/stopwatch.ts';
-import { StepSeries, type StepSeriesQuery } from './step-course.ts';
+import { StepHistory, type StepHistoryQuery } from './step-history.ts';
 
 /** The number of equal parts into which a trend divides the window. */
 export const trendBuckets = 24;
@@ -13,7 +13,7 @@ export type StepTimes = {
   readonly trend: readonly Times[];
   readonly spans: ReadonlyMap<string, Times>;
   /** Null: the caller did not ask for it. */
-  readonly course: Pick<StepSeries, 'buckets' | 'slowest'> | null;
+  readonly history: Pick<StepHistory, 'buckets' | 'slowest'> | null;
 };
 
 /** The first and the last minute of a window, counted since the epoch. */
@@ -33,14 +33,14 @@ export function windowOf(fromUs: number, nowUs: number, toUs: number | null = nu
 export type ReadingScope = {
   /** Null: all steps. */
   readonly steps?: ReadonlySet<string> | null;
-  /** The course of each step over the window. Null: only figures of the whole window are wanted. */
-  readonly course?: StepSeriesQuery | null;
+  /** The history of each step over the window. Null: only figures of the whole window are wanted. */
+  readonly history?: StepHistoryQuery | null;
 };
 
 type CollectedTimes = StepTimes & {
   readonly trend: Histogram[];
   readonly spans: Map<string, Histogram>;
-  readonly course: StepSeries | null;
+  readonly history: StepHistory | null;
 };
 
 const none = new Uint8Array();
@@ -50,7 +50,7 @@ export class StopwatchReading {
   readonly #plugin: string;
   readonly #window: Window;
   readonly #wanted: ReadonlySet<string> | null;
-  readonly #course: StepSeriesQuery | null;
+  readonly #history: StepHistoryQuery | null;
   readonly #steps = new Map<string, CollectedTimes>();
   #minute: number;
 
@@ -58,13 +58,13 @@ export class StopwatchReading {
     reader: Reader<IndexTable>,
     plugin: string,
     window: Window,
-    { steps = null, course = null }: ReadingScope = {},
+    { steps = null, history = null }: ReadingScope = {},
   ) {
     this.#reader = reader;
     this.#plugin = plugin;
     this.#window = window;
     this.#wanted = steps;
-    this.#course = course;
+    this.#history = history;
     this.#minute = window.from;
   }
 
@@ -89,7 +89,7 @@ export class StopwatchReading {
     readPage(bytes, (step, times, spans, exemplars = none) => {
       if (this.#wanted?.has(step) === false) return;
       const gathered = this.#stepOf(step);
-      gathered.course?.take(minute, times, exemplars);
+      gathered.history?.take(minute, times, exemplars);
       gathered.all.merge(times);
       gathered.trend[bucket]!.merge(times);
       for (const [name, spanTimes] of spans) histogramIn(gathered.spans, name).merge(spanTimes);
@@ -100,8 +100,8 @@ export class StopwatchReading {
     let gathered = this.#steps.get(step);
     if (!gathered) {
       const trend = Array.from({ length: trendBuckets }, () => new Histogram());
-      const course = this.#course && new StepSeries(this.#course, this.#window.from);
-      gathered = { all: new Histogram(), trend, spans: new Map(), course };
+      const history = this.#history && new StepHistory(this.#history, this.#window.from);
+      gathered = { all: new Histogram(), trend, spans: new Map(), history };
       this.#steps.set(step, gathered);
     }
     return gathered;

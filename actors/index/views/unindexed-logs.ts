@@ -44,7 +44,7 @@ export function* searchUnindexed(
     for (const [atUs, value] of commits) {
       for (const entry of entriesOf(atUs, value).reverse()) {
         if (atUs === from.atUs && entry.place < from.place) continue;
-        if (!entry.telling || !entry.matches(wanted)) continue;
+        if (!entry.mayHaveText || !entry.matches(wanted)) continue;
         if (examined === logsMax || lookedBytes >= tailBytesMax) {
           unsearched++;
           continue;

@@ -101,7 +101,7 @@ export class BlockBuilder implements Block {
   }
 }
 
-/** Where each payload ends if they stand one after the other, in four bytes each. */
+/** The offset at which each payload ends when the payloads follow one another, in four bytes each. */
 function endsOf(payloads: readonly Uint8Array[]): Uint8Array {
   const ends = Buffer.allocUnsafeSlow(payloads.length * 4);
   let at = 0;

@@ -1,4 +1,5 @@
-// The table of hold ends: the times at which pauses and other holds ended. The stopwatch reads from this table until when a job was held.
+// The table of hold ends: the times at which pauses and other holds ended. From these times the stopwatch finds when a held job could first
+// run.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 

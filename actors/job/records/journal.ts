@@ -76,17 +76,17 @@ export class JournalEntry {
   }
 
   /** Whether the attempt may have searchable text: its body has any part other than spans and a result of null. */
-  get telling(): boolean {
+  get mayHaveText(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
   }
 
   /** Whether the response of the attempt reported spans. */
-  get spanned(): boolean {
+  get hasSpans(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & spansFlag) !== 0;
   }
 
   /** Whether the job belongs to a step of a pipeline. False for jobs that stand for runs or actions. */
-  get stepped(): boolean {
+  get isInStep(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & stepFlag) !== 0;
   }
 
@@ -233,9 +233,9 @@ export class JournalPage {
 }
 
 function flagsOf({ final, body }: Attempt, { inStep, isDelayed }: JournalOrigin): number {
-  const telling = (final ? finalFlag : 0) | (hasText(body) ? tellingFlag : 0);
+  const mayHaveText = (final ? finalFlag : 0) | (hasText(body) ? tellingFlag : 0);
   const origin = (inStep ? stepFlag : 0) | (isDelayed ? delayedFlag : 0);
-  return telling | origin | (hasPart(body, 'spans') ? spansFlag : 0);
+  return mayHaveText | origin | (hasPart(body, 'spans') ? spansFlag : 0);
 }
 
 /** A time as a key: 8 bytes, big endian. */

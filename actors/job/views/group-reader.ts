@@ -1,11 +1,11 @@
-// Evaluations up the groups of many jobs, one after another. The last group is cached, because neighbouring jobs often share a group.
+// Looks up the groups of many jobs, one after another. The last group is cached, because neighbouring jobs often share a group.
 import { blockOf, indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 
 type Found<T> = { readonly block: Uint8Array; readonly from: number; readonly to: number; readonly value: T };
 
-/** Evaluations up a value derived from a job's group. Neighbouring jobs get the same object. */
+/** Looks up a value derived from a job's group. Neighbouring jobs get the same object. */
 export class GroupReader<T> {
   readonly #read: (id: JobId) => Block | undefined;
   readonly #derive: (group: JobGroup) => T;

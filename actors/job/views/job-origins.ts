@@ -1,4 +1,4 @@
-// Evaluations up the trees, runs and tags of many jobs, one after another.
+// Looks up the trees, runs and tags of many jobs, one after another.
 import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobOrigin, Origins, RunEnding } from '../../hub/protocol.ts';

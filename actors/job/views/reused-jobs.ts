@@ -129,7 +129,7 @@ export class Successors {
 
   #find(job: JobId): JobId | null {
     const waiting = [job];
-    for (let at = waiting.shift(), left = lookedAtMax; at && left > 0; at = waiting.shift(), left--) {
+    for (let at = waiting.shift(), left = examinedMax; at && left > 0; at = waiting.shift(), left--) {
       for (const rerun of takersOver(this.#reader, at, rerunKey(at, afterIds))) {
         if (this.#isHere(rerun)) return rerun;
         waiting.push(rerun);
@@ -147,4 +147,4 @@ export class Successors {
 
 const knownMax = 10_000;
 /** The maximum number of runs whose reruns are examined to find the one in this tree. */
-const lookedAtMax = 1000;
+const examinedMax = 1000;

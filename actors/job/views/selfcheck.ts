@@ -23,7 +23,7 @@ import { invariantsOf } from './invariants.ts';
  * The maximum number of records of a table that are checked, those with the greatest keys first. A block counts as many times as it has
  * jobs.
  */
-export const lookedMax = 100_000;
+export const checkedMax = 100_000;
 /**
  * The maximum number of suspect records per invariant that the walk keeps, to check them again. Also the maximum number of jobs without a
  * worker that are reported.
@@ -52,7 +52,7 @@ export type SelfcheckOptions = {
   readonly pause: (ms: number) => Promise<void>;
   /** Runs the work slice by slice. Each slice sees the commits before it. */
   readonly run: <T>(work: Sliced<T>) => T | Promise<T>;
-  readonly lookedMax?: number;
+  readonly checkedMax?: number;
 };
 
 type Suspect = { readonly invariant: Invariant; readonly key: Uint8Array };
@@ -66,7 +66,7 @@ const countersName = 'counters_are_right';
 
 export async function selfcheck(options: SelfcheckOptions): Promise<Findings> {
   const { reader, pause, run } = options;
-  const max = options.lookedMax ?? lookedMax;
+  const max = options.checkedMax ?? checkedMax;
   const invariants = [...invariantsOf(reader, new NameTable(reader)), ...scheduleInvariants(reader), ...packedRecords];
   const notes: string[] = [];
   const suspects = await run(walk(reader, invariants, max, notes));
@@ -144,15 +144,15 @@ function jobsIn(block: Uint8Array): number {
 }
 
 function* checkAgain(reader: Reader, suspects: readonly Suspect[], failures: InvariantFailure[]): Sliced<void> {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const { invariant, key } of suspects) {
     const value = reader.get(invariant.table, key);
     // A new key object, because results are cached by the identity of the key.
     const failure = value ? faultOf(invariant, Buffer.from(key), value) : null;
     // If a record cannot be decoded, each of its checks reports the same failure, which is listed once.
     const text = failure && `${failure.invariant}: ${failure.detail}`;
-    if (text !== null && !told.has(text)) failures.push(failure!);
-    if (text !== null) told.add(text);
+    if (text !== null && !reported.has(text)) failures.push(failure!);
+    if (text !== null) reported.add(text);
     yield;
   }
 }

@@ -192,11 +192,11 @@ function* addInside(
 type Last = { id: JobId | null; endedUs: number };
 
 function* withErrors(reader: Reader, failed: readonly FailedJob[]): Sliced<FailedWithError[]> {
-  const told: FailedWithError[] = [];
+  const shown: FailedWithError[] = [];
   for (const job of failed) {
     yield;
     const error = findJob(reader, job.id)?.lastError ?? null;
-    told.push({ ...job, error: error === null ? null : error.split('\n', 1)[0]!.slice(0, errorCharsMax) });
+    shown.push({ ...job, error: error === null ? null : error.split('\n', 1)[0]!.slice(0, errorCharsMax) });
   }
-  return told;
+  return shown;
 }

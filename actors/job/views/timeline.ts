@@ -8,7 +8,7 @@ import { type JobGroup, type PhaseName, type Status, statuses } from '../records
 /** The number of buckets into which the time of a run is divided, if the caller names none, and the maximum number. */
 export const bucketsDefault = 400;
 export const bucketsMax = 2_000;
-/** The maximum number of steps that are told apart. The jobs of all further steps are counted together. */
+/** The maximum number of steps that are counted separately. The jobs of all further steps are counted together. */
 export const stepsMax = 256;
 /** The maximum length of a step's list of slow jobs, and of its list of failed jobs. */
 export const namedMax = 10;

@@ -70,10 +70,10 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
       const open = OpenBlock.decode(keyText(each.key), each.value);
       if (open.plugin === plugin && open.command === command) delayed += open.delayed;
     }
-    const told = counted?.counts.delayed ?? 0;
-    return told === delayed
+    const stored = counted?.counts.delayed ?? 0;
+    return stored === delayed
       ? null
-      : `${plugin}/${command}: ${told} jobs are counted as delayed, but there are ${delayed}`;
+      : `${plugin}/${command}: ${stored} jobs are counted as delayed, but there are ${delayed}`;
   }
 
   function rescheduledExists(key: Uint8Array, value: Uint8Array): string | null {

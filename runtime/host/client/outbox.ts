@@ -48,11 +48,11 @@ export class Outbox {
   /** Writes as much of the message as the pipe has room for. Returns whether the whole message has been written. */
   #isWritten(sending: Outgoing): boolean {
     const { head, more } = sending.message;
-    const told = (error?: Error | null): void => {
+    const onWritten = (error?: Error | null): void => {
       if (error && closedErrors.includes((error as NodeJS.ErrnoException).code!)) tellUnread(sending);
     };
     if (this.#pieces === null) {
-      this.#pipe.write(head, told);
+      this.#pipe.write(head, onWritten);
       if (more === undefined) return true;
       this.#pieces = more()[Symbol.iterator]();
     }
@@ -62,7 +62,7 @@ export class Outbox {
         this.#pieces = null;
         return true;
       }
-      this.#pipe.write(next.value, told);
+      this.#pipe.write(next.value, onWritten);
     }
     return false;
   }

@@ -26,7 +26,7 @@ export class Conversation implements Asker<number> {
   #first: number | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
-  /** The reasons of the cancelled tasks: the process has been told of each of these cancels, or is being stopped. */
+  /** The reasons of the cancelled tasks. The process has received each of these cancels, or is being stopped. */
   readonly #cancelled = new Map<number, string>();
 
   constructor(run: FrameRun, programs: Programs) {

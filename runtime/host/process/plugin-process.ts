@@ -15,7 +15,7 @@ import { endText, killDelayMs, type Program, type ProgramEnd } from './program.t
 
 /** The maximum length of an answer: of a line of a persistent process, or of all that a process for a single attempt prints. */
 export const stdoutBytesMax = 10 * 2 ** 20;
-/** The time from SIGTERM to SIGKILL for a process that was told of a cancel and did not answer the request in time. */
+/** The time from SIGTERM to SIGKILL for a process that has received a cancel and did not answer the request in time. */
 const toldKillDelayMs = 1_000;
 /** With this exit status a process says that its failure is permanent. */
 const permanentStatus = 78;
@@ -148,7 +148,7 @@ export class PluginProcess<Asked> {
   }
 
   /**
-   * Cancels a request. A process that reads cancels (`hearsCancel`) is told, and is stopped if it does not answer within
+   * Cancels a request. A process that reads cancels (`hearsCancel`) receives one, and is stopped if it does not answer within
    * `killDelayMs`. Any other process is stopped at once.
    */
   cancel(id: number, reason: string): void {

@@ -69,7 +69,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
 
   /**
    * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process that reads cancels
-   * (`hearsCancel`) is told, and any other process is stopped. The other unanswered tasks of a stopped process are returned, each
+   * (`hearsCancel`) receives one, and any other process is stopped. The other unanswered tasks of a stopped process are returned, each
    * to run alone.
    */
   cancel(frameId: number, task: number, reason: string): void {

@@ -85,16 +85,16 @@ let isSpent = false;
 let ended = new Map<number, Outcome[]>();
 let beating: NodeJS.Timeout | null = null;
 
-process.on('uncaughtExceptionMonitor', confess);
-process.on('exit', confess);
+process.on('uncaughtExceptionMonitor', reportCulprit);
+process.on('exit', reportCulprit);
 port.on('message', (given: GiveFrame | CancelTask) => ('cancel' in given ? cancel(given) : void take(given)));
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
 /** Called at an uncaught error and at the thread's exit: notes the task whose code ends the thread, and sends the outcomes so far. */
-function confess(): void {
+function reportCulprit(): void {
   const place = current.getStore();
   if (place !== undefined) status.blame(place.ticket, place.task);
-  tell();
+  sendOutcomes();
 }
 
 async function take({ ticket, bytes }: GiveFrame): Promise<void> {
@@ -111,7 +111,7 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
     else waiting.push({ open, task });
   }
   // Sends earlier outcomes first, because they could not be sent any more if a new task blocked the thread.
-  tell();
+  sendOutcomes();
   enterWaiting();
 }
 
@@ -160,20 +160,20 @@ function enter({ open, task }: Waiting): void {
     answer = current.run({ ticket, task }, prepared.handler!, request, job.kit);
     isPromise = isThenable(answer);
   } catch (error) {
-    over(job, thrower(error));
+    finish(job, thrower(error));
     return;
   } finally {
     status.leave();
   }
   if (!isPromise) {
-    over(job, () => answer);
+    finish(job, () => answer);
     return;
   }
   running.add(job);
   job.timer = setTimeout(expire, Math.min(deadlineMs, timerMsMax), job);
   Promise.resolve(answer).then(
-    value => late(job, () => value),
-    error => late(job, thrower(error)),
+    value => finishLate(job, () => value),
+    error => finishLate(job, thrower(error)),
   );
 }
 
@@ -200,14 +200,14 @@ function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
 }
 
 /** Called when the promise of a handler has settled. This frees the task's place. */
-function late(job: Job, answered: () => unknown): void {
+function finishLate(job: Job, answered: () => unknown): void {
   running.delete(job);
-  over(job, answered);
+  finish(job, answered);
   enterWaiting();
 }
 
 /** Called when a handler has settled. Its answer is dropped if the deadline has passed or the task was cancelled. */
-function over(job: Job, answered: () => unknown): void {
+function finish(job: Job, answered: () => unknown): void {
   underWay--;
   if (job.timer !== null) clearTimeout(job.timer);
   if (job.isLate) {
@@ -248,11 +248,11 @@ function endEarly(job: Job, tellHandler: () => void, patienceMs: number, settled
   job.isLate = true;
   current.run({ ticket: job.open.ticket, task: job.task }, tellHandler);
   note(job, settled());
-  job.timer = setTimeout(outstay, patienceMs, job);
+  job.timer = setTimeout(becomeStale, patienceMs, job);
 }
 
 /** Called if a handler has ignored its signal: from now on the thread takes no new tasks. */
-function outstay(job: Job): void {
+function becomeStale(job: Job): void {
   job.timer = null;
   stale++;
   isSpent = true;
@@ -285,7 +285,7 @@ function cancel({ cancel: ticket, task, reason }: CancelTask): void {
 
 function endWhenAlone(): void {
   if (underWay > stale) return;
-  tell();
+  sendOutcomes();
   port.postMessage({ over: true } satisfies ThreadIdle);
 }
 
@@ -293,14 +293,17 @@ function note({ open, task, startedMs }: Job, settled: TaskResult): void {
   const { frameId } = open.frame.head;
   const outcome = outcomeOfRun(task, settled, startedMs);
   const others = ended.get(frameId);
-  if (ended.size === 0) setImmediate(tell);
+  if (ended.size === 0) setImmediate(sendOutcomes);
   if (others) others.push(outcome);
   else ended.set(frameId, [outcome]);
 }
 
-function tell(): void {
+function sendOutcomes(): void {
   if (ended.size === 0) return;
-  const told = Array.from(ended, ([frameId, outcomes]) => [frameId, encodeOutcomes(outcomes)] as const);
+  const encoded = Array.from(ended, ([frameId, outcomes]) => [frameId, encodeOutcomes(outcomes)] as const);
   ended = new Map();
-  port.postMessage({ ended: told } satisfies TasksEnded, told.map(([, written]) => written.buffer) as ArrayBuffer[]);
+  port.postMessage(
+    { ended: encoded } satisfies TasksEnded,
+    encoded.map(([, written]) => written.buffer) as ArrayBuffer[],
+  );
 }

@@ -338,7 +338,7 @@ describe('Of a store with jobs of every kind', () => {
       askIdle: async () => new Uint8Array(0),
       pause: async () => {},
       run,
-      lookedMax: 2,
+      checkedMax: 2,
     });
     expect(few).toMatchObject({
       failures: [],

@@ -1,8 +1,8 @@
-// The course of a step over a window, against what is counted from the samples themselves: percentiles, cells, exemplars.
+// The history of a step over a window, against what is counted from the samples themselves: percentiles, cells, exemplars.
 import { expect, it } from 'vitest';
 import { bucketOf, Histogram, octaveOf, percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import { minuteUs, pageKey } from '../../../actors/index/records/stopwatch.ts';
-import { cellExemplarsMax, stepExemplarsMax } from '../../../actors/index/views/step-course.ts';
+import { cellExemplarsMax, stepExemplarsMax } from '../../../actors/index/views/step-history.ts';
 import { formatId, jobId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -37,8 +37,8 @@ function endingsOf(taken: readonly Sample[]): Required<Pick<Ending, 'atUs' | 'ra
 }
 
 function courseOf(index: Parameters<typeof read>[0], minutes: number, ledger: Reader | null) {
-  const steps = read(index, start, lastUs, { course: { minutes, heat: true, ledger } });
-  return steps.get('handle.run')!.course!;
+  const steps = read(index, start, lastUs, { history: { minutes, heat: true, ledger } });
+  return steps.get('handle.run')!.history!;
 }
 
 function grouped<T>(values: readonly T[], keyOf: (value: T) => number): Map<number, T[]> {

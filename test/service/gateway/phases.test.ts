@@ -54,7 +54,7 @@ const gateway = shareGateway({
     { name: 'long_end', steps: [uses('work')], finally: [heldClean] },
     { name: 'bound_end', deadline: '1h', steps: [uses('work')], finally: [heldClean] },
     {
-      name: 'exempt',
+      name: 'spared',
       steps: [held('work')],
       finally: [
         { id: 'clean', uses: 'single' },
@@ -339,7 +339,7 @@ test('the document of a run says when its steps are stopped, also in its phases 
 test('a pause of the service does not hold the phases of a cancelled run, nor the runs that they call', async () => {
   const occupier = await gateway.submit('single/handle', { gate: 'before the pause' });
   await gateway.noted('start', occupier);
-  const [run] = await startedIn('exempt', 'work', { gate: 'never' });
+  const [run] = await startedIn('spared', 'work', { gate: 'never' });
   await cancel(run);
   // This job waits in its lane when the pause begins.
   const { job_id: waiting } = await jobOf(run, 'clean');

@@ -231,8 +231,8 @@ export class Many {
     // Those that nothing kept from being taken.
     const kept = [...matching].filter(id => this.#commits.prunedAt(id) === null).length;
     const isAll = !isWhole || limit !== null || !isSure(selection) || selection.status === null;
-    const exempt = skipped.not_kept ?? 0;
-    holds(isAll || done + failed + exempt >= kept, () => `${by} has taken ${said} of ${kept} jobs that are kept`);
+    const spared = skipped.not_kept ?? 0;
+    holds(isAll || done + failed + spared >= kept, () => `${by} has taken ${said} of ${kept} jobs that are kept`);
     return done;
   }
 }

@@ -149,7 +149,7 @@ export class MemoryEngine implements Engine {
           this.#reply = take;
         },
       } as never,
-      onTold: () => {},
+      onMessage: () => {},
       schedule: flush => setImmediate(flush),
     }),
   );

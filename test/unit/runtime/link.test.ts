@@ -6,7 +6,7 @@ import { unpackMessages } from '../../../runtime/packing.ts';
 test('a message whose asker is gone when the packet is sent stays behind, and its ask is answered here', async () => {
   const sent: unknown[] = [];
   const port = { postMessage: (bytes: Uint8Array) => sent.push(...unpackMessages(bytes)), on() {} };
-  const link = openLink({ port: port as never, onTold() {} });
+  const link = openLink({ port: port as never, onMessage() {} });
   const [staying, leaving] = [{ isGone: false }, { isGone: false }];
   const answer = 'taken back';
   void link.ask('vault', { n: 1 }, { asker: staying, answer });

@@ -1,4 +1,4 @@
-// Evaluations into packed values in steps: what they find is what decoding finds, and no step takes more than its bytes.
+// Looks into packed values in steps: what they find is what decoding finds, and no step takes more than its bytes.
 import { describe, expect, it } from 'vitest';
 import { entriesWithout, equalTo, jsonInSteps, someElement, spanInSteps } from '../../../runtime/packed-steps.ts';
 import { type Json, pack, unpack } from '../../../runtime/packing.ts';

@@ -106,7 +106,7 @@ it('takes a run that a step called after its caller, whose result may name parts
   ledger.add({ ...ended, plugin: 'pipeline', command: 'inner', run: outer });
   ledger.add({ ...ended, plugin: 'p', command: 'a', run: outer });
   const sweep = ledger.sweeps(0);
-  // The caller's own job is exempt for now.
+  // The caller's own job is spared for now.
   const awaited = ledger.store.batch();
   awaited.put('emissions', outer, packedEmpty);
   ledger.store.commit(awaited);

@@ -1,4 +1,4 @@
-// Evaluations into large data take some of each turn, and what they make is written in parts over these turns.
+// Evaluations of large data take some of each turn, and what they make is written in parts over these turns.
 import { describe, expect, it } from 'vitest';
 import { stepBytesMax } from '../../../../actors/pipeline/evaluations.ts';
 import { bytesPerTurnMax } from '../../../../actors/pipeline/run-table.ts';

@@ -111,7 +111,7 @@ describe('a large event', () => {
     expect(payloads(stage.of('sink')).at(-1)).toMatchObject({ x: text });
   });
 
-  it('before a step that evaluations into it is read again after a restart', () => {
+  it('before a step that looks into it is read again after a restart', () => {
     const steps = [
       { uses: 'emit' },
       { uses: 'sink', if: lacks('payload.list', -1), with: { last: '{payload.list.199999}' } },

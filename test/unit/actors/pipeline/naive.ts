@@ -135,7 +135,7 @@ export class Naive {
   }
 }
 
-/** Evaluations from the end for a fork, up to a join. */
+/** Looks from the end for a fork, up to a join. */
 function endsForked(steps: readonly Step[]): boolean {
   for (const step of steps.toReversed()) {
     if (step['foreach'] || step['split'] || (step['steps'] && endsForked(step['steps'] as Step[]))) return true;

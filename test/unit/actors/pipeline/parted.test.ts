@@ -1,4 +1,4 @@
-// Results that were gathered and are large are named where they lie. Whoever evaluations at them sees what they would see otherwise.
+// Results that were gathered and are large are named where they lie. Whoever looks at them sees what they would see otherwise.
 import { describe, expect, it } from 'vitest';
 import { besideAt, withEntries } from '../../../../actors/pipeline/join-payload.ts';
 import { pack } from '../../../../runtime/packing.ts';

@@ -1,4 +1,4 @@
-// The course of a step's times over a window: for each bucket of time its percentiles and its cells, with exemplars.
+// The history of a step's times over a window: for each bucket of time its percentiles and its cells, with exemplars.
 import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readExemplars } from '../records/exemplars.ts';
@@ -9,7 +9,7 @@ export const stepExemplarsMax = 5;
 export const cellExemplarsMax = 3;
 
 /** What a caller wants besides the figures of the whole window. */
-export type StepSeriesQuery = {
+export type StepHistoryQuery = {
   /** The length of a bucket. */
   readonly minutes: number;
   /** Whether buckets have cells. */
@@ -33,8 +33,8 @@ export type TimeBucket = {
   readonly cells: readonly HeatCell[];
 };
 
-export class StepSeries {
-  readonly #wanted: StepSeriesQuery;
+export class StepHistory {
+  readonly #wanted: StepHistoryQuery;
   readonly #from: number;
   readonly #slowest: SlowestJobs;
   readonly #finished: TimeBucket[] = [];
@@ -44,7 +44,7 @@ export class StepSeries {
   #slowestByOctave = new Map<number, SlowestJobs>();
 
   /** `from`: the first minute of the window. */
-  constructor(wanted: StepSeriesQuery, from: number) {
+  constructor(wanted: StepHistoryQuery, from: number) {
     this.#wanted = wanted;
     this.#from = from;
     this.#slowest = new SlowestJobs(wanted.ledger, stepExemplarsMax);
