@@ -12,7 +12,7 @@ const pathMark = '<path>';
 const namedKinds = ['plugin', 'pipeline', 'schedule'] as const;
 type NamedKind = (typeof namedKinds)[number];
 
-/** The result of `offersFor` if only the service knows the candidates: those of this kind whose names begin with `current`. */
+/** The result of `offersFor` if only the service knows the candidates: the names of this kind that begin with `current`. */
 export type NamesQuery = {
   readonly names: NamedKind;
   readonly current: string;

@@ -3,8 +3,8 @@
 export const exitStatus = {
   ok: 0,
   /**
-   * The job failed or is dead, a check found problems, the state of the job does not allow the request (409, such as
-   * `already_settled`), or the service answered with an error status that is not listed below.
+   * The job failed or is dead, a check found problems, the state of the job does not allow the request (409, such as `already_settled`), or
+   * the service answered with an error status not listed below.
    */
   failed: 1,
   /** The command line is invalid, or the service refused the request as invalid (400, 405, 413, 415, 422). */

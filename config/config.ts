@@ -163,7 +163,7 @@ export type ScheduleDefinition = {
   readonly id: string;
   /** For an entry of the `schedules` of a plugin: the `schedule_id` in `GET /scheduler/jobs`. */
   readonly entryId?: string;
-  /** The command of a plugin, or the pipeline, that the schedule runs. */
+  /** The command or the pipeline that the schedule runs. */
   readonly target: { readonly plugin: string; readonly command: string } | { readonly pipeline: string };
   readonly recurrence: Recurrence;
   readonly payload: JsonObject;
@@ -258,7 +258,7 @@ export type Config = {
   readonly backups: {
     /** How often a backup is written; null: never by itself. */
     readonly everyMs: number | null;
-    /** How many backups with a name made of the time are kept. */
+    /** How many backups are kept, of those whose names are times. */
     readonly keep: number;
     /** The directory of the backups. */
     readonly into: string;

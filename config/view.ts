@@ -40,7 +40,7 @@ function isWord(text: string): boolean {
   return words.has(word) || (word.endsWith('s') && words.has(word.slice(0, -1)));
 }
 
-/** The value in which everything under a key that names a secret is replaced, at any depth. */
+/** Replaces everything under keys that name secrets, at any depth. */
 export function redact(value: Json): Json {
   if (Array.isArray(value)) return value.map(redact);
   if (typeof value !== 'object' || value === null) return value;

@@ -12,7 +12,7 @@ export type Caller = {
   readonly scopes: ReadonlySet<string>;
   /** The SHA-256 of the caller's token (in a session: of its API token); empty on listeners that have no tokens. */
   readonly tokenDigest: string;
-  /** The time at which the API token expires, or the session if it ends earlier; null: never. */
+  /** When the API token expires or the session ends, whichever is earlier; null: never. */
   readonly expiresAtMs: number | null;
   /** The SHA-256 in hex of the session token; absent if the caller uses no session of the dashboard. */
   readonly sessionDigest?: string;

@@ -70,7 +70,7 @@ export function cursor(list: string, bytes: number): Parameter<Buffer> {
   };
 }
 
-/** A parameter that has one of several values; an alias stands for one of them. */
+/** A parameter with a fixed set of values. An alias means one of the values. */
 export function oneOf<const T extends string>(
   values: readonly T[],
   aliases: { readonly [alias: string]: T } = {},

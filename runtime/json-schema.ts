@@ -13,7 +13,7 @@ export type SchemaMismatch = {
   readonly message: string;
   readonly keyword: string;
   readonly params: { readonly [name: string]: unknown };
-  /** The schema, or the inner schema, that contains the keyword. */
+  /** The schema or inner schema that contains the keyword. */
   readonly schema: JsonObject;
   /** The key that `propertyNames` rejects; null if a value is wrong instead of a key. */
   readonly key: string | null;

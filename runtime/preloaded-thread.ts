@@ -59,7 +59,7 @@ export function givenData<T>(): Promise<T> {
   return new Promise(resolve => parentPort!.once('message', data => (data === null ? process.exit() : resolve(data))));
 }
 
-/** Lowers the priority of the calling thread, on Linux only: elsewhere the priority is that of the whole process. */
+/** Lowers the priority of the calling thread. On Linux only, because elsewhere the whole process has one priority. */
 export function yieldToOthers(niceness: number): void {
   try {
     if (process.platform === 'linux') setPriority(niceness);

@@ -98,7 +98,7 @@ export class JobWaiters {
     this.#waiting.delete(name);
   }
 
-  /** Called when a new generation of the ledger's actors has begun. Tells the actors for which jobs callers wait. */
+  /** Called when a new generation of the ledger's actors has begun. Tells the actors which jobs callers wait for. */
   renew(): void {
     // The replies to some callers are in the same packet as this message. These callers are added first.
     setImmediate(() => {

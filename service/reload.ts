@@ -54,7 +54,7 @@ export type ReloadOptions = {
 export class Reload {
   readonly #options: ReloadOptions;
   readonly #log: Logger;
-  /** How many reloads there were, by outcome. */
+  /** The number of reloads by outcome. */
   readonly outcomes = new Map<string, number>([
     ['reloaded', 0],
     ['refused', 0],

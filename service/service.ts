@@ -189,7 +189,7 @@ export class Service {
       vault: this.#vault,
       uiSessions: new UiSessions(
         sessionFile(this.config.state.path, file => {
-          this.#log.warn({ file }, 'the file of the sessions of the dashboard is damaged: sign in again');
+          this.#log.warn({ file }, 'the file of dashboard sessions is damaged: sign in again');
         }),
         Date.now,
       ),

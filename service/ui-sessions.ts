@@ -34,7 +34,7 @@ export type NewSession = { readonly token: string; readonly session: UiSession }
 /** The file that stores the sessions. `replace` throws errors of the file system. */
 export type SessionFile = { read(): readonly UiSession[]; replace(sessions: readonly UiSession[]): void };
 
-/** An unused code. `digest` is that of the code. */
+/** An unused code. `digest` is the digest of the code. */
 type SignInCode = UiSession & { readonly sessionEndsMax: number };
 
 export class UiSessions {
@@ -94,7 +94,7 @@ export class UiSessions {
     return { token, session };
   }
 
-  /** The session with this token; undefined if the token is not that of a session, or the session has ended. */
+  /** The session with this token; undefined if no session has this token, or the session has ended. */
   find(token: string): UiSession | undefined {
     if (this.#sessions.size === 0 || !token.startsWith(tokenPrefix)) return undefined;
     const session = find(this.#sessions, digestOf(token));
@@ -138,7 +138,7 @@ export function sessionFile(statePath: string, onDamaged: (file: string) => void
       try {
         const { sessions } = JSON.parse(readFileSync(path, 'utf8')) ?? {};
         if (Array.isArray(sessions) && sessions.every(isSession)) return sessions;
-        throw new SyntaxError(`${path} has another form`);
+        throw new SyntaxError(`${path} is not a list of sessions`);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
         if (!(error instanceof SyntaxError)) throw error;

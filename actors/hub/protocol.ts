@@ -70,8 +70,8 @@ export type Observations = JobObservations | PlainObservation;
 export type Observed = { readonly kind: 'observed'; readonly groups: readonly Observations[] };
 
 /**
- * The tree and the runs that a job belongs to, and its tags. `root`: the id of the root. `runs`: the id of the run that the job
- * is a step of, then the id of the run that called that run, and so on.
+ * The tree, the runs and the tags of a job. `root`: the id of the tree's root. `runs`: the run whose step created the job, then the run
+ * that called this run, and so on.
  */
 export type JobOrigin = { readonly root: string; readonly runs: readonly string[]; readonly tags?: Tags | undefined };
 

@@ -174,10 +174,7 @@ export class Delayed {
     return some.length === late.length;
   }
 
-  /**
-   * The indexes of those unsettled jobs of the timer for which the time `name` has come. A rescheduled job may have a later time
-   * than the timer.
-   */
+  /** The indexes of the timer's unsettled jobs whose time `name` has come. A rescheduled job may have a later time than the timer. */
   #reached(turn: Turn, open: OpenBlock, { first, count }: Timer, name: keyof JobTimes): number[] {
     const { state } = this.#parts;
     const block = state.load(open);

@@ -340,7 +340,7 @@ export class Dispatcher {
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 
-  /** Must follow `stop`. Of the jobs that are still running, charges those that must not run twice; the others wait again. */
+  /** Must follow `stop`. Charges the running jobs that must not run twice; all other running jobs wait again. */
   requeueAll(turn: Turn): void {
     const state = this.#state;
     for (const slot of this.#slots.values()) {

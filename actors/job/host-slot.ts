@@ -120,7 +120,7 @@ function hasRoom(slot: HostSlot, command: CommandLane): boolean {
  * How many jobs a frame may have if the waiting jobs are divided equally among all places, with `framesPerPlace` frames for each
  * place. Jobs that run in parallel end sooner.
  */
-export function fairShare(slots: readonly HostSlot[], waiting: number): number {
+function fairShare(slots: readonly HostSlot[], waiting: number): number {
   const places = slots.reduce((sum, { threads }) => sum + threads, 0);
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }

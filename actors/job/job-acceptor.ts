@@ -161,7 +161,7 @@ export class JobAcceptor {
     this.#builders.clear();
   }
 
-  /** `timeoutMs`: the time limit of an attempt, if it is not that of the command. All jobs of a block have the same one. */
+  /** `timeoutMs`: the time limit of an attempt, if it differs from the command's. All jobs of a block have the same time limit. */
   #builderFor(
     turn: Turn,
     plugin: string,

@@ -111,7 +111,7 @@ export function frameOf(
   return { id, lane, command, jobs, reported, unreportedCount, runner, deadlineMs, slow: false, sentUs: nowUs, ids };
 }
 
-/** The time limit that a step sets for each attempt of the block's jobs. Undefined: that of the command applies. */
+/** The time limit that a step sets for each attempt of the block's jobs. Undefined: the command's time limit applies. */
 function timeoutOf(state: JobState, open: OpenBlock): number | undefined {
   return state.load(open).group(0).limits?.timeoutMs;
 }

@@ -334,7 +334,7 @@ export class JobState {
     );
   }
 
-  /** The retry policy of the job: that of its plugin, with the settings of its step. */
+  /** The retry policy of the job: its plugin's policy, with the settings of its step. */
   policyOf({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): RetryPolicy {
     const { retry } = this.lane(open.plugin);
     const own = groupOf(this.load(open), index).group.limits?.retry;

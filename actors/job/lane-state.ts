@@ -1,4 +1,4 @@
-// The state of a lane. Of the jobs that wait, only the first one of each queue is looked at, so a long queue costs no more than a short one.
+// The state of a lane. Only the first waiting job of each queue is examined, so a long queue costs no more than a short one.
 import { earlier } from '../../runtime/clock.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
 import { readable } from '../../runtime/store/set-aside.ts';

@@ -88,15 +88,15 @@ export class Pauses {
     return pause && isRestoreHold(pause) ? pause : null;
   }
 
-  /** The pause that holds the runs of a pipeline: its own, or that of the service. Null: there is none. */
+  /** The pause of this pipeline or, if there is none, of the service. It holds the runs of the pipeline. Null: there is neither. */
   ofPipeline(name: string): Pause | null {
     if (this.#known.size === 0) return null;
     return this.#find({ kind: 'pipeline', name, command: null }) ?? this.#find(system);
   }
 
   /**
-   * The pause that holds all jobs of a plugin instance: its own, that of a plugin that it builds on, or that of the service. Null:
-   * there is none.
+   * The first pause found of this plugin instance, of a plugin that it builds on, and of the service. It holds all jobs of the instance.
+   * Null: there is none.
    */
   ofLane(lane: Lane): Hold | null {
     if (this.#known.size === 0) return null;

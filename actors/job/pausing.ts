@@ -6,7 +6,10 @@ import type { Lane } from './lane.ts';
 import { writeHoldEnd } from './records/hold-ends.ts';
 import { type Pause, type PauseTarget, restoreName } from './records/pause.ts';
 
-/** Begins a pause and returns it. The pause that replaces the one of a restored state holds that state as before. */
+/**
+ * Begins a pause and returns it. If the service is paused because its state was restored, a new pause of the service takes over the `by` of
+ * that pause, so the state stays held.
+ */
 export function beginPause(state: JobState, turn: Turn, wanted: Pause): Pause {
   const pause = wanted.kind === 'system' && state.pauses.ofRestore ? { ...wanted, by: restoreName } : wanted;
   state.pauses.put(turn, pause);

@@ -38,8 +38,8 @@ export interface IdempotencyStore {
 }
 
 /**
- * The event with which new work begins: that of a call, of a webhook delivery or of an occurrence of a schedule; for a rerun, the event of
- * the original job or run.
+ * The event with which new work begins. A call, a webhook delivery and an occurrence of a schedule have one; a rerun has the event of the
+ * original job or run.
  */
 export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
 
@@ -143,7 +143,7 @@ export type JobSettled = { readonly kind: 'job_settled'; readonly id: JobId };
 export type ActorsRestarted = { readonly kind: 'actors_restarted' };
 export type EdgeMessage = JobSettled | ActorsRestarted;
 
-/** The list of jobs and runs that callers wait for, to which the pipeline actor adds runs. */
+/** The jobs and runs that callers wait for. The pipeline actor adds runs. */
 export interface AwaitedJobs {
   /** Adds a job that this turn has created, or an open run. */
   add(id: JobId): void;

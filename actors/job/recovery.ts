@@ -1,4 +1,4 @@
-// After a start, reads the unsettled jobs from the store, some in each turn. Jobs that have been read can run meanwhile.
+// Reads the unsettled jobs from the store after a start, some in each turn. Jobs that have been read can already run.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -29,7 +29,7 @@ export class Recovery {
     state.completions.nothingRuns();
   }
 
-  /** Takes the blocks that have jobs in adopted frames, and recovers those of their jobs that are in no frame. */
+  /** Takes the blocks that have jobs in adopted frames, and recovers the jobs of these blocks that are in no frame. */
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     const { blocks: marked } = this.#state.cancels;
@@ -81,7 +81,7 @@ export class Recovery {
     const id = jobId(open.keyBytes, index);
     const known = setAside.read('retries', id, () => attemptOf(reader, open, index));
     if (known) return known;
-    // If the job has no log, the unusable record was that of a first attempt in the custody `lost`. This attempt counts as ended.
+    // If the job has no log, the unusable record belonged to a first attempt in the custody `lost`. This attempt counts as ended.
     const last = latestAttempt(reader, id)?.number ?? 1;
     return { attempt: last + 1, custody: 'suspect', dueUs: 0 };
   }

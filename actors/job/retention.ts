@@ -61,7 +61,7 @@ type SweepContext = {
 /**
  * A sweep has two walks. The front moves from the oldest block to the first block that neither its age nor `max_jobs` removes, and
  * waits there. The other walk checks the blocks behind the front again, because their jobs may have ended in the meantime, and starts
- * over when it reaches the front. Of most open blocks, the walks read only the keys.
+ * over when it reaches the front. For most open blocks, the walks read only the key.
  */
 export class Retention {
   readonly #state: JobState;
@@ -221,8 +221,8 @@ export class Retention {
   }
 
   /**
-   * The latest time at which the block can have been accepted. If the block's time lies in the future, the clock was ahead at its
-   * acceptance; then the times of the blocks that follow give the limit. Null: not known yet.
+   * The latest time at which the block can have been accepted; null: not known yet. If the block's time lies in the future, the clock was
+   * ahead at its acceptance. Then the times of the blocks that follow give the limit.
    */
   #acceptedUs(key: Uint8Array, createdUs: number, nowUs: number): number | null {
     if (createdUs <= nowUs) return createdUs;

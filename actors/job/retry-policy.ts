@@ -8,7 +8,7 @@ type AttemptEnd = Pick<Outcome, 'verdict' | 'permanent'> & { readonly retrySafe:
 
 export type Decision =
   | { readonly kind: 'end'; readonly status: TerminalStatus }
-  /** Another attempt follows. `status`: that of the ended attempt, for its log. */
+  /** Another attempt follows. `status`: the status of the ended attempt, for its log. */
   | { readonly kind: 'retry'; readonly status: 'failed' | 'timed_out'; readonly delayMs: number };
 
 /** `random` returns a number in [0, 1). The delay is this share of the longest possible wait ("full jitter"). */

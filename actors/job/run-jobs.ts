@@ -58,7 +58,7 @@ export class RunJobs {
   }
 
   /**
-   * The block for the next run. Root runs share blocks. Any other run has a block of its own, younger than that of its parent,
+   * The block for the next run. Root runs share blocks. Any other run has a block of its own, which is younger than its parent's block,
    * because a tree is listed in the order of its blocks.
    */
   #builderFor(turn: Turn, pipeline: string, { root, options }: JobGroup, isDelayed: boolean): BlockBuilder {

@@ -142,8 +142,8 @@ function compileSteps(
 }
 
 /**
- * For each step, and for the end of the steps: whether a fork with `fail_fast: false` comes before, without a join that gathers its tokens
- * in between.
+ * For each step, and for the end of the steps: whether a fork with `fail_fast: false` comes before it, and no join in between gathers the
+ * fork's tokens.
  */
 function latesOf(steps: readonly Step[], around: boolean): boolean[] {
   let late = around;

@@ -128,7 +128,7 @@ function compare(a: Json, b: Json): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-export function equal(a: Json, b: Json): boolean {
+function equal(a: Json, b: Json): boolean {
   // A bigint and a number are never ===, but they can be compared.
   if (isNumber(a) && isNumber(b)) return compare(a, b) === 0;
   if (a === b) return true;

@@ -8,8 +8,8 @@ const nothing = new Uint8Array(0);
 
 export class Dedupe extends RememberedKeys {
   /**
-   * Whether the key is new to this target. A new key is remembered. A target is a pipeline and step; an empty step stands for the
-   * start of the pipeline.
+   * Whether the key is new to this target. A new key is remembered. A target is a pipeline and step; an empty step means the start of the
+   * pipeline.
    */
   isNew(pipeline: string, stepId: string, key: string, turn: Turn): boolean {
     const text = JSON.stringify([pipeline, stepId, key]);

@@ -44,8 +44,8 @@ type Events = { readonly origin: Origin; readonly list: Uint8Array; readonly cou
  */
 type Next = { readonly event: Emitted | null; readonly payload: Packed; readonly end: number };
 /**
- * A list of events, some of which may have been taken, or a hook. `events` null: the list must be read. `evaluations`: the evaluations into the next
- * event; null: none has begun.
+ * A list of events, some of which may have been taken, or a hook. `events` null: the list must be read. `evaluations`: the evaluations of
+ * the next event; null: none has begun.
  */
 type Begun = Required<Cursor> & { readonly key: Uint8Array; events: Events | null; evaluations: Evaluations | null };
 
@@ -138,7 +138,7 @@ export class DeferredEvents {
     const waiting = line.pop()!;
     const begun = typeof waiting === 'string' ? unbegun(startKey(Buffer.from(waiting, 'latin1'))) : waiting;
     if (this.#take(begun)) line.push(begun);
-    // Moves the tree behind all others, unless an evaluation into its next event has begun.
+    // Moves the tree behind all others, unless an evaluation of its next event has begun.
     if (begun.evaluations === null) this.#lines.delete(root);
     if (line.length > 0) this.#lines.set(root, line);
     return true;

@@ -6,7 +6,7 @@ const typeKey = Buffer.from('type');
 const payloadKey = Buffer.from('payload');
 const dedupeKey = Buffer.from('dedupe_key');
 
-/** `at`: where the payload stands in the packed events; null: the event has no payload. */
+/** `at`: the position of the payload in the packed events; null: the event has no payload. */
 export type Emitted = {
   readonly type: string;
   readonly payload: Uint8Array;
@@ -45,7 +45,7 @@ export function readEvent(packed: Uint8Array, from: number): { readonly event: E
   return { event: type === null ? null : { type, payload: payloadAt(packed, at), at, dedupeKey: dedupe }, end };
 }
 
-/** The payload that stands at this place of the packed events, as a map (`asPayload`). Without a place, an empty map. */
+/** The payload at this position of the packed events, as a map (`asPayload`). Without a position, an empty map. */
 export function payloadAt(packed: Uint8Array, at: Span | null): Uint8Array {
   return asPayload(at ? packed.subarray(at.from, at.to) : undefined);
 }

@@ -373,8 +373,8 @@ function nextFan({ fans }: Run): FanOut | undefined {
 }
 
 /**
- * Whether the fan-out must wait for the commit of this turn, which has added it: the turn may be writing the list of the job or run to
- * which the fan-out belongs, or the records from which the payload of a phase is made.
+ * Whether the fan-out must wait for the commit of the turn that has added it. This turn may be writing the list of the fan-out, or the
+ * records from which the payload of a phase is made.
  */
 function waitsForCommit(fan: FanOut | undefined): boolean {
   return fan?.plan != null && ('isBehindJob' in fan.plan || 'isPhase' in fan.plan) && !fan.stored;

@@ -37,7 +37,7 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly result: Uint8Array | null;
   /** The stored plan lacks `list` and `result`. They are read from the job or run that produced them. */
   readonly isBehindJob?: true;
-  /** Where `list` stands in the events of the token's cause. Absent: `list` is not the payload of an event. */
+  /** The position of `list` in the events of the token's cause. Absent: `list` is not the payload of an event. */
   readonly storedAs?: Span;
   /** `list` has the events of the token's cause: the token divides into one token per event. */
   readonly hasEvents?: true;

@@ -102,7 +102,7 @@ export function failLate(table: RunTable, run: Run, scope: Scope, failure: strin
 
 /**
  * Called when all tokens of the scope have ended and one of them has failed. If the token around the scope is behind a fork with
- * `fail_fast: false`, that token fails, otherwise the run.
+ * `fail_fast: false`, the token fails; otherwise the run fails.
  */
 function failAtJoin(table: RunTable, run: Run, scope: Scope, failure: string): void {
   if (run.version.compiled.sequences[scope.sequence]!.failsLate) {

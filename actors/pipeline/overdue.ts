@@ -1,4 +1,4 @@
-// The cancel of a run that has passed a deadline: its own, the one of its current phase, or the timeout of the step that called it.
+// The cancel of a run that has passed its deadline, the time limit of its phase, or the timeout of the step that called it.
 import { formatDuration } from '../../config/quantity.ts';
 import { indexOf } from '../../runtime/ids.ts';
 import { readable } from '../../runtime/store/set-aside.ts';

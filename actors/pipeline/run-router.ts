@@ -368,7 +368,7 @@ type PassedJob = PassedPlace & { readonly plugin: string; readonly command: stri
 type PassedRun = PassedPlace & { readonly name: string; readonly result: Uint8Array };
 type PassedPlace = Pick<ReusedJob, 'id' | 'path' | 'context' | 'depth'> & { readonly isReused: boolean };
 
-/** A job of a step, or a called run, that did not succeed. */
+/** An unsuccessful job of a step, or an unsuccessful called run. */
 type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {
   readonly status: TerminalStatus;
   readonly error: string;

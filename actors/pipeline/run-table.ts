@@ -384,7 +384,7 @@ export class RunTable {
   }
 }
 
-export function withScopes(run: Run, position: RunPosition): RunPosition {
+function withScopes(run: Run, position: RunPosition): RunPosition {
   return position.scope === 0 ? position : { ...position, within: pathsAround(run, position.scope) };
 }
 

@@ -235,7 +235,7 @@ export function idText(id: JobId): string {
   return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
 }
 
-/** Copies the scope's origin, so that the scope does not keep the whole packet or block in memory from which the origin came. */
+/** Copies the scope's origin. Otherwise the origin would keep in memory the whole packet or block that it came from. */
 export function keepOrigin(scope: Scope): void {
   scope.lastEqualContext = null;
   if (scope.origin === scope.kept) return;

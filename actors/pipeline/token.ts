@@ -81,7 +81,7 @@ export function carrying(
 export class Packed {
   /** The stored form, possibly in parts. */
   readonly stored: Uint8Array;
-  /** The evaluations (evaluations.ts) into the value, with their results. */
+  /** The evaluations of the value (evaluations.ts), with their results. */
   readonly evaluations: Evaluations;
   readonly #limits: EvaluationLimits;
   #value: Json | undefined;

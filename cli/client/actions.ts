@@ -1,5 +1,5 @@
-// Actions on all jobs that match filters: the options that `job cancel`, `job rerun` and `job run-now` share, the call that
-// starts an action, and the lines that show an action on the terminal.
+// Actions on all jobs that match filters: the common options of `job cancel`, `job rerun` and `job run-now`, the call that starts an
+// action, and the lines that show an action on the terminal.
 import { Option } from 'commander';
 import { usageFailure } from '../failure.ts';
 import { countUpTo, parseCount, parseInstant } from '../quantity.ts';

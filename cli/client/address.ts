@@ -20,7 +20,7 @@ export type Address = {
   readonly serverName?: string;
   /** The API tokens to try, in this order. If there are none, calls carry no token. */
   readonly tokens: readonly string[];
-  /** Messages that name settings which could not be read, and the values that are used instead. */
+  /** Messages about settings that could not be read, each with the value that is used instead. */
   readonly notes: readonly string[];
   /** Why API tokens may be missing; shown if the service refuses the call with 401 or 403. Null if none is missing. */
   readonly tokenHint: string | null;
@@ -117,8 +117,8 @@ function isOwn(host: string): boolean {
 }
 
 /**
- * At most `tokensMax` API tokens: those of the configuration that have not expired, the ones with scope `*` first, then the local
- * token from the state directory. None if the configuration belongs to another user.
+ * At most `tokensMax` API tokens: the unexpired tokens of the configuration, with scope `*` first, then the local token from the state
+ * directory. None if the configuration belongs to another user.
  */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';
@@ -146,9 +146,9 @@ function summary(doubts: readonly string[]): string {
 }
 
 /**
- * Whether the configuration was found in the working directory and belongs to a user who is neither the caller nor root. Such a
- * file could name any environment variable of the caller as an API token, or a state directory with a token in it, and a listener
- * of the file's owner would receive that token.
+ * Whether the configuration was found in the working directory and belongs to neither the caller nor root. Such a file could name any
+ * environment variable of the caller, or a state directory, as the source of an API token, and send the token to a listener of the file's
+ * owner.
  */
 function isForeign(mainFile: string, { cwd, env }: Io): boolean {
   const own = process.geteuid?.();

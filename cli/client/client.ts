@@ -19,8 +19,7 @@ export type AnswerShape<Answer> = { readonly [Member in keyof Answer]?: true | r
 export class Client {
   readonly url: string;
   /**
-   * The API tokens, in the order in which they are tried. The token that was accepted last comes first. Null stands for a call
-   * without a token.
+   * The API tokens, in the order in which they are tried. The token that was accepted last comes first. Null means a call without a token.
    */
   #tokens: readonly (string | null)[];
   readonly #tokenHint: string | null;

@@ -1,4 +1,5 @@
-// The JSON documents of the overview in the API, which `headgate top` shows with the groups of failed jobs, and the rate at which jobs end.
+// The overview of the API as JSON documents, which `headgate top` shows together with groups of failed jobs, and the rate at which jobs
+// end.
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { msOf } from '../terminal/time.ts';

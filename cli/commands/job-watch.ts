@@ -8,7 +8,7 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
 
-/** The events that report the end of a job, with the final status that each stands for. */
+/** The events that report the end of a job, and the final status that each event reports. */
 const ends: { readonly [type: string]: string } = {
   'job.completed': 'succeeded',
   'job.failed': 'failed',
@@ -84,7 +84,7 @@ function unlessAway(error: unknown): null {
   throw error;
 }
 
-/** An event that stands for the current state of an unsettled job. */
+/** An event made from the current state of an unsettled job. */
 function standingOf(job: JobDocument): StreamEvent {
   if (job.status === 'running') return eventOf('job.started', job, job.started_at);
   if (job.last_error !== undefined) return eventOf('job.retry_scheduled', job, null);

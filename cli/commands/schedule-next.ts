@@ -12,7 +12,7 @@ import { formatAt } from '../terminal/time.ts';
 type NextOptions = { readonly timezone: string; readonly count: number; readonly from?: string };
 
 const remarks: { readonly [R in InstantRemark]: string } = {
-  moved: 'clocks skip the time: it fires when they go on',
+  moved: 'clocks skip the time: it fires at the end of the gap',
   first: 'clocks show this time twice: this is the first',
   again: 'clocks show this time again',
 };

@@ -24,7 +24,7 @@ export const topCommand = clientCommand<Options>({
     'show live what is going on: counts, lanes, throughput, pauses and groups of failed jobs; q quits, p pauses the display',
   examples: ['headgate top', 'headgate top --once --sort oldest', 'headgate top --json --interval 10s --count 6'],
   options: [
-    new Option('--interval <duration>', 'how often to look').argParser(parseInterval).default(1_000, '1s'),
+    new Option('--interval <duration>', 'how often to refresh').argParser(parseInterval).default(1_000, '1s'),
     new Option('--sort <column>', 'the order of the lanes; a key changes it').choices(laneOrders).default('depth'),
     new Option('--once', 'print one overview, and end').conflicts(['lines', 'count']),
     new Option('--lines', 'print a line each time, also on a terminal; without a terminal it always does'),

@@ -1,4 +1,4 @@
-// Checks that the files of worker plugins load and have a function for each command, in a host like that of the service. No command
+// Checks that the files of worker plugins load and have a function for each command, in the same kind of host as the service's. No command
 // runs: the host loads the code first, and then refuses the payload.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

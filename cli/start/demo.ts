@@ -75,7 +75,7 @@ function say(out: Output, ...lines: TerminalLine[]): Promise<void> {
   return out.answer(null, () => lines);
 }
 
-/** The lines of the summary in the run's result; without a summary, those of the run's error. */
+/** The lines of the summary in the run's result; if there is no summary, the lines of the run's error. */
 function resultLines({ result, last_error: error }: JobDocument): string[] {
   const { summary } = (result?.result ?? {}) as { readonly summary?: string };
   return (summary ?? error ?? '').split('\n');

@@ -161,8 +161,8 @@ export class HttpListeners implements Listeners {
   }
 
   /**
-   * Drains the service; meanwhile GET requests are answered and new work gets 503. Then accepts no further connections, and
-   * answers the callers that still wait.
+   * Drains the service. During this time GET requests are answered and new work gets 503. Then accepts no further connections, and answers
+   * the callers that still wait.
    */
   async #stop(): Promise<void> {
     const service = this.#options.service();

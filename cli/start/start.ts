@@ -176,9 +176,9 @@ async function backUp(config: Config, log: Logger): Promise<void> {
   if ((await formatToUpgrade(config.state.path).catch(() => null)) === null) return;
   try {
     const backup = await backUpBeforeUpgrade(config, version);
-    if (backup) log.info({ path: backup.path }, 'the state gets a newer format: it was backed up before');
+    if (backup) log.info({ path: backup.path }, 'the state was backed up, because it gets a newer format');
   } catch (error) {
-    const detail = `the state gets a newer format, and cannot be backed up before: ${(error as Error).message}; start with --no-backup to do without`;
+    const detail = `the state gets a newer format, but the backup before that failed: ${(error as Error).message}; --no-backup starts without it`;
     throw failure(exitStatus.io, 'not_backed_up', 'Not started', detail, error);
   }
 }

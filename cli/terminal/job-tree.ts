@@ -4,8 +4,8 @@ import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
 /**
- * The maximum number of jobs that are kept for drawing whatever their status. Of the jobs that arrive later, at most
- * `laterFailuresMax` failed ones are kept, if their parents are kept. All others are only counted.
+ * The maximum number of jobs that are kept for drawing, whatever their status. After that, failed jobs whose parents are kept are kept,
+ * too, at most `laterFailuresMax`. All others are only counted.
  */
 const jobsMax = 100_000;
 const laterFailuresMax = 10_000;
@@ -91,7 +91,7 @@ export class JobTree {
 
 type TreeOptions = { readonly siblingsMax: number; readonly failed: boolean };
 
-/** Adds the lines of a job and its descendants. `first` is the prefix of the job's line, `rest` that of the lines below it. */
+/** Adds the lines of a job and its descendants. `first` is the prefix of the job's line, and `rest` the prefix of the lines below it. */
 function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, lines: TerminalLine[]): void {
   if (lines.length > linesMax) return;
   lines.push(lineOf(node, first));

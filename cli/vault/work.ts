@@ -33,8 +33,8 @@ export async function withVault<T>(
 }
 
 /**
- * Prints an admin token, which takes effect afterwards. If that fails, throws a `CommandFailure` whose message ends with
- * `otherwise`, the state that remains.
+ * Prints an admin token before the token takes effect. If that fails, throws a `CommandFailure`; its message ends with `otherwise`, which
+ * says what state remains.
  */
 export async function showToken(out: Output, document: object, token: string, otherwise: string): Promise<void> {
   try {

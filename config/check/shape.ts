@@ -162,7 +162,7 @@ function expectedOf(schema: JsonObject): string {
   return others === false ? `${shown} (${keysOf(schema)})` : shown;
 }
 
-/** The keys that a map can have, in words: `event; one of path with op, all, any; optional: values`. */
+/** Describes the keys that a map can have: `event; one of path with op, all, any; optional: values`. */
 function keysOf(schema: JsonObject): string {
   const { properties = {}, required = [] } = schema;
   const needs = needsOf(schema);

@@ -50,7 +50,7 @@ type StepCommon = {
   readonly join: Join | null;
 };
 
-/** The fields that only steps with `uses` or `call` have, which are the steps that create jobs. */
+/** The fields of steps that create jobs, which are the steps with `uses` or `call`. */
 type WorkStepFields = StepCommon & {
   readonly foreach: Path | null;
   readonly with: readonly (readonly [string, Template])[] | null;
@@ -60,7 +60,7 @@ type WorkStepFields = StepCommon & {
   readonly failFast?: false;
 };
 
-/** The retry settings of a step, which replace those of the plugin; absent: those of the plugin. */
+/** The retry settings of a step. They replace the plugin's settings, which also apply if a field is absent. */
 export type StepRetry = {
   readonly attemptsMax?: number;
   readonly backoffBaseMs?: number;
@@ -73,7 +73,7 @@ export type Step =
       readonly instance: string;
       readonly command: string;
       readonly retry?: StepRetry;
-      /** The deadline of one attempt; absent: that of the command. */
+      /** The deadline of one attempt; absent: the command's deadline. */
       readonly timeoutMs?: number;
     })
   | (WorkStepFields & {

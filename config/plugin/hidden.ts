@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 
 /**
- * The plugins of the configuration, in which each bubblewrap sandbox has the paths to hide. `sealKey`: the file of the seal key; null if
- * its directory is unknown.
+ * Adds the paths to hide to each bubblewrap sandbox of the configuration's plugins. `sealKey`: the file of the seal key; null if its
+ * directory is unknown.
  */
 export function withHidden(config: Config, sealKey: string | null): Config['plugins'] {
   const { files, mainFile, state, vault, api, webhooks } = config;

@@ -188,7 +188,7 @@ function readRecurrence(entry: Entry): Recurrence {
   if (at !== undefined) {
     const atMs = readTime(node, [...path, 'at'], reportAt) ?? 0;
     if (atMs < nowMs) {
-      const message = 'is in the past: the schedule fires no more, and never if it was not loaded before that time';
+      const message = 'is in the past: the schedule does not fire again, and a new schedule never fires';
       warn({ place: at.place, path: [...path, 'at'], message });
     }
     return { kind: 'at', atMs };

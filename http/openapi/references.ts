@@ -3,7 +3,10 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** The keywords of JSON Schema by kind of value: one schema (`single`), a list of schemas, a map of schemas, or plain data (`values`). */
+/**
+ * The keywords of JSON Schema, grouped by the kind of their value: one schema (`single`), a list of schemas, a map of schemas, or plain
+ * data (`values`).
+ */
 const single = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items', 'additionalItems']
   .concat(['contains', 'propertyNames', 'not', 'if', 'then', 'else', 'contentSchema'])
   .map(keyword => [keyword, 'schema'] as const);

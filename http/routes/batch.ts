@@ -46,7 +46,7 @@ const batchBody = Type.Object(
 );
 const batchSchema = Type.Object({
   job_ids: Type.Array(uuid, { description: 'In the order of the payloads.' }),
-  accepted: Type.Integer({ description: 'How many: less than the payloads where the queue has become full.' }),
+  accepted: Type.Integer({ description: 'How many; fewer than the payloads if the queue became full.' }),
 });
 
 const notes =
@@ -55,11 +55,11 @@ const notes =
   `${batchPayloadsMax} payloads and \`api.batch_max_size\` bytes (16 MB by default), each payload at most \`api.max_body_size\`. All are ` +
   'checked before any is taken: 400 lists what is wrong in `errors`, each item with the `index` of its payload and a `pointer` into ' +
   `it, at most ${batchErrorsMax} items. Then all jobs are accepted in one commit. If the queue becomes full on the way, the first ` +
-  `payloads are accepted and \`accepted\` says how many; where none fits it is 503. ${idempotencyNotes}`;
+  `payloads are accepted and \`accepted\` says how many; if none fits, the answer is 503. ${idempotencyNotes}`;
 const answers = { 202: { description: 'The jobs are on disk.', schema: batchSchema } };
 const problems = ['invalid_payload', ...takingProblems] as const;
 
-export function batchLimit({ api }: Config): BodyLimit {
+function batchLimit({ api }: Config): BodyLimit {
   return { bytesMax: api.batchBytesMax, setting: 'api.batch_max_size' };
 }
 

@@ -85,10 +85,7 @@ export const scheduleSchema = Type.Object({
 
 const schedulesOf = perConfig(({ schedules }) => new Map(schedules.map(schedule => [schedule.id, schedule])));
 
-export function findSchedule({
-  config,
-  params,
-}: Pick<HttpCall, 'config' | 'params'>): ScheduleDefinition | HttpProblem {
+function findSchedule({ config, params }: Pick<HttpCall, 'config' | 'params'>): ScheduleDefinition | HttpProblem {
   const { id } = params as { readonly id: string };
   return schedulesOf(config).get(id) ?? problem('unknown_schedule', `there is no schedule ${JSON.stringify(id)}`);
 }

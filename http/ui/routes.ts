@@ -10,7 +10,7 @@ const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'";
 
-/** The page names its files by their contents, and must be fetched anew after an update. */
+/** The page names its files by their contents, so clients must fetch the page again after an update. */
 const pageHeaders: Headers = [
   ['Cache-Control', 'no-store'],
   ['Content-Security-Policy', contentSecurityPolicy],
@@ -19,7 +19,7 @@ const pageHeaders: Headers = [
 /** The name of a file changes with its contents. */
 const fileHeaders: Headers = [['Cache-Control', 'public, max-age=31536000, immutable']];
 
-/** The routes under this configuration: those of the API, with the dashboard or without it. */
+/** The routes under this configuration: the API's routes, with or without the dashboard. */
 export function withUi(routes: readonly Route[], { ui }: Pick<Config, 'ui'>): readonly Route[] {
   return ui.enabled ? [...routes, ...fileRoutes(ui.path)] : routes.filter(one => !uiSessionRoutes.includes(one));
 }

@@ -66,8 +66,8 @@ export class LogWriter {
   }
 
   /**
-   * Appends the next turn. `checkpoint`: the number of the newest complete checkpoint. Throws StoreFull if there is no room for a segment; the
-   * log is then as before. After any other error it is unknown whether the turn is in the log.
+   * Appends the next turn. `checkpoint`: the number of the newest complete checkpoint. Throws StoreFull if there is no room for a segment;
+   * the log is then unchanged. After any other error it is unknown whether the turn is in the log.
    */
   append(batch: WriteBatch<string>, atUs: number, checkpoint: number): void {
     const turnBytes = encodedBytes(batch);

@@ -15,7 +15,7 @@ export function identify(pid: number): ProcessIdentity {
   return { pid, startTicks: startTicksOf(pid), bootId: bootId(), namespace: pidNamespace() };
 }
 
-/** Whether the pid is valid in this process: its boot and pid namespace are those of this process, or are unknown. */
+/** Whether the pid is valid in this process: its boot and pid namespace equal this process's, or are unknown. */
 export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
   return (boot === null || boot === bootId()) && (namespace === null || namespace === pidNamespace());
 }

@@ -67,9 +67,7 @@ const systemFiles = [
 ];
 const probeMsMax = 10_000;
 
-/**
- * The command, with arguments, that starts a plugin's program in its sandbox. For bwrap, creates a work directory below `home`.
- */
+/** The command, with its arguments, that starts a plugin's program in its sandbox. For bwrap, creates a work directory below `home`. */
 export function commandLine({ directory, entrypoint, instance, sandbox }: Caged, home: string): readonly string[] {
   const program = join(directory, entrypoint);
   if (sandbox === undefined) return [program];

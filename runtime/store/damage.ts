@@ -2,7 +2,7 @@
 // SIGSEGV or SIGBUS.
 //
 // The check reads about 50 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
-// databases, and the root of each database. Of a file that ends before its last page, all used pages are read.
+// databases, and the root of each database. If a file ends before its last page, all used pages are read.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { StoreFault } from './store.ts';
 

@@ -49,7 +49,7 @@ export function startHeartbeat(directory: string): () => void {
   };
 }
 
-/** Whether the holder shows a sign of life within this time. Blocks the calling thread meanwhile. */
+/** Whether the holder shows a sign of life within this time. Blocks the calling thread for that long. */
 export function hasHeartbeat(directory: string, withinMs: number): boolean {
   const path = signPath(directory);
   const nap = new Int32Array(new SharedArrayBuffer(4));

@@ -233,7 +233,7 @@ function newAside(path: string): string {
   return join(path, `log-aside-${new Date().toISOString().replaceAll(/[-:]/g, '')}`);
 }
 
-export function appliedIn({ databases }: Pick<Lmdb<Table>, 'databases'>): Lsn {
+function appliedIn({ databases }: Pick<Lmdb<Table>, 'databases'>): Lsn {
   const known = databases.meta.get(appliedKey);
   return known === undefined ? 0 : Number(Buffer.from(known).readBigUInt64BE());
 }

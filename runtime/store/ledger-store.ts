@@ -146,7 +146,10 @@ export function openStore(path: string, options: StoreOptions = {}): LedgerStore
   }
 }
 
-/** Takes the directory, and recovers and opens the ledger. The commit lock is held meanwhile, so that nobody opens it before it is whole. */
+/**
+ * Takes the directory, and recovers and opens the ledger. The caller holds the commit lock, so that no process opens the ledger before it
+ * is whole.
+ */
 function hold(path: string, commitLock: CommitLock, options: StoreOptions): LedgerStore {
   const { silenceMs = silenceMsMax, watch = hasHeartbeat, readersMs = readersMsMax, upgrades = true, until } = options;
   const found = readCheckpoint(logDirectoryOf(path));

@@ -1,5 +1,5 @@
-// Writes the changed pages of a file to the disk in small steps, with pauses. A sync that follows then has little left to write. Without this,
-// a sync of many pages delays the syncs of all other files on the disk, and so every commit, until it is over.
+// Writes the changed pages of a file to the disk in small steps, with pauses, so that the sync that follows has little left to write. A
+// sync of many pages would delay the syncs of all other files on the disk until it ends, and so every commit.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemCallAside } from '../system-library.ts';
 
@@ -37,7 +37,7 @@ export function rangeWriter(descriptor: number): WriteRange | null {
   return (offset, bytes) => call(descriptor, offset, bytes, writeAndWait);
 }
 
-/** Writes a file of this size back, as long as `goesOn` returns true. Half of the time is pauses, in which commits have the disk. */
+/** Writes a file of this size back, as long as `goesOn` returns true. Pauses take half of the time, and leave the disk to commits. */
 export async function writeBack(
   fileBytes: number,
   write: WriteRange,

@@ -70,7 +70,7 @@ export class Backups {
     return { newestMs: this.#newestMs(), failure: this.#failure, startedAtMs: this.#startedAtMs };
   }
 
-  /** Writes a backup below `backups.into`. `path`: where below it. Null: under a name made of the time. */
+  /** Writes a backup to `path` below `backups.into`. Null: the backup gets a name made from the time. */
   async write(path: string | null): Promise<BackupReply> {
     if (this.#isRunning) return { kind: 'running' };
     this.#isRunning = true;

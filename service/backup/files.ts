@@ -74,7 +74,7 @@ export async function makeWhole<T>(target: string, fill: (directory: string) => 
 }
 
 /** Removes the unfinished directories in this directory whose writers have died. */
-export function removeLeftovers(parent: string): void {
+function removeLeftovers(parent: string): void {
   for (const name of readdirSync(parent)) {
     if (!name.endsWith(partialEnding) || name === partialEnding) continue;
     const writer = writerOf(join(parent, name, writerName));

@@ -29,7 +29,7 @@ export const freeSpaceFactor = 2;
 
 export type BackupOrder = {
   readonly statePath: string;
-  /** The path of the backup. In an existing directory, the backup gets a name made of the time. */
+  /** The path of the backup. In an existing directory, the backup gets a name made from the time. */
   readonly to: string;
   /** The version of headgate. */
   readonly version: string;

@@ -33,7 +33,7 @@ export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 const pollMs = 250;
 /** Pruning becomes due once in this many steps. It is done when the index has caught up: the thread removes the entries of pruned jobs. */
 const stepsPerPrune = 4;
-/** The niceness of the thread: its priority is lower than that of the threads that answer requests and run jobs. */
+/** The niceness of the thread. Its priority is lower than the priority of threads that answer requests and run jobs. */
 const niceness = 10;
 /** The pause after a failure: for example, the index cannot be opened, the disk is full, or an entry cannot be indexed. */
 const failedMs = 2_000;

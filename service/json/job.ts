@@ -128,7 +128,7 @@ function schedulePart({ parentJobId, rerun, submittedBy, input }: JobView): stri
   return `,"schedule":${JSON.stringify({ id: schedule.id, due_at: schedule.due_at })}`;
 }
 
-/** The job of which this one is a rerun, and the reruns of this job. */
+/** The job that this one reruns, and the reruns of this job. */
 function rerunPart({ rerun, reruns: { ids, count } }: JobView): string {
   const reason = rerun?.reason == null ? '' : `,"rerun_reason":${JSON.stringify(rerun.reason)}`;
   const of = rerun === null ? '' : `,"rerun_of":"${formatId(rerun.of)}","rerun_from":"${rerun.from}"${reason}`;
@@ -251,10 +251,10 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
 }
 
 /**
- * The plugin output (docs/contract.md#plugin-output). Of the parts that the response lacks, `result` is written as null, `error` is left out,
- * and the others are written empty. Without a body (for example, before the job has ended) the whole output is null.
+ * The plugin output (docs/contract.md#plugin-output). If the response lacks a part, `result` is written as null, `error` is left out, and
+ * any other part is written empty. Without a body (for example, before the job has ended) the whole output is null.
  */
-export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
+function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];
   const head = `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":`;
   const error = hasPart(body, 'error') ? `,"error":${JSON.stringify(errorOf(body))}` : '';

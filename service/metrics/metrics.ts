@@ -38,7 +38,7 @@ export type MetricsOptions = {
   readonly areReadsUp: () => boolean;
   /** The open event streams, and how many gaps they were sent, by reason. */
   readonly streams: () => { readonly count: number; readonly gaps: ReadonlyMap<string, number> };
-  /** How many reloads there were, by outcome. */
+  /** The number of reloads by outcome. */
   readonly reloads: ReadonlyMap<string, number>;
   readonly startedAtMs: number;
   readonly version: string;
@@ -79,7 +79,7 @@ export function openMetrics(parts: MetricsOptions) {
     return 0;
   }
 
-  /** The counters of the commands, those of the configuration first. */
+  /** The counters of the commands. The configured commands come first. */
   function commands(): CommandCounts[] {
     const { plugins, pipelines } = config();
     const known = new Set(pipelines.map(({ name }) => name));
@@ -130,7 +130,7 @@ export function openMetrics(parts: MetricsOptions) {
       {
         name: 'headgate_index_lag_seconds',
         type: 'gauge',
-        help: 'How long the oldest attempt that the index lacks has been over; 0: the index is complete.',
+        help: 'How long ago the oldest attempt that the index lacks ended; 0: the index is complete.',
         samples: index ? single(index.lagUs / 1e6) : [],
       },
       {

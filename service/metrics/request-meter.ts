@@ -37,7 +37,7 @@ export class RequestMeter {
   readonly #refused = new Map<string, number>();
   readonly #deliveries = new Map<string, { readonly endpoint: string; readonly code: string; count: number }>();
 
-  /** Counts a request that is over. `status` null: the caller disconnected before the answer was complete. */
+  /** Counts a finished request. `status` null: the caller disconnected before the answer was complete. */
   count(route: MeteredRoute | null, status: number | null, durationMs: number): void {
     const counts = this.#known.get(route ?? noRoute) ?? this.#open(route ?? noRoute);
     const code = status ?? goneStatus;

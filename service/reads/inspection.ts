@@ -14,7 +14,7 @@ export async function inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspec
   return inspectionOf(loadConfig({ ...options, env: process.env }));
 }
 
-export function inspectionOf(loaded: LoadResult): Inspection {
+function inspectionOf(loaded: LoadResult): Inspection {
   const { seal } = loaded;
   return loaded.ok
     ? { problems: [], warnings: loaded.config.warnings, seal }

@@ -17,7 +17,7 @@ import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
 
-/** Recent figures are those of the current minute and of this many minutes before it. */
+/** Recent figures cover the current minute and this many minutes before it. */
 export const recentMinutes = 5;
 /** The number of minutes of the trend. The last one is the current minute. */
 export const trendMinutes = 60;

@@ -16,7 +16,7 @@ import type { OverviewQuery } from './overview.ts';
 export type LogsQuery = LogFilter & {
   /** The job id as the caller gave it. A text that is not a job id matches no log. */
   readonly jobId: string | null;
-  /** Words that a log must have, in the language of docs/search.md. */
+  /** Words that a log must have, in the query language of docs/search.md. */
   readonly query: string | null;
   readonly limit: number;
   readonly before: JournalPosition | null;

@@ -49,7 +49,7 @@ export function sampleOf(line: string): string {
 export function patternOf(line: string): string {
   const quotes = new Quotes(line);
   let pattern = '';
-  /** The part from here to `at` is added to the pattern as it is, in one piece. */
+  /** The part of the line from here to `at` is added to the pattern unchanged, in one piece. */
   let from = 0;
   let at = 0;
   while (at < line.length && pattern.length + at - from <= patternCharactersMax) {

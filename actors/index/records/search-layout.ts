@@ -50,7 +50,7 @@ export function writeRecord(page: Buffer, at: number, entry: JournalEntry): void
   page.writeUInt32LE(entry.place, at + journalEntryBytes + 8);
 }
 
-export function readPlace(bytes: Buffer, at: number): JournalPosition {
+function readPlace(bytes: Buffer, at: number): JournalPosition {
   return { atUs: bytes.readDoubleLE(at + journalEntryBytes), place: bytes.readUInt32LE(at + journalEntryBytes + 8) };
 }
 

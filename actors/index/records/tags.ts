@@ -1,5 +1,5 @@
-// The tags of jobs in the index. The table `tags` lists, under the hash of each tag, the blocks with jobs that have the tag. The table
-// `tagged_blocks` lists, under each block, the hashes of all tags of its jobs.
+// The tags of jobs in the index. The table `tags` maps the hash of a tag to the blocks with jobs that have the tag. The table
+// `tagged_blocks` maps a block to the hashes of all tags of its jobs.
 import { createHash } from 'node:crypto';
 import { type BlockKey, blockKeyBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';

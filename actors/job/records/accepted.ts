@@ -14,8 +14,8 @@ export function acceptedRange(fromUs: number | null, toUs: number | null): Accep
 }
 
 /**
- * Whether the jobs of a block were accepted in this range. After a clock was set back, keys keep the later time until the clock
- * has caught up. For such blocks the time of the key counts, so that the order by time is the order of the keys.
+ * Whether the jobs of a block were accepted in this range. If the clock was set back, new keys keep the later time until the clock has
+ * caught up. The key's time then counts as the time of acceptance, so that jobs have the same order by time and by key.
  */
 export function isAcceptedIn(
   { fromUs, toUs }: AcceptedRange,

@@ -47,7 +47,7 @@ export type Selection = {
   readonly run: JobId | null;
   readonly root: JobId | null;
   readonly parent: JobId | null;
-  /** The job of which the job must be a rerun. */
+  /** The original job: a matching job must be a rerun of it. */
   readonly rerunOf?: JobId;
   /** Tags that the job must have, each as `key:text`. */
   readonly tags?: readonly string[];
@@ -88,7 +88,7 @@ export const noSelection: Selection = {
   children: false,
 };
 
-/** The moment as of which a selection is evaluated: the turn in which the ledger handled a MomentQuery. `atUs`: the time of this turn. */
+/** A selection is evaluated as of this moment: the turn in which the ledger handled a MomentQuery. `atUs`: the time of this turn. */
 export type Moment = {
   readonly atUs: number;
   /** A block key. All blocks that were created before the moment have smaller keys. */

@@ -142,7 +142,7 @@ export class AttemptPage {
     return index >= this.first && index < this.first + this.count;
   }
 
-  /** Where the record of the job at this index begins, and that of the job before it ends. */
+  /** The offset at which the record of the job at this index begins, and the record of the preceding job ends. */
   #at(index: number): number {
     const place = index - this.first;
     return 2 + 4 * this.count + (place === 0 ? 0 : this.#value.readUInt32LE(2 + 4 * (place - 1)));

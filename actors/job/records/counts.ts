@@ -98,10 +98,7 @@ export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
 
-/**
- * The number of unsettled jobs with this status. A job that stands for a run or action is queued while it is delayed, and otherwise
- * running.
- */
+/** The number of unsettled jobs with this status. The job of a run or action is queued while it is delayed, and otherwise running. */
 export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'running'): number {
   const open = counts.accepted - settledOf(counts);
   const running = isHosted(plugin) ? counts.running : open - counts.delayed;

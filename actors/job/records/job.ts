@@ -44,7 +44,7 @@ export type PhaseName = (typeof phaseNames)[number];
 /** The phase that a run is in. `status`: how the parts before this phase ended. */
 export type RunPhase = { readonly name: PhaseName; readonly status: TerminalStatus };
 
-/** The limits that a step sets for its jobs. They replace those of the plugin. */
+/** The limits that a step sets for its jobs. They replace the plugin's limits. */
 export type StepLimits = {
   readonly retry?: {
     readonly attemptsMax?: number;

@@ -1,5 +1,5 @@
-// The journal has, under the time of each commit, an entry for each attempt that ended in the commit, in order. Every stored attempt
-// has an entry. The list of logs finds its logs in these short entries, without reading the attempts.
+// The journal has one value for each commit, with the time of the commit as its key: an entry for each attempt that ended in the commit,
+// in order. Every stored attempt has an entry. The list of logs reads these short entries instead of the attempts.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 

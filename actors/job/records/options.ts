@@ -41,7 +41,7 @@ export function isLater(options: JobOptions | null, nowUs: number): boolean {
   return (options?.runAtUs ?? 0) > nowUs;
 }
 
-/** The options of a rerun: those of the old job without its time to run, replaced or completed by those of the call. */
+/** The options of a rerun: the old job's options without its time to run. Options of the call replace them or are added to them. */
 export function rerunOptions(old: JobOptions | null, asked: CallOptions | undefined): CallOptions | undefined {
   if (old === null) return asked;
   const { runAtUs: _, ...kept } = old;

@@ -1,5 +1,5 @@
-// The table of reruns has, under each job, its reruns. The group of a rerun (records/job.ts) refers back to the job. Under a run, it
-// also has the jobs whose payloads refer to values that joins of the run received (runtime/parted.ts).
+// The table of reruns lists the reruns of each job. The group of a rerun (records/job.ts) refers back to the job. For a run, the table also
+// lists the jobs whose payloads refer to values that joins of the run received (runtime/parted.ts).
 import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -23,7 +23,7 @@ const reusesMark = 1;
 const namesPartsMark = 2;
 /** The value for a rerun `from: failed`. */
 const takesOver = Uint8Array.of(reusesMark);
-/** The value for a job that does not rerun this run, but whose payload refers to values that joins of this run received. */
+/** The value for a job that is no rerun of the run, but has a payload that refers to values from the run's joins. */
 const namesParts = Uint8Array.of(namesPartsMark);
 export const afterIds = Buffer.alloc(16, 0xff);
 
@@ -47,7 +47,7 @@ export function isWhole(reader: Reader, payload: Uint8Array): boolean {
   return runsNamedIn(payload).every(run => reader.peek('blocks', blockOf(run)) !== undefined);
 }
 
-/** The runs whose joins received the parts to which the payload refers. */
+/** The runs with joins that received parts of this payload. */
 export function runsNamedIn(payload: Uint8Array): JobId[] {
   if (!isParted(payload)) return [];
   const runs = new Map<string, JobId>();

@@ -1,4 +1,4 @@
-// The table of trees has, under each root, the blocks that contain descendants of the root.
+// The table of trees lists, for each root, the blocks that contain descendants of the root.
 import type { Batch } from '../../../runtime/store/store.ts';
 import { type Block, groupEnd } from './block.ts';
 import { keyText } from './open.ts';

@@ -62,7 +62,7 @@ export type PathEnds = { readonly fromUs: number; readonly endedUs: number | nul
 
 /**
  * `last`: the job that ended last. `before`: finds the job whose end led to a job; null: the start of the run led to it. If the clock was
- * set back meanwhile, times are moved so that the path stays within the run and in order.
+ * set back during the run, times are moved so that the path stays within the run and in order.
  */
 export function* criticalPath(
   { fromUs, endedUs }: PathEnds,

@@ -15,11 +15,11 @@ export type JobFilter = {
   readonly tags?: readonly string[];
   /** The range in which a job must have been accepted. Absent: any time. */
   readonly accepted?: AcceptedRange;
-  /** The pipeline of which a job must be a run, or to whose steps the job must belong. */
+  /** The pipeline. A job must be a run of it, or belong to one of its steps. */
   readonly pipeline?: string;
   /** The fingerprint with which a job must have failed. */
   readonly fingerprint?: string;
-  /** The job of which a job must be a rerun. */
+  /** The original job: a matching job must be a rerun of it. */
   readonly rerunOf?: JobId;
 };
 

@@ -320,7 +320,7 @@ class StoredJob implements JobView {
  * When the attempt started; if no start was observed, when it ended. Null: the job was cancelled, or its deadline passed, before its
  * first attempt.
  */
-export function startOf({ number, attempt }: NumberedAttempt): number | null {
+function startOf({ number, attempt }: NumberedAttempt): number | null {
   const isLate = number === 0 && attempt.status === 'timed_out';
   return isLate || isNeverStarted(attempt.status, number) ? null : attempt.startedUs;
 }

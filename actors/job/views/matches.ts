@@ -48,7 +48,7 @@ export type MatchOptions = {
 };
 
 /** The matching jobs. The caller can pause at each null. */
-export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
+function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   const { reader, names, selection, moment, after = null } = options;
   const { accepted } = selection;
   const keys = accepted && keysOf(accepted);
@@ -64,7 +64,7 @@ export function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
       continue;
     }
     const { key, indexes } = span;
-    // A span may lie before `after`, such as that of the root of a tree.
+    // A span may lie before `after`: for example, the root of a tree does.
     if (after && Buffer.compare(key, blockOf(after)) < 0) continue;
     if (Buffer.compare(key, moment.block) >= 0) continue;
     if (keys && Buffer.compare(key, keys.to) >= 0) continue;

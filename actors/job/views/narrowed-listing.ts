@@ -51,7 +51,7 @@ function* idsFrom(ids: Iterable<JobId | null>, from: BlockKey): Iterable<JobId |
   }
 }
 
-/** The blocks, newest first, that can have jobs with the status, plugin and command of the filter. */
+/** The blocks that can have jobs with the status, plugin and command of the filter, newest first. */
 function* rangesOf(
   reader: Reader,
   names: NameTable,

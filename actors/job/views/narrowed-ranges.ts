@@ -1,4 +1,4 @@
-// Narrows ranges of jobs down to those that were accepted in a range of time, and to those of a pipeline.
+// Narrows ranges of jobs down to the jobs that were accepted in a range of time, and to the jobs of a pipeline.
 import { isAcceptedIn } from '../records/accepted.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import { type JobGroup, pipelinePlugin } from '../records/job.ts';
@@ -14,7 +14,7 @@ export function isOfPipeline(
   return (plugin === pipelinePlugin && command === pipeline) || group.pipeline === pipeline;
 }
 
-/** The parts of the ranges, in the same order, that match the times and the pipeline of the filter. */
+/** The parts of the ranges that match the times and the pipeline of the filter, in the same order. */
 export function* narrowed(
   ranges: Iterable<JobRange | null>,
   { accepted, pipeline }: Pick<JobFilter, 'accepted' | 'pipeline'>,

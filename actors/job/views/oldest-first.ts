@@ -113,7 +113,7 @@ function* ofPages(ids: Iterable<JobId | null>): Iterable<JobSpan | null> {
 }
 
 /**
- * Of the keys that begin with one of the prefixes, the bytes after the prefix, in ascending order, from `first` up to, not including,
+ * The bytes after the prefix of each key that begins with one of the prefixes, in ascending order, from `first` up to, not including,
  * `end`. The caller can pause at each null.
  */
 function* oldestKeys(

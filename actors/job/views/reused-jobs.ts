@@ -62,8 +62,8 @@ function* groupsIn(block: Block, ranges: readonly number[]) {
 }
 
 /**
- * The run with this id, after those of its ancestors that are not in `shown`. Yields nothing if the run is in `shown`, is the root, or
- * is in another tree.
+ * The run with this id, after its ancestors that are not in `shown`. Yields nothing if the run is in `shown`, is the root, or is in another
+ * tree.
  */
 function* unshown(reader: Reader, blocks: BlockCache, root: JobId, id: JobId, shown: Set<string>): Iterable<JobView> {
   const name = formatId(id);

@@ -1,4 +1,4 @@
-// The times of a run. Its deadline is that of its call or that of its pipeline, whichever is earlier.
+// The times of a run. The deadline of its call or of its pipeline applies, whichever is earlier.
 import type { PipelineDefinition } from '../../../config/pipeline/definition.ts';
 import { blockOf, type JobId } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';

@@ -221,7 +221,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   for (const { plugin, command, counts } of kept) {
     const own = countsOf(plugin, command);
     for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
-      // The blocks and the journal, by which `own` was counted, do not show which jobs are running or delayed.
+      // `own` was counted from the blocks and the journal, which do not show which jobs are running or delayed.
       if (name === 'running' || name === 'delayed') continue;
       if (own[name] !== counts[name])
         fail(`${plugin}/${command}: the counter ${name} is ${counts[name]}, but there are ${own[name]}`);

@@ -137,7 +137,7 @@ export class TimelineSums {
     this.#stepsMost = stepsMost;
   }
 
-  /** The sums to which the jobs of a step are added. Further steps than the maximum share one object. */
+  /** The sums of a step, to which its jobs are added. All steps beyond the maximum share one object. */
   of(name: StepName): StepSums {
     const key = keyOf(name);
     const known = this.#steps.get(key);
@@ -167,7 +167,7 @@ export function keyOf({ pipeline, step, phase, plugin, command }: StepName): str
 }
 
 /** The sums of one step. */
-export class StepSums {
+class StepSums {
   readonly #name: StepName;
   readonly #time: DividedTime;
   readonly #byStatus: { [S in Status]: number };

@@ -34,7 +34,7 @@ export function listWithin(
 }
 
 /**
- * The ranges of jobs that match `within` and have the tags: those of the tree, newest first, then the reused ones. The caller can pause
+ * The ranges of jobs that match `within` and have the tags: the tree's own jobs, newest first, then the reused ones. The caller can pause
  * at each null.
  */
 function* rangesWithin(reader: Reader, { within, tags = [] }: JobFilter): Iterable<JobRange | null> {

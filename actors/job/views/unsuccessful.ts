@@ -30,9 +30,8 @@ export function newestKeys(
 }
 
 /**
- * The jobs below `before`, newest first, that did not succeed and have the plugin, command and status of the filter. If the filter
- * accepts unsettled jobs, all jobs with a record in `retries` are among them, whatever their plugin and command. The caller can pause
- * at each null.
+ * The jobs below `before` that did not succeed and have the plugin, command and status of the filter, newest first. If the filter accepts
+ * unsettled jobs, all jobs with a record in `retries` are included, whatever their plugin and command. The caller can pause at each null.
  */
 export function* unsuccessfulIds(
   reader: Reader,

@@ -14,7 +14,7 @@ import type { Tags } from '../../job/records/tags.ts';
 import { ArrivalLog } from './arrivals.ts';
 import type { RunDeadline } from './run-deadline.ts';
 
-/** A value that a token added to the context: the keys under which it stands, and the token's path. */
+/** A value that a token added to the context, with its keys and the token's path. */
 export type MergedValue = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
 /**
  * By keys (as JSON): a value that a token added to the context. If several tokens added values under the same keys, the map has

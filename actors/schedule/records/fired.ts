@@ -19,7 +19,7 @@ export type FiredRange = {
 
 const timeBytes = 8;
 
-export function firedKey(id: string, firstMs: number): Uint8Array {
+function firedKey(id: string, firstMs: number): Uint8Array {
   const key = Buffer.alloc(Buffer.byteLength(id) + 1 + timeBytes);
   key.write(id);
   key.writeBigUInt64BE(BigInt(firstMs), key.length - timeBytes);

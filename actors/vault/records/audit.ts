@@ -7,9 +7,9 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
 /**
- * One record stands for one call; for one invocation of the command line; for the secrets that the jobs of one frame were given or
- * refused; for a number of calls without the admin token; or for the audit records that one commit of a pruning removed. Trails of
- * earlier versions have a record for each delivered secret of each job, with `job:<id>` as the actor.
+ * One record for a call, for an invocation of the command line, for the secrets that the jobs of one frame were given or refused, for a
+ * number of calls without the admin token, or for the audit records that one commit of a pruning removed. Trails of earlier versions have a
+ * record for each delivered secret of each job, with `job:<id>` as the actor.
  */
 export type AuditRecord = {
   /** When the record was written, in µs since the epoch. */
@@ -74,7 +74,7 @@ export function appendAudit(batch: Batch, keyring: Keyring, record: AuditRecord)
   return { seq, code };
 }
 
-/** Why the last record of the trail is not the one that the keyring names. Null: it is this one. */
+/** Why the last record of the trail is not the one that the keyring names. Null: it is. */
 export function checkAuditEnd(reader: Reader, { auditEnd: { seq, code } }: Keyring): string | null {
   const newest = Array.from(reader.scan('vault_audit', { reverse: true, limit: 1 }))[0];
   const newestSeq = newest ? seqOf(newest.key) : 0;
@@ -147,8 +147,8 @@ export function readSegment(
 
 /**
  * Verifies the trail, or its newest `recordsMax` records, up to the end that the keyring names. Yields the records in pages, each valid
- * until the next page is taken. Returns the fault of the first record that does not verify; null: all records verify. The service may prune
- * the trail meanwhile: then the walk reads the keyring again (`currentKeyring`), and continues after the pruned records.
+ * until the next page is taken. Returns the fault of the first record that does not verify; null: all records verify. If the service prunes
+ * the trail during the walk, the walk reads the keyring again (`currentKeyring`) and continues after the pruned records.
  */
 export function* walkAudit(
   reader: Reader,

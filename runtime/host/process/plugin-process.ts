@@ -219,8 +219,8 @@ export class PluginProcess<Asked> {
     this.#hasEnded = true;
     const permanent = end.kind === 'exit' && end.code === permanentStatus;
     const how = end.kind === 'exit' ? endText(end) : '';
-    // The text after the last line end is an answer, too. Of a process for a single attempt, the whole output is the answer. A
-    // valid answer counts, whatever the exit status.
+    // The text after the last line end is an answer, too. If the process is for a single attempt, its whole output is the answer. A valid
+    // answer counts, whatever the exit status.
     if (this.#failure === null && end.kind === 'exit') {
       this.#take(this.#stdout.end(), permanent && !this.#isPersistent, how);
     }

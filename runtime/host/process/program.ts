@@ -29,7 +29,7 @@ export class Programs {
   readonly #marks: ProgramPids;
   readonly #escapees: StrayProcesses;
   readonly #living = new Set<Program>();
-  // A copy, because reading `process.env` anew for each program would noticeably slow its start.
+  // A copy, because reading `process.env` for each program would noticeably slow its start.
   readonly #environment = { ...process.env };
 
   /** The sandboxes that were found to work, as JSON. */

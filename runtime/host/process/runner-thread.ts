@@ -47,7 +47,9 @@ export class RunnerThread {
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
   #beats = 0;
-  /** The latest time at which the thread's event loop was seen to run, or the thread was idle, or began or ended loading code. */
+  /**
+   * The latest time at which the thread was known not to be blocked: its event loop ran, it was idle, or it began or ended loading code.
+   */
   #turnedMs = performance.now();
   #wasLoading = false;
   /**
@@ -58,7 +60,7 @@ export class RunnerThread {
   /** Whether the thread has reported that it can be stopped (ThreadIdle). If so, its unfinished tasks have not begun. */
   #isOver = false;
   #isEnding = false;
-  /** The cancelled task because of which the thread is being stopped. */
+  /** The cancelled task that the thread is being stopped for. */
   #cancelled: TaskPosition | null = null;
 
   constructor(data: ThreadData, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
@@ -201,8 +203,8 @@ export class RunnerThread {
   }
 
   /**
-   * The task that ended the thread; null if it is unknown. If the frames that the thread has taken have only one unfinished task,
-   * that task is assumed to have ended the thread.
+   * The task that ended the thread; null if it is unknown. If only one task in the frames that the thread has taken is unfinished, this
+   * task is assumed to have ended the thread.
    */
   #culprit() {
     if (this.#cancelled !== null) return this.#cancelled;

@@ -39,7 +39,7 @@ type ThreadFrame = {
   takenBack: boolean;
   /** The progress at the last check (`#check`): 0 waiting, 1 loading code, otherwise 2 plus the number of answered tasks. */
   seen: number;
-  /** When the progress `seen` was first seen, as a time of `performance.now`. */
+  /** The time of `performance.now` at which this progress was first seen. */
   seenAtMs: number;
   /** Set if the thread is being stopped because of the running task: the result of that task. */
   doom: TaskResult | null;

@@ -21,7 +21,7 @@ function refusal(why: string): Error {
   return Object.assign(new Error(`kill EPERM: ${why}`), { code: 'EPERM', syscall: 'kill' });
 }
 
-/** Whether `pid` stands for the host or its process group. For `kill`, 0 stands for the group of the calling process. */
+/** Whether `pid` means the host or its process group. For `kill`, 0 means the group of the calling process. */
 function isHost(pid: number): boolean {
   return pid === 0 || pid === process.pid;
 }

@@ -6,8 +6,8 @@ import { endWithin, listCount, mapCount } from '../../splice.ts';
 import { type Body, parts } from './outcome.ts';
 
 /**
- * Packed values up to this size are checked completely. Of a larger value only the length and the first bytes are checked, and of a
- * deflated value only the length. If such a value is invalid, it cannot be read, which affects only the job or run of the value.
+ * Packed values up to this size are checked completely. For larger values, only the length and the first bytes are checked, and for
+ * deflated values only the length. If such a value is invalid, it cannot be read, which affects only its own job or run.
  */
 export const checkedBytesMax = 2 ** 20;
 

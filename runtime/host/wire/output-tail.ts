@@ -8,7 +8,7 @@ export class OutputTail {
   #bytes = 0;
   #cut = 0;
   #mask: Mask | null = null;
-  /** The number of bytes that are kept in addition, so that a secret that crosses the cut is still complete and can be masked. */
+  /** The number of bytes kept beyond the limit. A secret that crosses the cut is then still complete, and can be masked. */
   #marginBytes = 0;
 
   constructor(mask: Mask | null = null) {

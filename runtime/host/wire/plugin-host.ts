@@ -47,7 +47,7 @@ export type HostedPlugin = {
   readonly commands: { readonly [command: string]: HostedCommand };
 };
 
-/** Headers of a webhook delivery: those that its endpoint lists, under the endpoint's names for them. */
+/** The headers of a webhook delivery that its endpoint lists, under the endpoint's names for them. */
 export type EventHeaders = { readonly [name: string]: string };
 
 /** The envelope around the payload of the command `handle`. The event's id is the id of the job. */
@@ -146,7 +146,7 @@ export type HostOptions = {
   readonly runtimes: readonly Runtime[];
   /** Whether the host takes only frames with runners. If not, it takes only frames without runners. */
   readonly isConcurrent?: boolean;
-  /** The directory for pid files, by which processes that survive a crash are found, and for the files that sandboxed plugins write. */
+  /** The directory for pid files, which lead to processes that survive a crash, and for files that sandboxed plugins write. */
   readonly runDirectory: string;
   /** The names of environment variables that plugins may see, in addition to a fixed list (client/environment.ts). */
   readonly envPassthrough: readonly string[];

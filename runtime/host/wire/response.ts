@@ -108,7 +108,7 @@ export function resultOfFailure(
   try {
     addOutput(found, masked(aside, mask));
   } catch {
-    // The other output cannot be packed; the reason is kept all the same.
+    // The other output cannot be packed. The reason is still kept.
   }
   const { error, stderr } = found;
   const bytes = partsBytes(found);

@@ -18,7 +18,7 @@ test('times are shown in the zone and in UTC', async () => {
   expect(stdout.split('\n').map(line => line.trimEnd())).toEqual([
     'Europe/Berlin               UTC',
     '2026-03-28 02:30:00 +01:00  2026-03-28 01:30:00.000',
-    '2026-03-29 03:00:00 +02:00  2026-03-29 01:00:00.000  clocks skip the time: it fires when they go on',
+    '2026-03-29 03:00:00 +02:00  2026-03-29 01:00:00.000  clocks skip the time: it fires at the end of the gap',
     '2026-03-30 02:30:00 +02:00  2026-03-30 00:30:00.000',
     '',
   ]);
