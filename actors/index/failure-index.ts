@@ -51,7 +51,7 @@ export class FailureIndex implements JournalConsumer {
    * restart, no group is on trial.
    */
   readonly #onTrial = new Set<string>();
-  /** By the number of the command. */
+  /** The known patterns of each command, by the number of the command. */
   readonly #patterns: KnownPatterns[] = [];
   /**
    * By fingerprint: the groups that must be written, or removed if they are not in `#groups`. The value is the last job that `take`

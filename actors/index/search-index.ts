@@ -63,7 +63,7 @@ export class SearchIndex implements JournalConsumer {
 
   #takeOne(entry: JournalEntry, batch: Batch<IndexTable>): void {
     const body = this.#attempts.findBody(entry);
-    // Without a body, the attempt has been pruned.
+    // The body is missing if the attempt has been pruned.
     if (!body) return;
     const number = this.#next % chunkLogs;
     for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);

@@ -306,9 +306,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   function endPauses(turn: Turn): void {
-    const over = state.pauses.over(turn.nowUs);
-    for (const pause of over) endInTime(state, turn, pause);
-    if (over.length > 0) options.pipeline.resumed();
+    const expired = state.pauses.expired(turn.nowUs);
+    for (const pause of expired) endInTime(state, turn, pause);
+    if (expired.length > 0) options.pipeline.resumed();
   }
 
   function held({ next }: HeldQuery): HeldJobs[] {

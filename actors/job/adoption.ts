@@ -33,7 +33,7 @@ export function adoptFrames(
       return blocks.get(key)!;
     });
     if (adopted.unreportedCount === 0) {
-      outstanding.over(name, frame.id);
+      outstanding.finished(name, frame.id);
       continue;
     }
     outstanding.sent(name, adopted);

@@ -71,7 +71,7 @@ export class Delayed {
       // The timers of a block whose record was set aside are kept until the record can be read.
       if (!open && setAside.has('open', timer.block)) continue;
       if (open && !this.#handle(turn, open, timer)) return true;
-      times.over(turn.batch, timer);
+      times.remove(turn.batch, timer);
     }
     times.handled(turn.nowUs);
     return false;

@@ -363,7 +363,7 @@ export class Dispatcher {
 
   #closeIfOver(turn: Turn, slot: HostSlot, frame: JobFrame): void {
     if (frame.unreportedCount > 0) return;
-    turn.after(() => this.#outstanding.over(slot.name, frame.id));
+    turn.after(() => this.#outstanding.finished(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
       // Now only jobs that are delayed or have a record in `retries` can need the decoded block. For these it is read again.

@@ -22,8 +22,8 @@ export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number
 }
 
 /**
- * The time, in ms since the epoch, since which a job of the lane has been ready to run: of the next single attempt and the next block,
- * the earlier time. A block counts from its acceptance, even if its jobs were delayed. Null: neither waits.
+ * The time, in ms since the epoch, since which a job of the lane has been ready to run. The lane's next single attempt and its next block
+ * have such times; this is the earlier one. A block counts from its acceptance, even if its jobs were delayed. Null: neither waits.
  */
 function oldestMs(state: JobState, lane: Lane): number | null {
   const attempt = lane.attempts.peek();

@@ -201,7 +201,7 @@ export class JobAcceptor {
     if (timing === 'delayed') {
       open.delayAll();
       state.completions.delayed(plugin, command, count);
-    } else if (failed.length > 0 || hasSpared(state, builder)) this.#endFailed(turn, open, failed);
+    } else if (failed.length > 0 || hasExempt(state, builder)) this.#endFailed(turn, open, failed);
     else state.lane(plugin).enqueue(open);
     if (state.cachedBytes > cachedBytesMax) {
       turn.after(() => {
@@ -225,7 +225,7 @@ export class JobAcceptor {
 }
 
 /** Whether the service is paused, but the pause does not hold some of the jobs (exempt.ts). */
-function hasSpared({ pauses, openRuns }: JobState, { groups }: BlockBuilder): boolean {
+function hasExempt({ pauses, openRuns }: JobState, { groups }: BlockBuilder): boolean {
   return pauses.isOfService && groups.some(({ run }) => run !== null && openRuns.exemptSince(run.run) !== null);
 }
 

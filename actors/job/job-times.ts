@@ -125,7 +125,7 @@ export class JobTimesTable {
   }
 
   /** Removes the record of a timer that has been handled. */
-  over(batch: Batch, timer: Timer): void {
+  remove(batch: Batch, timer: Timer): void {
     batch.remove('timers', timerKey(timer));
   }
 

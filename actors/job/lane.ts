@@ -46,7 +46,7 @@ export class Lane extends Backlog {
   readonly lost: OpenAttempt[] = [];
   /** The circuit breaker. Null: none is configured. */
   breaker: Breaker | null = null;
-  /** Since when the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
+  /** The time since which the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
   probingSinceUs: number | null = null;
   /** The retry policy of the newest configuration with this plugin. */
   retry: RetryPolicy = retryDefault;

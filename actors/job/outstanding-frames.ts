@@ -46,7 +46,7 @@ export class OutstandingFrames {
     this.#slots.get(slot)?.frames.set(frame.id, frame);
   }
 
-  over(slot: HostSlotName, frameId: number): void {
+  finished(slot: HostSlotName, frameId: number): void {
     this.#slots.get(slot)?.frames.delete(frameId);
   }
 

@@ -21,7 +21,7 @@ const noCommands: ReadonlyMap<string, Hold> = new Map();
 
 export class Pauses {
   readonly #known = new Map<string, Pause>();
-  /** By the key of a pause: since when its breaker has been half open. */
+  /** By the key of a pause: the time since which its breaker has been half open. */
   readonly #probing = new Map<string, number>();
 
   constructor(reader: Reader, setAside = new SetAside()) {
@@ -65,7 +65,7 @@ export class Pauses {
     this.#probing.clear();
   }
 
-  /** Since when the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
+  /** The time since which the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
   probingSince({ name }: Lane): number | null {
     if (this.#probing.size === 0) return null;
     return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
@@ -95,7 +95,7 @@ export class Pauses {
   }
 
   /**
-   * The first pause found of this plugin instance, of a plugin that it builds on, and of the service. It holds all jobs of the instance.
+   * The first pause that is found: of this plugin instance, of a plugin that it builds on, or of the service. It holds all jobs of the instance.
    * Null: there is none.
    */
   ofLane(lane: Lane): Hold | null {
@@ -139,9 +139,9 @@ export class Pauses {
   }
 
   /** The pauses that have expired, except those whose breaker is half open. */
-  over(nowUs: number): readonly Pause[] {
-    const isOver = ({ untilUs }: Pause) => untilUs !== null && untilUs <= nowUs;
-    return [...this.#known.values()].filter(pause => isOver(pause) && !this.#probing.has(pauseKey(pause)));
+  expired(nowUs: number): readonly Pause[] {
+    const hasExpired = ({ untilUs }: Pause) => untilUs !== null && untilUs <= nowUs;
+    return [...this.#known.values()].filter(pause => hasExpired(pause) && !this.#probing.has(pauseKey(pause)));
   }
 
   #ofPlugin({ name, instance }: Lane, command: string | null): Pause | null {

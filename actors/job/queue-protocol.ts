@@ -44,7 +44,10 @@ export type LaneState = {
   readonly held: number;
   /** The maximum number of running jobs (`parallelism` of the plugin). Null: only the number of workers limits it. */
   readonly limit: number | null;
-  /** Since when the longest-waiting of the jobs at the heads of the lane's queues has been ready to run, held or not, in µs. Null: no job waits. */
+  /**
+   * The time, in µs, since which the longest-waiting of the jobs at the heads of the lane's queues has been ready to run, held or not.
+   * Null: no job waits.
+   */
   readonly oldestUs: number | null;
   /** The hold of all jobs of the lane. Null: there is none. */
   readonly hold: LaneHold | null;

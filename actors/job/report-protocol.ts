@@ -11,7 +11,9 @@ export type LedgerFigures = {
     readonly plugin: string;
     readonly queued: number;
     readonly running: number;
-    /** Since when the lane's next job has been ready to run, in ms since the epoch; null: no job waits, or the plugin is held. */
+    /**
+     * The time, in ms since the epoch, since which the lane's next job has been ready to run; null: no job waits, or the plugin is held.
+     */
     readonly oldestMs: number | null;
   }[];
 };

@@ -50,7 +50,7 @@ type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen
 type SweepContext = {
   readonly turn: Turn;
   readonly beforeUs: number;
-  /** By how many the number of settled jobs, without those of open runs, exceeds `max_jobs`. */
+  /** The number of settled jobs in excess of `max_jobs`, without those of open runs. */
   surplus: number;
   readonly commits: Commits;
   readonly runs: OpenRuns;

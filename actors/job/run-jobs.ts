@@ -29,7 +29,7 @@ export class RunJobs {
   /** By key: the blocks with open runs that were created or read since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last run has ended in this turn. Until the commit, the store still has their open records. */
-  readonly #over = new Set<KeyText>();
+  readonly #closed = new Set<KeyText>();
   /** The blocks with times that this turn has created. */
   readonly #timed: OpenBlock[] = [];
 
@@ -125,7 +125,7 @@ export class RunJobs {
   /** The block with this key. Undefined: it has no open run, or cannot be decoded. */
   find(key: Uint8Array): OpenBlock | undefined {
     const known = this.#open.get(keyText(key));
-    if (known || this.#over.has(keyText(key))) return known;
+    if (known || this.#closed.has(keyText(key))) return known;
     const { reader, setAside } = this.#state;
     const bytes = reader.get('open', key);
     const open = bytes && setAside.read('open', key, () => OpenBlock.decode(keyText(key), bytes));
@@ -137,7 +137,7 @@ export class RunJobs {
   /** Must be called at the end of a turn. */
   close(): void {
     for (const open of this.#timed.splice(0)) this.#state.release(open);
-    this.#over.clear();
+    this.#closed.clear();
   }
 
   /** Ends the delay of a run. `isBegun`: the run begins now; otherwise it ends without having begun. */
@@ -166,7 +166,7 @@ export class RunJobs {
     if (open.unsettled === 0) {
       if (block) state.times.end(turn.batch, open, block);
       this.#open.delete(name);
-      this.#over.add(name);
+      this.#closed.add(name);
     }
     return times?.runAtUs ?? null;
   }

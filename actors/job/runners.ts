@@ -15,14 +15,14 @@ export class Runners {
     return each - (this.#underWay[runner] ?? 0);
   }
 
-  /** Adds `jobs` jobs to a runner. Returns by how much the number of busy runners grows. */
+  /** Adds `jobs` jobs to a runner. Returns the number of runners that become busy: 1 or 0. */
   take(runner: number, jobs: number): number {
     const before = this.#underWay[runner] ?? 0;
     this.#underWay[runner] = before + jobs;
     return before === 0 && jobs > 0 ? 1 : 0;
   }
 
-  /** Removes one job from a runner. Returns by how much the number of busy runners shrinks. */
+  /** Removes one job from a runner. Returns the number of runners that become idle: 1 or 0. */
   give(runner: number): number {
     return --this.#underWay[runner]! === 0 ? 1 : 0;
   }

@@ -34,13 +34,13 @@ export function definitionOf(
 export class ReuseSources {
   readonly #reader: Reader;
   /** Ended reruns whose index is being removed. */
-  #over: JobId[] = [];
+  #swept: JobId[] = [];
   /** Reruns that ended in this turn. The next turn can read the index entries that this turn has written for them. */
   #ended: JobId[] = [];
 
   constructor(reader: Reader) {
     this.#reader = reader;
-    for (const root of rootsWithIndex(reader)) if (!reader.get('runs', root)) this.#over.push(root);
+    for (const root of rootsWithIndex(reader)) if (!reader.get('runs', root)) this.#swept.push(root);
   }
 
   /** Called when a rerun is accepted: keeps the trees that the rerun needs. */
@@ -58,9 +58,9 @@ export class ReuseSources {
   /** Removes some index entries of ended reruns. Must be called at the end of a turn. True: another turn must follow. */
   sweep(batch: Batch): boolean {
     let left = removedPerTurnMax;
-    while (left > 0 && this.#over.length > 0) left -= this.#remove(batch, this.#over[0]!, left);
-    this.#over.push(...this.#ended.splice(0));
-    return this.#over.length > 0;
+    while (left > 0 && this.#swept.length > 0) left -= this.#remove(batch, this.#swept[0]!, left);
+    this.#swept.push(...this.#ended.splice(0));
+    return this.#swept.length > 0;
   }
 
   /**
@@ -74,7 +74,7 @@ export class ReuseSources {
     const needed = this.#reader.get('reuse_index', root);
     for (const each of needed ? unpack<Uint8Array[]>(needed) : []) removeNeed(batch, each, root);
     batch.remove('reuse_index', root);
-    this.#over.shift();
+    this.#swept.shift();
     return keys.length + 1;
   }
 }

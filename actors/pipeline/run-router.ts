@@ -160,7 +160,7 @@ export class RunRouter {
   }
 
   /**
-   * Moves the token from node to node until it becomes jobs, divides, is parked, or arrives at a join. `place` is updated at each node: a
+   * Moves the token from node to node until it becomes jobs, divides, is parked, or arrives at a join. `place` is updated at each node: an
    * evaluation that needs another turn continues there.
    */
   #goFrom(run: Run, place: Place, hasWaited: boolean): void {

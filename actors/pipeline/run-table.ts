@@ -335,17 +335,17 @@ export class RunTable {
 
   /** Drops the unfinished evaluations of the run from memory. */
   dropEvaluations(run: Run): void {
-    for (const { id } of run.fans.values()) this.#dropLook(run, id);
+    for (const { id } of run.fans.values()) this.#dropEvaluation(run, id);
   }
 
-  #dropLook(run: Run, id: number): void {
+  #dropEvaluation(run: Run, id: number): void {
     this.evaluating.delete(evaluationName(run, id));
     this.unfinishedElements.delete(evaluationName(run, id));
   }
 
   dropFan(run: Run, fan: FanOut): void {
     run.fans.delete(fan.id);
-    this.#dropLook(run, fan.id);
+    this.#dropEvaluation(run, fan.id);
     if (fan.plan) this.listBytes -= fan.plan.list.length;
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }

@@ -27,7 +27,7 @@ export class OpenSchedule implements Due {
   definition: ScheduleDefinition | null = null;
   /** When the schedule fires or retries next; Infinity: never. */
   nextMs = Number.POSITIVE_INFINITY;
-  /** Since when the service has been up and the schedule has been able to fire, in ms. */
+  /** The time, in ms, since which the service has been up and the schedule has been able to fire. */
   liveMs = 0;
   refused: RefusedRuns | null = null;
   /** The number of the schedule's records in the table `fired`. */

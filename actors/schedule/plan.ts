@@ -19,7 +19,7 @@ export type FiringPlan = { readonly runs: readonly number[]; readonly passed: Pa
 export type PlanInput = {
   readonly definition: Pick<ScheduleDefinition, 'id' | 'jitterMs' | 'catchUp' | 'catchUpWithinMs'>;
   readonly record: Pick<ScheduleRecord, 'recurrence' | 'originMs' | 'lastDueMs'>;
-  /** Since when the service has been up and the schedule has been able to fire, in ms. */
+  /** The time, in ms, since which the service has been up and the schedule has been able to fire. */
   readonly liveMs: number;
   readonly nowMs: number;
 };

@@ -19,7 +19,7 @@ const orderKeys: { readonly [key: string]: LaneOrder } = {
   t: 'time',
 };
 
-/** By how many lanes each key scrolls: the arrow keys, `k` and `j`, and the page keys. */
+/** The number of lanes by which each key scrolls: the arrow keys, `k` and `j`, and the page keys. */
 const scrollKeys: { readonly [key: string]: number } = {
   k: -1,
   j: 1,

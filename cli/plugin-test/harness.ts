@@ -32,7 +32,7 @@ export class PluginHarness {
   readonly #host: PluginHost;
   #frameId = 0;
   #isReplaced = false;
-  #over: (outcome: Outcome | string) => void = () => {};
+  #finish: (outcome: Outcome | string) => void = () => {};
 
   constructor(plugins: readonly HostedPlugin[], envPassthrough: readonly string[] = []) {
     this.#host = new Host({
@@ -43,9 +43,9 @@ export class PluginHarness {
       envPassthrough,
       clock: systemClock(),
       listener: {
-        onOutcomes: (_, [outcome]) => this.#over(outcome!),
-        onReturned: () => this.#over('the host returned the job without starting it'),
-        onLost: reason => this.#over(reason),
+        onOutcomes: (_, [outcome]) => this.#finish(outcome!),
+        onReturned: () => this.#finish('the host returned the job without starting it'),
+        onLost: reason => this.#finish(reason),
         onCancelling: () => {},
         onThreadReplaced: () => {
           this.#isReplaced = true;
@@ -63,8 +63,8 @@ export class PluginHarness {
     const event =
       command === 'handle' ? { type: 'api.trigger', source: 'plugin test', eventId: null, dedupeKey: null } : null;
     const rest = { context: packedEmpty, pipeline: null, stepId: null, depth: 0 };
-    const outcome = await new Promise<Outcome | string>(over => {
-      this.#over = over;
+    const outcome = await new Promise<Outcome | string>(finish => {
+      this.#finish = finish;
       this.#host.submit({
         frameId: ++this.#frameId,
         instance,

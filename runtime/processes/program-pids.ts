@@ -11,7 +11,7 @@ export const programsPart = 'programs';
 /** The length of the file's head: the boot and pid namespace in which the pids are valid, as JSON padded with blanks. */
 const headBytes = 256;
 /** The length of an entry: pid (4) | unused (4) | when it was written, in clock ticks since boot (8). Pid 0: a free entry. */
-const placeBytes = 16;
+const entryBytes = 16;
 /** The length of a clock tick in /proc, which is a constant of the kernel's interface. */
 const usPerTick = 10_000;
 /**
@@ -30,7 +30,7 @@ export class ProgramPids {
   #file: number | null = null;
   readonly #places = new Map<number, number>();
   readonly #free: number[] = [];
-  readonly #bytes = Buffer.alloc(placeBytes);
+  readonly #bytes = Buffer.alloc(entryBytes);
   /** The last reading of the ticks, and the steady time at which they were read. */
   #read: { readonly ticks: number; readonly atUs: number } | null = null;
 
@@ -81,7 +81,7 @@ export class ProgramPids {
   #write(file: number, place: number, pid: number, ticks: number): void {
     this.#bytes.writeUInt32LE(pid, 0);
     this.#bytes.writeDoubleLE(ticks, 8);
-    writeSync(file, this.#bytes, 0, placeBytes, headBytes + place * placeBytes);
+    writeSync(file, this.#bytes, 0, entryBytes, headBytes + place * entryBytes);
   }
 }
 
@@ -91,7 +91,7 @@ export function readProgramPids(path: string): Head & { readonly programs: reado
   try {
     const bytes = readFileSync(path);
     const head = JSON.parse(bytes.toString('latin1', 0, headBytes)) as Head;
-    for (let at = headBytes; at + placeBytes <= bytes.length; at += placeBytes) {
+    for (let at = headBytes; at + entryBytes <= bytes.length; at += entryBytes) {
       const pid = bytes.readUInt32LE(at);
       if (pid !== 0) programs.push({ pid, ticks: bytes.readDoubleLE(at + 8) });
     }

@@ -3,7 +3,7 @@ import { setPriority } from 'node:os';
 import { BackupRefused } from './manifest.ts';
 import { type BackupEnd, type BackupOrder, writeBackup } from './write.ts';
 
-/** By how much this process's priority is lower than the service's, as with `nice`. */
+/** The number by which the nice value of this process exceeds that of the service. */
 const niceness = 10;
 
 const order = JSON.parse(process.argv[2]!) as Pick<BackupOrder, 'statePath' | 'to' | 'version'>;

@@ -14,8 +14,9 @@ export const streamsMax = 2_048;
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
 /** The interval at which each stream gets a comment line, which keeps its connection open. */
 export const beatMs = 15_000;
-/** The minimum interval between passes over the streams, and (`passMsMax`) the time after which a pass visits no further stream. */
+/** The minimum interval between passes over the streams. */
 const passMs = 10;
+/** A pass that has taken this long visits no further stream. */
 const passMsMax = 2;
 /** The interval at which all streams are checked for due comment lines and expired tokens. */
 const sweepMs = 250;

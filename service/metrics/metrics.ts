@@ -171,7 +171,7 @@ function buildLabels(version: string, store: string | null): { readonly [label: 
   return { version, node: process.versions.node, format: String(formatVersion), store: store ?? '' };
 }
 
-/** The version, the start, reloads and event streams. */
+/** The families with the version, the start, reloads and event streams. */
 function ownFamilies({
   version,
   reader,

@@ -14,10 +14,10 @@ import { errorLine, fingerprintBytes, fingerprintOf, patternOf } from './fingerp
 export const failuresName = 'failures';
 /** The maximum number of groups. If there is another, one is dropped: see `failure-index.ts`. */
 export const failureGroupsMax = 1_000;
-/** At most this share of the groups is on trial: groups that began when there was no room, and have one job. */
+/** The maximum share of the groups that are on trial. Such a group began when there was no room, and has one job. */
 export const failureTrialShare = 0.25;
 export const hourUs = 3_600_000_000;
-/** A group counts its jobs by hour, for this many hours up to its last job. */
+/** The number of hours for which a group has counts of its jobs. The last of these hours is that of its last job. */
 export const trendHours = 24;
 
 /** The statuses of jobs that have failed. */

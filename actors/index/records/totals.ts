@@ -25,7 +25,7 @@ export type BucketExample = { readonly us: number; readonly atUs: number; readon
 export type TotalTimes = {
   readonly sumUs: number;
   readonly counts: readonly number[];
-  /** By bucket; null: the bucket is empty. Without entries: they were not read. */
+  /** The last job in each bucket; null: the bucket is empty. Without entries: the jobs were not read. */
   readonly examples: readonly (BucketExample | null)[];
 };
 
@@ -47,9 +47,9 @@ type EndedJob = { readonly atUs: number; readonly id: Uint8Array };
 export class TotalRecord {
   readonly key: Buffer;
   readonly #bytes: Buffer;
-  /** By histogram. */
+  /** The sum of the durations of each histogram. */
   readonly #sums: Float64Array;
-  /** By histogram and bucket, as are `#newestUs` and `#newest`. */
+  /** The counts by histogram and bucket. `#newestUs` and `#newest` have the same order. */
   readonly #counts: Float64Array;
   readonly #newestUs: Float64Array;
   /** The newest job of each bucket; undefined: the bucket has not changed since the last `encode`. */

@@ -101,7 +101,7 @@ export type ActionPlan = {
   readonly operation: (typeof actionCommands)[number];
   /** Only for `backfill`, which uses neither `selection` nor `moment`. */
   readonly backfill?: BackfillPlan;
-  /** Only for `rerun`: from where runs are rerun. Absent: from the start. */
+  /** Only for `rerun`: the point from which runs are rerun. Absent: from the start. */
   readonly from?: RerunFrom;
   readonly selection: Selection;
   readonly moment: Moment;

@@ -15,7 +15,9 @@ export type Hold = {
   /** The command whose jobs are held. Null: all commands of the plugin. */
   readonly command: string | null;
   detail: string;
-  /** Since when the hold has held jobs, in µs; 0: it holds none. For a pause: since when the target has been paused. */
+  /**
+   * The time, in µs, since which the hold has held jobs; 0: it holds none. For a pause: the time since which the target has been paused.
+   */
   sinceUs: number;
   /** When the hold ends; absent: unknown. */
   readonly untilUs?: number;

@@ -86,9 +86,9 @@ export type JobGroup = {
   readonly phase?: PhaseName | undefined;
 };
 
-/** The origin of a rerun: the settled job `of`, from where it is rerun, and why. */
+/** The origin of a rerun: the settled job `of`, the point from which it is rerun, and the reason. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
-/** From where a run is rerun. `start`: all its jobs run again. `failed`: jobs that succeeded are reused. */
+/** The point from which a run is rerun. `start`: all its jobs run again. `failed`: jobs that succeeded are reused. */
 export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 

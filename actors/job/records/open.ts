@@ -25,7 +25,7 @@ type StoredOpenRecord = [
   count: number,
   next: number,
   retrying: number,
-  /** The indexes of jobs whose first attempt a host has, alone in its frame. */
+  /** The indexes of jobs whose first attempt is at a host, in a frame of its own. */
   sentAlone: number[],
   /** The indexes of jobs below `next` whose first attempt waits: a host has returned it, or it was queued individually. */
   returned: number[],

@@ -116,7 +116,7 @@ function prepend(steps: Mutable<PathStep>[], job: PathJob, fromUs: number, toUs:
   next.retryingUs += times.retryingUs;
 }
 
-/** Divides the time of a job. */
+/** Divides the time of a job on the path, from the end of the job before it to its own end. */
 function timesIn({ createdUs, startedUs, ranUs }: PathJob, fromUs: number, toUs: number): PathTimes {
   const created = within(createdUs, fromUs, toUs);
   const started = within(startedUs ?? toUs, created, toUs);

@@ -40,7 +40,7 @@ export type Timeline = {
   readonly status: Status;
   /** Whether the job has ended: then its timeline does not change any more. */
   readonly isOver: boolean;
-  /** From when the job was accepted (if it was delayed: from its time to run) to its end, or until now. */
+  /** The range from the acceptance of the job (if it was delayed: from its time to run) to its end, or until now. */
   readonly time: DividedTime;
   /** The number of jobs of an earlier run whose results the run reuses. The steps do not contain them. */
   readonly reused: number;

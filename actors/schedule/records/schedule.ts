@@ -64,9 +64,9 @@ export type ScheduleRecord = {
   readonly pause: SchedulePause | null;
   /** Occurrences that wait for the end of the last job, in order. */
   readonly queue: readonly Waiting[];
-  /** Since when the configuration has lacked the schedule or switched it off. Null: the schedule is on. */
+  /** The time since which the configuration has lacked the schedule or switched it off. Null: the schedule is on. */
   readonly offMs: number | null;
-  /** Since when the configuration has lacked the schedule. Null: the configuration has it. */
+  /** The time since which the configuration has lacked the schedule. Null: the configuration has it. */
   readonly removedMs: number | null;
   /**
    * How many occurrences fired (`fired`), how often callers ran the schedule by hand (`by_hand`), and how many occurrences did not fire, by

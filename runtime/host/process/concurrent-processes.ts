@@ -60,9 +60,7 @@ export class ConcurrentProcesses {
     }
   }
 
-  /**
-   * Gives back to the ledger the tasks whose requests have not been sent. Each process ends when it has no open request any more.
-   */
+  /** Returns to the ledger all tasks whose requests have not been sent. Each process ends when it has no open request any more. */
   returnUnstarted(): void {
     this.retire([]);
   }

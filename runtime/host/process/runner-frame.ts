@@ -8,13 +8,13 @@ import type { HostSender } from './host-sender.ts';
 
 export class RunnerFrame {
   readonly head: FrameHead;
-  readonly #over: Uint8Array;
+  readonly #ended: Uint8Array;
   readonly #sentMs = performance.now();
   #left: number;
 
   constructor(head: FrameHead) {
     this.head = head;
-    this.#over = new Uint8Array(head.count);
+    this.#ended = new Uint8Array(head.count);
     this.#left = head.count;
   }
 
@@ -27,12 +27,12 @@ export class RunnerFrame {
   }
 
   isOpen(task: number): boolean {
-    return this.#over[task] === 0;
+    return this.#ended[task] === 0;
   }
 
   end(task: number): void {
-    if (this.#over[task] !== 0) return;
-    this.#over[task] = 1;
+    if (this.#ended[task] !== 0) return;
+    this.#ended[task] = 1;
     this.#left--;
   }
 
@@ -45,9 +45,9 @@ export class RunnerFrame {
   /** Gives back to the ledger all tasks that have not ended. */
   giveBack(sender: HostSender, reason: ReturnReason): void {
     for (let task = 0; task < this.head.count; task++) {
-      if (this.#over[task] !== 0) continue;
+      if (this.#ended[task] !== 0) continue;
       const first = task;
-      while (task < this.head.count && this.#over[task] === 0) this.end(task++);
+      while (task < this.head.count && this.#ended[task] === 0) this.end(task++);
       sender.returned(this.head.frameId, first, task, reason);
     }
   }

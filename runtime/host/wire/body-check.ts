@@ -61,7 +61,7 @@ function isOneValue(body: Body, at: number, end: number): boolean {
   try {
     return at < end && endWithin(body, at, end) === end;
   } catch {
-    // The bytes are no packed value, or are cut off.
+    // The bytes are not a packed value, or are cut off.
     return false;
   }
 }

@@ -13,7 +13,7 @@ export function nameForDuctile(context: { [key: string]: Json }, plugin: string,
 }
 
 /**
- * Adds to the data of an event the top-level entries of the baggage whose keys the data does not have. Data that is no object
+ * Adds to the data of an event the top-level entries of the baggage whose keys the data does not have. Data that is not an object
  * stays as it is. `context`: the context of the request, before `nameForDuctile` has changed it.
  */
 export function payloadForDuctile(context: JsonObject, payload: Json): Json {

@@ -36,7 +36,7 @@ function endingsOf(taken: readonly Sample[]): Required<Pick<Ending, 'atUs' | 'ra
   return inOrder.map(({ minute, us }, n) => ({ atUs: start + minute * minuteUs + n, ranUs: us, id: idOf(n + 1) }));
 }
 
-function courseOf(index: Parameters<typeof read>[0], minutes: number, ledger: Reader | null) {
+function historyOf(index: Parameters<typeof read>[0], minutes: number, ledger: Reader | null) {
   const steps = read(index, start, lastUs, { history: { minutes, heat: true, ledger } });
   return steps.get('handle.run')!.history!;
 }
@@ -58,7 +58,7 @@ it('has the percentiles of the samples of each bucket, to a 64th, and counts the
       const endings = endingsOf(taken);
       store(endings.map(({ id }) => id));
       endAll(endings);
-      const { buckets, slowest } = courseOf(index, minutes, ledger);
+      const { buckets, slowest } = historyOf(index, minutes, ledger);
       const byBucket = grouped(taken, ({ minute }) => minute - (minute % minutes));
       expect(buckets.map(({ minute }) => minute - start / minuteUs)).toEqual(
         [...byBucket.keys()].sort((a, b) => a - b),
@@ -117,7 +117,7 @@ it('names no job that is no longer stored, and none unless it is asked for', () 
   endAll(endings);
   store([endings[1]!.id]);
   const namedIn = (of: Reader | null) => {
-    const { buckets, slowest } = courseOf(index, 1, of);
+    const { buckets, slowest } = historyOf(index, 1, of);
     const inCells = buckets.flatMap(({ cells }) => cells.flatMap(({ exemplars }) => exemplars));
     return [slowest, inCells].map(exemplars => exemplars.map(({ us }) => us));
   };
@@ -132,7 +132,7 @@ it('names a job once, however many of its attempts were slow', () => {
   endAll(
     [2, 3, 1].map((seconds, n) => ({ atUs: start + n * minuteUs, ranUs: seconds * 1_000_000, attempt: n + 1, id })),
   );
-  expect(courseOf(index, 1, ledger).slowest.map(({ us }) => us)).toEqual([3_000_000]);
+  expect(historyOf(index, 1, ledger).slowest.map(({ us }) => us)).toEqual([3_000_000]);
 });
 
 it('reads pages of early versions, which have no exemplars, and continues them', () => {
@@ -142,13 +142,13 @@ it('reads pages of early versions, which have no exemplars, and continues them',
   const batch = index.batch();
   batch.put('stopwatch', pageKey(start / minuteUs, 'echo'), pack([['handle.run', times.encode(), []]]));
   index.commit(batch);
-  expect(courseOf(index, 1, ledger)).toMatchObject({
+  expect(historyOf(index, 1, ledger)).toMatchObject({
     buckets: [{ count: 1, cells: [{ exemplars: [] }] }],
     slowest: [],
   });
   store([idOf(1)]);
   endAll([{ atUs: start + 1, ranUs: 4_000, id: idOf(1) }]);
-  expect(courseOf(index, 1, ledger)).toMatchObject({ buckets: [{ count: 2 }], slowest: [{ us: 4_000 }] });
+  expect(historyOf(index, 1, ledger)).toMatchObject({ buckets: [{ count: 2 }], slowest: [{ us: 4_000 }] });
 });
 
 it('reads only the steps that are wanted', () => {
