@@ -30,8 +30,8 @@ export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse')
     let value: unknown = JSON.parse(text);
     let content = contentOf(value);
     if (content.mayRound) {
-      const { value: exact, texted } = parseExactly(text);
-      if (texted > 0 && bigIntegers === 'refuse') return refusal(text, firstFault(text, bigIntegers));
+      const { value: exact, integersAsText } = parseExactly(text);
+      if (integersAsText > 0 && bigIntegers === 'refuse') return refusal(text, firstFault(text, bigIntegers));
       value = exact;
       content = contentOf(value);
     }

@@ -80,13 +80,7 @@ export function serve(listener: Listener, { idPrefix, ...rest }: ServeOptions): 
   let requests = 0;
   const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
   const { takesChunks } = listener;
-  const shared: ListenerContext = {
-    ...rest,
-    takesChunks,
-    room: new BodyRoom(),
-    batchRoom: new BodyRoom(),
-    nextRequestId,
-  };
+  const shared = { ...rest, takesChunks, room: new BodyRoom(), batchRoom: new BodyRoom(), nextRequestId };
   listener.open({ begin: (response, request) => new Exchange(shared, response).begin(request), nextRequestId });
   return listener;
 }

@@ -11,16 +11,16 @@ export function isBigInteger(literal: string): boolean {
   return integer.test(literal) && !Number.isSafeInteger(Number(literal));
 }
 
-/** Returns the parsed value and `texted`, the number of its integers that became text. Throws the errors of JSON.parse. */
-export function parseExactly(text: string): { readonly value: unknown; readonly texted: number } {
+/** Returns the parsed value and `integersAsText`, the number of its integers that became text. Throws the errors of JSON.parse. */
+export function parseExactly(text: string): { readonly value: unknown; readonly integersAsText: number } {
   const value: unknown = JSON.parse(text);
-  if (!longDigits.test(text)) return { value, texted: 0 };
-  const { quoted, texted } = quoteBigIntegers(text);
-  return { value: texted === 0 ? value : JSON.parse(quoted), texted };
+  if (!longDigits.test(text)) return { value, integersAsText: 0 };
+  const { quoted, integersAsText } = quoteBigIntegers(text);
+  return { value: integersAsText === 0 ? value : JSON.parse(quoted), integersAsText };
 }
 
 /** Puts the integers beyond ±(2^53 − 1) in quotes. The text must be valid JSON. */
-function quoteBigIntegers(text: string): { readonly quoted: string; readonly texted: number } {
+function quoteBigIntegers(text: string): { readonly quoted: string; readonly integersAsText: number } {
   const pieces: string[] = [];
   let from = 0;
   for (let i = 0; i < text.length; ) {
@@ -36,7 +36,7 @@ function quoteBigIntegers(text: string): { readonly quoted: string; readonly tex
       i = end;
     } else i++;
   }
-  return { quoted: pieces.join('') + text.slice(from), texted: pieces.length / 4 };
+  return { quoted: pieces.join('') + text.slice(from), integersAsText: pieces.length / 4 };
 }
 
 const quote = 0x22;

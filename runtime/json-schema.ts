@@ -123,7 +123,7 @@ function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
 }
 areUnique.errors = [] as Partial<ErrorObject>[];
 
-/** Replaces ajv's own check, which divides two doubles and finds that 19.99 is no multiple of 0.01. */
+/** Replaces ajv's own check, which divides two doubles and finds that 19.99 is not a multiple of 0.01. */
 function isMultipleOf(of: number, value: number): boolean {
   if (isMultiple(value, of)) return true;
   isMultipleOf.errors = [{ keyword: 'multipleOf', message: `must be multiple of ${of}`, params: { multipleOf: of } }];

@@ -41,8 +41,8 @@ export type AdministrationOptions = {
 
 export type Administration = ReturnType<typeof openAdministration>;
 
-export function openAdministration(parts: AdministrationOptions) {
-  const { link, reader, gauges, reads, config, source, reload, listeners, startedAtMs } = parts;
+export function openAdministration(options: AdministrationOptions) {
+  const { link, reader, gauges, reads, config, source, reload, listeners, startedAtMs } = options;
   const openedAtMs = performance.now();
   const slices = new Slices(() => reader.refresh());
 
@@ -55,7 +55,7 @@ export function openAdministration(parts: AdministrationOptions) {
   }
 
   function vaultKeys(): KeySource {
-    return { file: config().vault.keyFile, variable: parts.vaultKey };
+    return { file: config().vault.keyFile, variable: options.vaultKey };
   }
 
   function doctor(): Promise<readonly Check[]> {
@@ -75,8 +75,8 @@ export function openAdministration(parts: AdministrationOptions) {
       schedules: pausedSchedules(reader, config().schedules),
       setAside: () => askLedger(link, { kind: 'ask_set_aside' }),
       server: listeners.detail,
-      index: parts.index(),
-      backups: parts.backups.condition,
+      index: options.index(),
+      backups: options.backups.condition,
       vault() {
         reader.refresh();
         const keys = vaultKeys();

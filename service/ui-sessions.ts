@@ -6,7 +6,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../runtime/durable-file.ts';
 
-/** The maximum number of sessions, and also of unused codes. A further one ends the oldest of the API token that has the most of them. */
+/**
+ * The maximum number of sessions, and also of unused codes. If there is one more, the oldest one is ended among those of the API token that
+ * has the most.
+ */
 export const sessionsMax = 100;
 /** How long a session lasts. */
 export const sessionHours = 12;
@@ -56,7 +59,10 @@ export class UiSessions {
     return this.#endings;
   }
 
-  /** Makes a code that can be exchanged once for a session. The session ends with the API token, which expires then (null: never). */
+  /**
+   * Makes a code that can be exchanged once for a session. The session ends with the API token. `tokenExpiresAtMs`: when that token
+   * expires; null: never.
+   */
   makeCode(
     { originDigest, scopes }: SessionGrant,
     tokenExpiresAtMs: number | null,
@@ -156,7 +162,10 @@ function isSession(value: unknown): value is UiSession {
   return areDigests && Array.isArray(scopes) && typeof expiresAtMs === 'number';
 }
 
-/** The oldest of the API token that has the most. `among` is in the order of age, and not empty. */
+/**
+ * Finds the API token with the most sessions or codes in `among`, and returns the oldest of them. `among` is in the order of age, and not
+ * empty.
+ */
 function oldestOfMost<T extends UiSession>(among: ReadonlyMap<string, T>): T {
   const counts = new Map<string, number>();
   for (const { originDigest } of among.values()) counts.set(originDigest, (counts.get(originDigest) ?? 0) + 1);

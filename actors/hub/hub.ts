@@ -16,9 +16,7 @@ export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
  */
 export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
 
-/**
- * Consecutive observations of one group, at the indexes `from` to `to` - 1. `id` is the id of the first of these observations.
- */
+/** Consecutive observations of one group, at the indexes `from` to `to` - 1. `id` is the id of the first of these observations. */
 export type ObservationSlice = {
   readonly id: number;
   readonly group: Observations;

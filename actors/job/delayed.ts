@@ -28,19 +28,19 @@ export type DelayedOptions = {
 };
 
 export class Delayed {
-  readonly #parts: DelayedOptions;
+  readonly #options: DelayedOptions;
   /** The last turn that handled timers. A turn handles timers only once, because reads of the store do not show the turn's writes. */
   #turn: Turn | null = null;
   /** How many more jobs timers may make due, end or stop in this turn (`timedPerTurnMax`). */
   #left = 0;
 
-  constructor(parts: DelayedOptions) {
-    this.#parts = parts;
-    parts.cancelling.cancelDelayedRun = (turn, id, cancel) => this.#endRun(turn, id, cancel);
+  constructor(options: DelayedOptions) {
+    this.#options = options;
+    options.cancelling.cancelDelayedRun = (turn, id, cancel) => this.#endRun(turn, id, cancel);
   }
 
   ask(turn: Turn, { id, runAtUs, delayMs }: RescheduleJob): RescheduleReply | RefusedWork {
-    if (!this.#parts.state.isLoaded) return { kind: 'refused', refusal: 'unavailable' };
+    if (!this.#options.state.isLoaded) return { kind: 'refused', refusal: 'unavailable' };
     const atUs = runAtUs ?? turn.nowUs + delayMs! * 1000;
     return { kind: 'reschedule', runAtUs: this.reschedule(turn, id, atUs) ? Math.max(atUs, turn.nowUs) : null };
   }
@@ -50,7 +50,7 @@ export class Delayed {
    * since the start.
    */
   get nextUs(): number | null {
-    const { isLoaded, times } = this.#parts.state;
+    const { isLoaded, times } = this.#options.state;
     return isLoaded ? times.nextUs : null;
   }
 
@@ -61,7 +61,7 @@ export class Delayed {
 
   /** Handles timers whose time has come. True: the next turn must continue, because more of them may be left. */
   step(turn: Turn): boolean {
-    const { times, setAside } = this.#parts.state;
+    const { times, setAside } = this.#options.state;
     if (!this.isDue(turn.nowUs)) return false;
     if (this.#turn === turn) return true;
     this.#turn = turn;
@@ -82,7 +82,7 @@ export class Delayed {
     if (this.#left <= 0 || turn.isSpent) return false;
     const isOver = this.#act(turn, open, timer);
     // Timers may concern very many blocks, so the decoded block does not stay in memory.
-    if (open.inFlight === 0) this.#parts.state.release(open);
+    if (open.inFlight === 0) this.#options.state.release(open);
     return isOver;
   }
 
@@ -98,11 +98,11 @@ export class Delayed {
   }
 
   #find(key: Uint8Array): OpenBlock | undefined {
-    return this.#parts.state.find(key) ?? this.#parts.runs.find(key);
+    return this.#options.state.find(key) ?? this.#options.runs.find(key);
   }
 
   #makeDue(turn: Turn, open: OpenBlock, timer: Timer): boolean {
-    const { state } = this.#parts;
+    const { state } = this.#options;
     const due = this.#reached(turn, open, timer, 'runAtUs').filter(index => open.isDelayed(index));
     if (open.plugin === pipelinePlugin) return this.#beginRuns(turn, open, due);
     const isWhole = due.length === open.delayed && open.next === 0;
@@ -117,7 +117,7 @@ export class Delayed {
 
   /** Ends the delay of the job and queues the job in its lane. */
   #enqueue(turn: Turn, open: OpenBlock, index: number): void {
-    const { state } = this.#parts;
+    const { state } = this.#options;
     // From now on the jobs of the block are queued one by one.
     if (open.next === 0) open.next = open.count;
     state.wake(open, index);
@@ -134,14 +134,14 @@ export class Delayed {
   }
 
   #beginRun(turn: Turn, open: OpenBlock, index: number): void {
-    const { state, runs, pipeline } = this.#parts;
+    const { state, runs, pipeline } = this.#options;
     const times = state.times.of(open, state.load(open), index);
     runs.wake(turn, open, index);
     pipeline.beginDelayed(jobId(open.keyBytes, index), times?.runAtUs ?? turn.nowUs);
   }
 
   #expire(turn: Turn, open: OpenBlock, timer: Timer): boolean {
-    const { state } = this.#parts;
+    const { state } = this.#options;
     if (open.plugin === pipelinePlugin) return this.#expireRuns(turn, open, timer);
     const expired = this.#reached(turn, open, timer, 'expiresUs').filter(index => open.isUnstarted(index));
     const some = expired.slice(0, this.#left);
@@ -151,7 +151,7 @@ export class Delayed {
   }
 
   #expireRuns(turn: Turn, open: OpenBlock, timer: Timer): boolean {
-    const { state, cancelling } = this.#parts;
+    const { state, cancelling } = this.#options;
     for (const index of this.#reached(turn, open, timer, 'expiresUs')) {
       if (this.#left-- <= 0) return false;
       const id = jobId(open.keyBytes, index);
@@ -161,7 +161,7 @@ export class Delayed {
   }
 
   #endLate(turn: Turn, open: OpenBlock, timer: Timer): boolean {
-    const { state, cancelling } = this.#parts;
+    const { state, cancelling } = this.#options;
     const late = this.#reached(turn, open, timer, 'deadlineUs');
     const some = late.slice(0, this.#left);
     this.#left -= some.length;
@@ -176,7 +176,7 @@ export class Delayed {
 
   /** The indexes of the timer's unsettled jobs whose time `name` has come. A rescheduled job may have a later time than the timer. */
   #reached(turn: Turn, open: OpenBlock, { first, count }: Timer, name: keyof JobTimes): number[] {
-    const { state } = this.#parts;
+    const { state } = this.#options;
     const block = state.load(open);
     const isSame = open.rescheduled === 0;
     let atUs = state.times.of(open, block, first)?.[name] ?? null;
@@ -193,7 +193,7 @@ export class Delayed {
    * waits in the queue of its schedule, or its block has not been read since the start.
    */
   reschedule(turn: Turn, id: JobId, runAtUs: number): boolean {
-    const { state } = this.#parts;
+    const { state } = this.#options;
     const open = this.#find(blockOf(id));
     const index = indexOf(id);
     if (!open?.isDelayed(index) || state.times.of(open, state.load(open), index)?.runAtUs === null) return false;
@@ -204,7 +204,7 @@ export class Delayed {
 
   /** Lets a job or run begin that has waited in the queue of its schedule. */
   release(turn: Turn, id: JobId): Released {
-    const { state } = this.#parts;
+    const { state } = this.#options;
     if (!state.isLoaded) return 'unread';
     const key = blockOf(id);
     const open = this.#find(key);
@@ -214,7 +214,7 @@ export class Delayed {
   }
 
   #moveTo(turn: Turn, open: OpenBlock, index: number, atUs: number): void {
-    const { state } = this.#parts;
+    const { state } = this.#options;
     state.times.reschedule(turn, open, state.load(open), index, atUs);
     state.touch(open);
     if (atUs > turn.nowUs) return;
@@ -224,7 +224,7 @@ export class Delayed {
 
   /** Cancels a delayed run. False: the run is not delayed. */
   #endRun(turn: Turn, id: JobId, cancel: Cancel): boolean {
-    const { runs, pipeline } = this.#parts;
+    const { runs, pipeline } = this.#options;
     const open = runs.find(blockOf(id));
     const index = indexOf(id);
     if (!open?.isDelayed(index)) return false;

@@ -186,7 +186,7 @@ export class Lane extends Backlog {
     return this.#runnable.get(name);
   }
 
-  /** The command as the newest configuration that had it defines it. */
+  /** The command as defined by the newest configuration that had it. */
   lastKnown(name: string): CommandLane | undefined {
     return this.#known.get(name);
   }

@@ -3,6 +3,7 @@
 
 import { copyBytes } from '../../runtime/bytes.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
+import { cutText } from '../../runtime/text.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { errorCharsMax, type Observations, type ObservationType, type Observed } from '../hub/protocol.ts';
 
@@ -31,7 +32,7 @@ export class ObservationBuffer {
     id: Uint8Array,
     error?: string | null,
   ): void {
-    const shown = error ? cut(error) : error;
+    const shown = error ? cutText(error, errorCharsMax) : error;
     const last = this.#last;
     if (last && last.type === type && last.plugin === plugin && last.command === command) {
       last.ids.push(id);
@@ -75,11 +76,4 @@ export class ObservationBuffer {
     const { type, atUs, plugin, command } = last;
     this.#groups.push({ kind: 'jobs', type, atUs, plugin, command, ids, ...(last.errors && { errors: last.errors }) });
   }
-}
-
-/** Cuts the text to `errorCharsMax` characters, but never within a surrogate pair. */
-function cut(text: string): string {
-  if (text.length <= errorCharsMax) return text;
-  const last = text.charCodeAt(errorCharsMax - 1);
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? errorCharsMax - 1 : errorCharsMax);
 }

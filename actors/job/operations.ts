@@ -28,8 +28,8 @@ export type OperationsOptions = RunNowOptions & {
   readonly pipeline: PipelineCalls;
 };
 
-export function openOperations(parts: OperationsOptions): ApplyOperation {
-  const { state, cancelling, acceptor, pipeline } = parts;
+export function openOperations(options: OperationsOptions): ApplyOperation {
+  const { state, cancelling, acceptor, pipeline } = options;
 
   function rerunAll(turn: Turn, plan: ActionPlan, ids: readonly JobId[]): OperationReport {
     const blocks = new BlockCache(state.reader, twoBlocks);
@@ -76,7 +76,7 @@ export function openOperations(parts: OperationsOptions): ApplyOperation {
         return { outcomes: cancelling.cancelAll(turn, ids, cancel), waits: null };
       }
       case 'run_now':
-        return { outcomes: runAllNow(parts, turn, ids), waits: null };
+        return { outcomes: runAllNow(options, turn, ids), waits: null };
       case 'backfill':
         throw new Error('a backfill has no jobs to act on');
     }
@@ -91,13 +91,13 @@ function isFinal(refusal: Refusal): boolean {
   return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';
 }
 
-function runAllNow(parts: RunNowOptions, turn: Turn, ids: readonly JobId[]): OperationOutcome[] {
-  const { reader } = parts.state;
+function runAllNow(options: RunNowOptions, turn: Turn, ids: readonly JobId[]): OperationOutcome[] {
+  const { reader } = options.state;
   const blocks = new BlockCache(reader, twoBlocks);
   const outcomes: OperationOutcome[] = [];
   for (const id of ids) {
     if (outcomes.length > 0 && turn.isSpent) break;
-    outcomes.push(runNow(parts, turn, id) ? 'done' : stillOf(findJob(reader, id, blocks)));
+    outcomes.push(runNow(options, turn, id) ? 'done' : stillOf(findJob(reader, id, blocks)));
   }
   return outcomes;
 }

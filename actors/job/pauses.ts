@@ -58,7 +58,7 @@ export class Pauses {
   }
 
   /**
-   * Ends the half-open state of all breakers. Called when the configuration changes, because the new one may lack these breakers. `over`
+   * Ends the half-open state of all breakers. Called when the configuration changes, because the new one may lack these breakers. `expired`
    * then returns their expired pauses again.
    */
   endProbes(): void {

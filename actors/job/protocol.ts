@@ -64,7 +64,7 @@ export type NewCalls = {
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;
-  /** The data that a rerun takes from its original job; `payloads` then has a single payload. Absent: the jobs are no reruns. */
+  /** The data that a rerun takes from its original job; `payloads` then has a single payload. Absent: the jobs are not reruns. */
   readonly source?: RerunSource;
 } & ScheduledWork;
 /** From the main thread: new jobs. Answered with a SubmitJobsReply. */

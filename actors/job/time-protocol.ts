@@ -9,9 +9,7 @@ import type { ReplyTo } from '../../runtime/turn.ts';
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
-/**
- * From the main thread: give a delayed job or run another time, by `runAtUs` or by `delayMs`. Answered with a RescheduleReply.
- */
+/** From the main thread: give a delayed job or run another time, by `runAtUs` or by `delayMs`. Answered with a RescheduleReply. */
 export type RescheduleJob = {
   readonly kind: 'reschedule';
   readonly replyTo: ReplyTo;

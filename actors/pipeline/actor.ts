@@ -15,6 +15,7 @@ import {
   type SubmitReply,
 } from '../job/protocol.ts';
 import { findBlock } from '../job/records/block.ts';
+import { keyText } from '../job/records/open.ts';
 import { acceptedOptions, isLater } from '../job/records/options.ts';
 import { isWhole } from '../job/records/reruns.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
@@ -26,7 +27,7 @@ import type { FindAncestor } from './hops.ts';
 import { overdueCancel } from './overdue.ts';
 import { callEvent, type FailRun, type PipelineMessage, type StartRun, type StartRuns } from './protocol.ts';
 import { definitionOf } from './reuse-sources.ts';
-import { idText, type Run } from './run.ts';
+import type { Run } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
 import { beginRun, delayRun, type RunStart } from './run-start.ts';
@@ -141,7 +142,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   /** The run with this id, if it is open. If an earlier turn accepted the run in a batch and the run has not begun, it begins now. */
   function runOf(id: JobId): Run | undefined {
     accepted.beginIfWaiting(id);
-    return table.runs.find(idText(id));
+    return table.runs.find(keyText(id));
   }
 
   /** Makes the main thread receive a JobSettled when the run has ended. */

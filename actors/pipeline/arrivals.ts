@@ -3,15 +3,14 @@
 import { packedNull } from '../../runtime/packing.ts';
 import { type PartReader, partsIn, partsOf, wholeOf } from '../../runtime/parted.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
+import { keyText } from '../job/records/open.ts';
 import { arrivalKey } from './records/run.ts';
-import { idText, type Run, type Scope } from './run.ts';
+import type { Run, Scope } from './run.ts';
 
 export class Arrivals {
   readonly #reader: Reader;
   readonly parts: PartReader;
-  /**
-   * By key: values written in this turn to which a value in parts refers. Reads of the store do not show them before the commit.
-   */
+  /** By key: values written in this turn to which a value in parts refers. Reads of the store do not show them before the commit. */
   readonly #named = new Map<string, Uint8Array>();
   #batch!: Batch;
   #turnNumber = 0;
@@ -20,8 +19,8 @@ export class Arrivals {
     this.#reader = reader;
     const stored = partsIn(reader);
     this.parts = {
-      get: key => this.#named.get(idText(key)) ?? stored.get(key),
-      has: key => this.#named.has(idText(key)) || stored.has(key),
+      get: key => this.#named.get(keyText(key)) ?? stored.get(key),
+      has: key => this.#named.has(keyText(key)) || stored.has(key),
     };
   }
 
@@ -69,7 +68,7 @@ export class Arrivals {
     const { turn, values } = scope.fresh;
     const first = scope.stored - values.length;
     for (const [place, value] of turn === this.#turnNumber ? values.entries() : []) {
-      this.#named.set(idText(arrivalKey(run.id, scope.id, scope.position, first + place)), value);
+      this.#named.set(keyText(arrivalKey(run.id, scope.id, scope.position, first + place)), value);
     }
     scope.stored = 0;
   }
@@ -77,7 +76,7 @@ export class Arrivals {
   /** Stores bytes to which a value in parts will refer. */
   writePart(key: Uint8Array, value: Uint8Array): void {
     this.#batch.put('arrivals', key, value);
-    this.#named.set(idText(key), value);
+    this.#named.set(keyText(key), value);
   }
 
   /** The bytes of a value, assembled if it is in parts. */

@@ -2,11 +2,12 @@
 
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
+import { keyText } from '../job/records/open.ts';
 import { taggedWith } from '../job/records/options.ts';
 import type { WorkStep } from './compile.ts';
 import { causeText, type FindAncestor, hopError, hopsMax } from './hops.ts';
 import type { Reuse } from './reuse.ts';
-import { idText, pathsAround, type Run, type TreeCounts } from './run.ts';
+import { pathsAround, type Run, type TreeCounts } from './run.ts';
 import { beginRun, type RunStart, refuseRun } from './run-start.ts';
 import type { RunTable } from './run-table.ts';
 import type { StepPosition } from './token.ts';
@@ -25,7 +26,7 @@ export class Children {
     this.#ancestor = id => {
       const known = committed(id);
       if (known) return known;
-      const run = table.runs.find(idText(id));
+      const run = table.runs.find(keyText(id));
       return run && { name: `${pipelinePlugin}.${run.version.name}`, parent: run.parent };
     };
   }

@@ -11,6 +11,7 @@ import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import { contentsOf, endWithin, listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
+import { keyText } from '../job/records/open.ts';
 import { type EvaluationLimits, Evaluations, UnfinishedEvaluation } from './evaluations.ts';
 import { type Emitted, readEvent } from './events.ts';
 import { hookPayload, isHook } from './hooks.ts';
@@ -23,7 +24,6 @@ import {
   rootOf,
   startKey,
 } from './records/deferred-event.ts';
-import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { Packed } from './token.ts';
 import type { Trigger, Triggers } from './triggers.ts';
@@ -98,17 +98,17 @@ export class DeferredEvents {
 
   /** Whether events or hooks of the tree with this root wait. */
   areBelow(root: JobId): boolean {
-    const name = idText(root);
-    return this.#lines.has(name) || this.#arriving.some(origin => idText(rootOf(origin)) === name);
+    const name = keyText(root);
+    return this.#lines.has(name) || this.#arriving.some(origin => keyText(rootOf(origin)) === name);
   }
 
   #pushNew(origin: Origin): void {
     const { job, hook } = origin;
-    this.#push(origin, hook ? unbegun(originKey(origin)) : idText(job));
+    this.#push(origin, hook ? unbegun(originKey(origin)) : keyText(job));
   }
 
   #push(origin: Origin, waiting: string | Begun): void {
-    const root = idText(rootOf(origin));
+    const root = keyText(rootOf(origin));
     const line = this.#lines.get(root);
     if (line) line.push(waiting);
     else this.#lines.set(root, [waiting]);
@@ -153,8 +153,8 @@ export class DeferredEvents {
     const came = this.#start(begun, count);
     const { index, at, fired, key } = begun;
     if (index < count) {
-      // The cursor is written only if a run has been created. For events that start no run, an additional write would not pay. After a
-      // crash, the events behind the stored cursor are taken again, with the configuration and the dedupe keys of that time.
+      // The cursor is written only if a run has been created. For events that start no run, the additional write would cost more than it
+      // saves. After a crash, the events behind the stored cursor are taken again, with the configuration and the dedupe keys of that time.
       if (came) batch.put('emissions', cursorKey(key), pack(fired.length > 0 ? { index, at, fired } : { index, at }));
       return true;
     }

@@ -8,8 +8,9 @@ import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
+import { keyText } from '../job/records/open.ts';
 import { countDescendants } from '../job/views/jobs.ts';
-import { idText, type TreeCounts } from './run.ts';
+import type { TreeCounts } from './run.ts';
 
 /** A count is stored once it reaches this number, or an eighth of the limit if that is less. */
 const keptFromMax = 1024;
@@ -74,7 +75,7 @@ export class Descendants {
 
   /** The tree, from memory or from the store. */
   #find(root: JobId): TreeCounts | undefined {
-    const known = this.#trees.get(idText(root));
+    const known = this.#trees.get(keyText(root));
     if (known) return known;
     const made = this.#reader.get('descendants', root);
     const open = this.#reader.get('open_trees', root);
@@ -96,7 +97,7 @@ export class Descendants {
 
   #add(root: JobId, made: number, open: number): TreeCounts {
     const tree = { root, made, open, isKept: false, isShared: false, isDirty: false, loaded: 0 };
-    this.#trees.set(idText(root), tree);
+    this.#trees.set(keyText(root), tree);
     this.#idle.push(tree);
     return tree;
   }
@@ -141,7 +142,7 @@ export class Descendants {
       if (tree.loaded > 0) continue;
       // `restore` has changed the tree at the start of the service, and the change has not been stored yet.
       if (tree.isDirty) this.#idle.push(tree);
-      else this.#trees.delete(idText(tree.root));
+      else this.#trees.delete(keyText(tree.root));
     }
   }
 

@@ -4,9 +4,9 @@ import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, listCount } from '../../runtime/splice.ts';
+import { keyText } from '../job/records/open.ts';
 import type { Expansion } from './expansion.ts';
 import { type Cursor, cursorKey, type Origin, originKeyBytes } from './records/deferred-event.ts';
-import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
 /** Converts all events that are stored in this way. Must be called in the first turn after a start. */
@@ -20,7 +20,7 @@ export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job:
     const begun = reader.get('emissions', cursorKey(key));
     batch.remove('emissions', key);
     batch.remove('emissions', cursorKey(key));
-    const run = table.find(idText(place.run));
+    const run = table.find(keyText(place.run));
     const scope = run?.scopes.get(place.scope);
     if (!run || !scope || run.failure !== null) continue;
     const body = bodyOf(job);

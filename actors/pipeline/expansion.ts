@@ -90,9 +90,7 @@ export class Expansion {
     addFan(this.#table, run, fan);
   }
 
-  /**
-   * Parks the token at the node until a later turn. `id`: the token's number if it was parked before; null: a new number is used.
-   */
+  /** Parks the token at the node until a later turn. `id`: the token's number if it was parked before; null: a new number is used. */
   park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
     const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
     this.add(run, fan);
@@ -275,9 +273,7 @@ export class Expansion {
     endTokens(this.#table, run, scope, 1, plan.isReused === true);
   }
 
-  /**
-   * Creates children for which `with` or baggage is rendered one by one. Neighbours with the same context are created together.
-   */
+  /** Creates children for which `with` or baggage is rendered one by one. Neighbours with the same context are created together. */
   #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): void {
     let first = fan.index;
     let missing: string | null = null;

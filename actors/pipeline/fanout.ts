@@ -28,9 +28,7 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
   readonly missing: string | null;
 };
 
-/**
- * A token that is parked at a node until a later turn. `list` is its payload or, if `hasEvents` is set, the events of its cause.
- */
+/** A token that is parked at a node until a later turn. `list` is its payload or, if `hasEvents` is set, the events of its cause. */
 export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** The token's result. Null: the same as the payload. */

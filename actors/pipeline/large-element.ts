@@ -51,7 +51,7 @@ export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPla
 }
 
 function madeOf(table: RunTable, run: Run, fan: FanOut, plan: FanPlan, element: UnfinishedElement): Made | null {
-  element.own ??= ownOf(fan, plan, element.evaluations, table.evaluationLimits);
+  element.own ??= ownOf(fan, plan, element, table.evaluationLimits);
   const { payload: own, end } = element.own;
   element.context ??= contextOf(plan, own);
   const { context, held } = element;
@@ -67,12 +67,7 @@ function madeOf(table: RunTable, run: Run, fan: FanOut, plan: FanPlan, element: 
   return { ...made, payload: keep(asSections(own.stored)), problem: problemWith(payload) };
 }
 
-function ownOf(
-  fan: FanOut,
-  plan: FanPlan,
-  evaluations: Evaluations,
-  limits: EvaluationLimits,
-): NonNullable<UnfinishedElement['own']> {
+function ownOf(fan: FanOut, plan: FanPlan, { evaluations }: UnfinishedElement, limits: EvaluationLimits) {
   const { list, parted } = plan;
   const end = evaluations.find('end', () => skipInSteps(list, fan.at, 1, limits.stepBytes));
   const item = parted ? sectionsWithin(asSections(parted), fan.at, end) : [list.subarray(fan.at, end)];
@@ -90,9 +85,7 @@ export function contextOf({ context, each }: FanPlan, own: Packed): Packed | nul
   return new Packed(pack(addBaggage(unpack<JsonObject>(context), each.baggage, data)));
 }
 
-/**
- * The payload of an element: `item` and `index`, unless `with` sets these keys, and the entries that `with` adds to all elements.
- */
+/** The payload of an element: `item` and `index`, unless `with` sets these keys, and the entries that `with` adds to all elements. */
 export function elementOf(plan: FanPlan, item: readonly Section[], index: number): Uint8Array {
   const { own, added, addedCount } = plan;
   const sections: Section[] = [mapHead(own.length + addedCount)];

@@ -2,12 +2,12 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import { keyText } from '../job/records/open.ts';
 import type { DefinitionVersions } from './definition-versions.ts';
 import type { Descendants } from './descendants.ts';
 import { rootOfWaiting } from './records/deferred-event.ts';
 import { readCountsOf } from './records/run.ts';
 import type { RunCounts } from './records/run-counts.ts';
-import { idText } from './run.ts';
 
 type Counted = { readonly hash: Uint8Array } & RunCounts;
 
@@ -19,7 +19,7 @@ export function recount(
   setAside: SetAside,
 ): void {
   const open = new Map<string, number>();
-  const add = (root: JobId): unknown => open.set(idText(root), (open.get(idText(root)) ?? 0) + 1);
+  const add = (root: JobId): unknown => open.set(keyText(root), (open.get(keyText(root)) ?? 0) + 1);
   versions.recount(runsIn(reader, setAside, add));
   for (const { key, value } of reader.scan('emissions', {})) {
     const root = setAside.read('emissions', key, () => rootOfWaiting(key, value));

@@ -6,9 +6,10 @@ import type { Reader } from '../../runtime/store/store.ts';
 import { latestAttempt } from '../job/records/attempts.ts';
 import { type Block, decodeBlock, groupOf } from '../job/records/block.ts';
 import { type JobGroup, readTally, tallied } from '../job/records/job.ts';
+import { keyText } from '../job/records/open.ts';
 import { rangesOf } from '../job/records/tree.ts';
 import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeIndexed } from './records/reuse.ts';
-import { idText, type Run } from './run.ts';
+import type { Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { groupIn, rootOf, takenOverBy } from './views/reuse-roots.ts';
 
@@ -121,12 +122,12 @@ class Addresses {
 
   constructor(reader: Reader, of: JobId) {
     this.#reader = reader;
-    this.#tops = new Set(takenOverBy(reader, of).map(idText));
+    this.#tops = new Set(takenOverBy(reader, of).map(keyText));
   }
 
   /** The address of the run. Null: it is not inside the runs of `#tops`. */
   of(run: JobId): Uint8Array | null {
-    const name = idText(run);
+    const name = keyText(run);
     let address = this.#known.get(name);
     if (address === undefined) {
       address = this.#find(run, name);

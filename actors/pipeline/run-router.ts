@@ -10,6 +10,7 @@ import { blaming } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import { cancelText } from '../job/records/cancel.ts';
 import { addUnsuccessful, pipelinePlugin, type TerminalStatus, unsuccessfulOf } from '../job/records/job.ts';
+import { keyText } from '../job/records/open.ts';
 import { Children } from './children.ts';
 import type { CompiledPipeline, Node, WorkNode } from './compile.ts';
 import { holds, isLong } from './condition.ts';
@@ -24,7 +25,7 @@ import { arriveAtJoin, endTokens, failLate, markFork } from './join.ts';
 import { parkedBeforeEvents } from './parked-token.ts';
 import { endPart, noteFailures, type PartEnd, unstartedOf } from './phases.ts';
 import { Reuse } from './reuse.ts';
-import { type FinishedRun, idText, openScope, type Run, type Scope } from './run.ts';
+import { type FinishedRun, openScope, type Run, type Scope } from './run.ts';
 import { finishRun, succeededWith } from './run-end.ts';
 import type { Move, RunTable } from './run-table.ts';
 import { Signals } from './signals.ts';
@@ -60,7 +61,7 @@ export class RunRouter {
   /** Handles jobs of one group that have settled: hooks and events start runs, and the tokens of their run continue. */
   settled(message: JobsSettled): void {
     const position = message.group.run;
-    const run = position && this.#table.find(idText(position.run));
+    const run = position && this.#table.find(keyText(position.run));
     if (run) blaming({ kind: 'run', id: run.id }, () => this.#settled(message, run));
     else this.#settled(message, null);
   }
@@ -112,7 +113,7 @@ export class RunRouter {
     if (!marked || !cancel || (cancel.timeout && failure !== cancelText(cancel)))
       return { status: 'failed', error: failure, isInside: false };
     const status = cancel.timeout ? 'timed_out' : 'cancelled';
-    return { status, error: cancelText(cancel), isInside: idText(marked) !== run.name };
+    return { status, error: cancelText(cancel), isInside: keyText(marked) !== run.name };
   }
 
   #perform(move: Move): void {
@@ -120,7 +121,7 @@ export class RunRouter {
       this.#signals.runEnded(move.run, move.status, move.body);
       return;
     }
-    const run = move.kind === 'enter' ? move.run : this.#table.find(idText(move.outer.run));
+    const run = move.kind === 'enter' ? move.run : this.#table.find(keyText(move.outer.run));
     // The run may have ended since the move was added.
     if (!run || run.ended) return;
     blaming({ kind: 'run', id: run.id }, () => {
@@ -241,9 +242,7 @@ export class RunRouter {
     this.#goOn(run, scope, node, { id, plugin, command, path, context, depth, body, isReused: false }, events);
   }
 
-  /**
-   * Lets the token behind a successful job continue: as one token per event or, if the job has no events, with the job's result.
-   */
+  /** Lets the token behind a successful job continue: as one token per event or, if the job has no events, with the job's result. */
   #goOn(run: Run, scope: Scope, node: WorkNode, job: PassedJob, events: JobEvents): void {
     const { id, plugin, command, path, context, depth, body, isReused } = job;
     const result = bodyPart(body, 'result');

@@ -49,9 +49,7 @@ export type RunStart = {
     /** How long the run may take before it is cancelled; undefined: without limit. */
     readonly timeoutMs: number | undefined;
   } | null;
-  /**
-   * For a rerun `from: failed`: the original run. For a run that such a rerun calls, directly or not: the whole `StoredReuse`.
-   */
+  /** For a rerun `from: failed`: the original run. For a run that such a rerun calls, directly or not: the whole `StoredReuse`. */
   readonly reuse?: Pick<StoredReuse, 'of'> | StoredReuse;
 };
 

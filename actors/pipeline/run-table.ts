@@ -16,6 +16,7 @@ import {
   type TerminalStatus,
   type Unsuccessful,
 } from '../job/records/job.ts';
+import { keyText } from '../job/records/open.ts';
 import { taggedWith } from '../job/records/options.ts';
 import { Arrivals } from './arrivals.ts';
 import type { WorkNode, WorkStep } from './compile.ts';
@@ -30,7 +31,7 @@ import { partedBytesMin } from './join-payload.ts';
 import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { ReuseSources } from './reuse-sources.ts';
-import { type FinishedRun, idText, keepOrigin, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
+import { type FinishedRun, keepOrigin, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
 import type { StepPosition, Token } from './token.ts';
 
@@ -150,7 +151,7 @@ export class RunTable {
       onReleased: run => this.#releaseLists(run),
       ...(loadedBytesMax !== undefined && { loadedBytesMax }),
     });
-    for (const key of store.keys('lists', {})) this.expandable.add(idText(key.subarray(0, jobIdBytes)));
+    for (const key of store.keys('lists', {})) this.expandable.add(keyText(key.subarray(0, jobIdBytes)));
   }
 
   get batch(): Batch {
@@ -185,7 +186,7 @@ export class RunTable {
   isPaused(run: Run): boolean {
     const pause = this.jobs.pauseOf(run.version.name);
     if (pause?.kind !== 'system') return pause !== null;
-    return exemptSince(run, id => this.runs.find(idText(id))) === null;
+    return exemptSince(run, id => this.runs.find(keyText(id))) === null;
   }
 
   touch(run: Run, scope?: Scope): void {

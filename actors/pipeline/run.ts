@@ -3,6 +3,7 @@
 import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { TerminalStatus } from '../job/records/job.ts';
+import { keyText } from '../job/records/open.ts';
 import { endNode } from './compile.ts';
 import type { Version } from './definition-versions.ts';
 import type { FanOut } from './fanout.ts';
@@ -91,7 +92,7 @@ export function runOf(
     phase: stored.phase,
     deadlines: stored.deadlines,
     id,
-    name: idText(id),
+    name: keyText(id),
     version,
     tree,
     parent,
@@ -228,11 +229,6 @@ export function pathsAround(run: Run, scope: number): readonly (readonly number[
 export function joinNode(run: Run, scope: Scope): number {
   const { sequences } = run.version.compiled;
   return sequences[scope.sequence]!.joins[scope.position] ?? endNode;
-}
-
-/** The id as a key of a map. */
-export function idText(id: JobId): string {
-  return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
 }
 
 /** Copies the scope's origin. Otherwise the origin would keep in memory the whole packet or block that it came from. */

@@ -155,19 +155,19 @@ export function isOfElement({ root, keys }: Path): boolean {
 export type IsPerElement = (path: Path) => boolean;
 
 /** Whether a template contains a path whose value is known only when an element is rendered. */
-export function isPerElementTemplate(template: EntryTemplate, isPerElementPath: IsPerElement): boolean {
+export function isPerElementTemplate(template: EntryTemplate, isPerElement: IsPerElement): boolean {
   switch (template.kind) {
     case 'literal':
     case 'packed':
       return false;
     case 'reference':
-      return isPerElementPath(template.path);
+      return isPerElement(template.path);
     case 'text':
-      return template.parts.some(part => typeof part !== 'string' && isPerElementPath(part));
+      return template.parts.some(part => typeof part !== 'string' && isPerElement(part));
     case 'list':
-      return template.items.some(item => isPerElementTemplate(item, isPerElementPath));
+      return template.items.some(item => isPerElementTemplate(item, isPerElement));
     case 'map':
-      return template.entries.some(([, entry]) => isPerElementTemplate(entry, isPerElementPath));
+      return template.entries.some(([, entry]) => isPerElementTemplate(entry, isPerElement));
   }
 }
 
@@ -191,7 +191,7 @@ type BoundAt = (path: Path) => Bound | undefined;
 export function bindTemplate(
   template: EntryTemplate,
   data: Data,
-  isPerElementPath: IsPerElement,
+  isPerElement: IsPerElement,
   at: BoundAt,
 ): EntryTemplate | Missing {
   switch (template.kind) {
@@ -199,32 +199,27 @@ export function bindTemplate(
     case 'packed':
       return template;
     case 'reference':
-      return isPerElementPath(template.path) ? template : (at(template.path) ?? new Missing(template.path));
+      return isPerElement(template.path) ? template : (at(template.path) ?? new Missing(template.path));
     case 'text': {
       const bind = (part: string | Path) =>
-        typeof part === 'string' || isPerElementPath(part) ? part : renderText([part], data);
+        typeof part === 'string' || isPerElement(part) ? part : renderText([part], data);
       const parts = collect(template.parts, bind);
       return isMissing(parts) ? parts : { kind: 'text', parts };
     }
     case 'list': {
-      const items = collect(template.items, item => bindTemplate(item, data, isPerElementPath, at));
+      const items = collect(template.items, item => bindTemplate(item, data, isPerElement, at));
       return isMissing(items) ? items : { kind: 'list', items };
     }
     case 'map': {
-      const entries = bindEntries(template.entries, data, isPerElementPath, at);
+      const entries = bindEntries(template.entries, data, isPerElement, at);
       return isMissing(entries) ? entries : { kind: 'map', entries };
     }
   }
 }
 
-export function bindEntries(
-  entries: Entries,
-  data: Data,
-  isPerElementPath: IsPerElement,
-  at: BoundAt,
-): Entries | Missing {
+export function bindEntries(entries: Entries, data: Data, isPerElement: IsPerElement, at: BoundAt): Entries | Missing {
   return collect(entries, ([key, template]) => {
-    const value = bindTemplate(template, data, isPerElementPath, at);
+    const value = bindTemplate(template, data, isPerElement, at);
     return isMissing(value) ? value : ([key, value] as const);
   });
 }

@@ -146,9 +146,7 @@ export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<num
   return submit(path, body, call, wait === true);
 }
 
-/**
- * Submits a job. If `waits`, waits for the end of the job and shows it; otherwise prints the id. Resolves with the exit status.
- */
+/** Submits a job. If `waits`, waits for the end of the job and shows it; otherwise prints the id. Resolves with the exit status. */
 export async function submit(
   path: string,
   body: object,

@@ -28,9 +28,7 @@ export class RunProgress {
     this.#out = out;
   }
 
-  /**
-   * Whether to print the event. With `--json` every event is printed. Prints a note on stderr when events begin to be left out.
-   */
+  /** Whether to print the event. With `--json` every event is printed. Prints a note on stderr when events begin to be left out. */
   shows({ type, fields: { job_id: id } }: StreamEvent): boolean {
     if (this.#out.json || id === this.#id || typeof id !== 'string') return true;
     if (!this.#isLarge) {

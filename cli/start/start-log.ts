@@ -46,8 +46,8 @@ export function captureAll({ log, sink }: StartLog): void {
 }
 
 /**
- * Reports why the service does not run, and resolves with the exit status. In the text format, an error that is no `CommandFailure` is thrown
- * again.
+ * Reports why the service does not run, and resolves with the exit status. In the text format, an error that is not a `CommandFailure` is
+ * thrown again.
  */
 export async function refuse(error: unknown, startLog: StartLog, out: Output): Promise<number> {
   if (startLog.sink.format === 'text') {

@@ -54,9 +54,7 @@ export const noVault = 'there is no vault: create one with "headgate vault init"
 
 export type OpenVaultOfStore = { readonly vault: Vault; readonly unlockKey: Uint8Array };
 
-/**
- * Opens the vault of the store. Throws VaultCommandError if there is no vault, or if the vault or one of its records does not open.
- */
+/** Opens the vault of the store. Throws VaultCommandError if there is no vault, or if the vault or one of its records does not open. */
 export function heldVault(store: LedgerStore, keys: KeySource): OpenVaultOfStore {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);

@@ -94,9 +94,7 @@ function normalised(node: SourceNode, written: JsonObject, path: NodePath, check
   return { ...node, entries };
 }
 
-/**
- * The known key that an unknown key probably means. Undefined if no known key is similar, or if the map also has the similar one.
- */
+/** The known key that an unknown key probably means. Undefined if no known key is similar, or if the map also has the similar one. */
 function misspelt(key: string, { entries }: MapNode, known: readonly string[]): string | undefined {
   if (known.includes(key)) return undefined;
   const meant = closest(key, known);

@@ -48,7 +48,7 @@ function readText(text: string, at: NodePath, reportAt: ReportAt): Template {
 }
 
 /**
- * Splits text into literal text and the paths in braces; `{{` and `}}` are literal braces. If the text is no template, `wrong` is the
+ * Splits text into literal text and the paths in braces; `{{` and `}}` are literal braces. If the text is not a template, `wrong` is the
  * problem.
  */
 export function parseText(text: string, roots: readonly PathRoot[]): (string | Path)[] | { readonly wrong: string } {

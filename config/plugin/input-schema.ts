@@ -32,7 +32,7 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
     if (isTypeName(type)) {
       properties[key] = type === 'any' ? {} : { type };
     } else if (dialect === 'ductile') {
-      // In the ductile dialect an unknown type is no restriction, so that the plugin runs unmodified.
+      // In the ductile dialect an unknown type restricts nothing, so that the plugin runs unmodified.
       properties[key] = { description: type };
     } else {
       const message = `is ${JSON.stringify(type)}, which is not a type${hint(type, typeNames, 'types')}`;

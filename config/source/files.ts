@@ -6,9 +6,7 @@ export type EntryKind = 'file' | 'directory' | 'missing' | 'other';
 
 /** All functions except `kind` and `isExecutable` throw system errors. */
 export type Files = {
-  /**
-   * Reads all bytes of a file. When the configuration is loaded, each configuration file and each manifest is read exactly once.
-   */
+  /** Reads all bytes of a file. When the configuration is loaded, each configuration file and each manifest is read exactly once. */
   readonly read: (path: string) => Uint8Array;
   /** The names in a directory, sorted. */
   readonly list: (directory: string) => readonly string[];

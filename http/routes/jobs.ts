@@ -183,7 +183,7 @@ const getJob = route({
   },
 });
 
-/** How much of a job a caller gets that may see results. */
+/** The detail of a job for callers that may see results. */
 type ShownDetail = Exclude<JobDetail, 'bare'>;
 
 function answerJob(

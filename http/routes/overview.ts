@@ -1,7 +1,6 @@
 // The overview: what waits, runs and fails at present (docs/overview.md). A token that may read jobs is enough.
 import { breakerStates } from '../../actors/job/queue-protocol.ts';
-import { statuses } from '../../actors/job/records/job.ts';
-import { failureStatuses } from '../../actors/job/views/recent-failures.ts';
+import { failureStatuses, statuses } from '../../actors/job/records/job.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { failureCharsMax, recentFailuresMax, recentMinutes, trendMinutes } from '../../service/reads/overview.ts';
 import { answerRead } from '../answer.ts';

@@ -57,7 +57,7 @@ export type CheckpointsOptions = {
   /** A checkpoint is due after this many bytes were written to the log, or after this many to the data file. */
   readonly logBytesMax: number;
   readonly churnBytesMax: number;
-  /** Runs `act` while no other process can take the directory over. Throws if one has. */
+  /** Runs `act` while no other process can take the directory over. Throws if another process has taken it over. */
   readonly guard: (act: () => void) => void;
   /** Called if a checkpoint failed outside of a turn: nothing more may be committed. */
   readonly onFault: (fault: StoreFault) => void;

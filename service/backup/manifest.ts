@@ -1,4 +1,4 @@
-// The manifest of a backup, which is written last: a directory without one is no backup.
+// The manifest of a backup, which is written last: a directory without one is not a backup.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatsRead, formatsReadText, formatVersion } from '../../runtime/store/format.ts';

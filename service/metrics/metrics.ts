@@ -49,8 +49,8 @@ type IndexReading = { readonly totals: readonly StoredTotal[]; readonly lagUs: n
 
 export type Metrics = ReturnType<typeof openMetrics>;
 
-export function openMetrics(parts: MetricsOptions) {
-  const { config, reader, gauges, reports } = parts;
+export function openMetrics(options: MetricsOptions) {
+  const { config, reader, gauges, reports } = options;
   const requests = new RequestMeter();
   const room = new SeriesRoom();
   const disk = new DiskMeter(config().state.path);
@@ -90,14 +90,14 @@ export function openMetrics(parts: MetricsOptions) {
   }
 
   function* families(index: IndexReading, mainDelayMs: number, nowMs: number): Iterable<MetricFamily> {
-    yield* ownFamilies(parts);
+    yield* ownFamilies(options);
     yield* sourceFamilies(index, mainDelayMs);
     yield* countFamilies(commands());
     yield* gaugeFamilies(gauges);
     yield* reportFamilies(reports, nowMs);
     yield* scheduleFamilies(reader, config().schedules, listPauses(reader));
     yield* requests.families();
-    yield* commitFamilies(parts.commits);
+    yield* commitFamilies(options.commits);
     yield* disk.families();
     yield* processFamilies();
     // Histograms need the most series. They come last, so that the other families get series first.
@@ -148,8 +148,8 @@ export function openMetrics(parts: MetricsOptions) {
   function upParts(isIndexRead: boolean): { readonly [part: string]: boolean } {
     return {
       ledger: reports.isUp,
-      reads: parts.areReadsUp(),
-      indexer: isIndexRead && parts.index().kind === 'open',
+      reads: options.areReadsUp(),
+      indexer: isIndexRead && options.index().kind === 'open',
     };
   }
 

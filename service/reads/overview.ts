@@ -16,6 +16,7 @@ import { recentFailures } from '../../actors/job/views/recent-failures.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
+import { cutText } from '../../runtime/text.ts';
 
 /** Recent figures cover the current minute and this many minutes before it. */
 export const recentMinutes = 5;
@@ -87,7 +88,15 @@ export function openOverview(
     const job = findJob(reader, id, blocks);
     if (!job || job.completedUs === null) return null;
     const { jobId, plugin, command, status, attempt, completedUs, lastError } = job;
-    return { jobId, plugin, command, status, attempt, completedUs, error: lastError === null ? null : cut(lastError) };
+    return {
+      jobId,
+      plugin,
+      command,
+      status,
+      attempt,
+      completedUs,
+      error: lastError === null ? null : cutText(lastError, failureCharsMax),
+    };
   }
 
   return function* overview(wanted) {
@@ -115,11 +124,4 @@ const nothing: Readonly<SettledCounts> = { succeeded: 0, failed: 0, timed_out: 0
 function minutesFrom(reader: Reader, first: number, last: number): Readonly<SettledCounts>[] {
   const settled = new Map(Array.from(settledSince(reader, first), ({ minute, counts }) => [minute, counts]));
   return Array.from({ length: last - first + 1 }, (_, at) => settled.get(first + at) ?? nothing);
-}
-
-/** Cuts the text to `failureCharsMax` characters, but never within a surrogate pair. */
-function cut(text: string): string {
-  if (text.length <= failureCharsMax) return text;
-  const last = text.charCodeAt(failureCharsMax - 1);
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? failureCharsMax - 1 : failureCharsMax);
 }

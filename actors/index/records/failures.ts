@@ -6,7 +6,7 @@ import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../../job/records/attempt.ts';
-import { type Status, statuses } from '../../job/records/job.ts';
+import { failureStatuses, statuses } from '../../job/records/job.ts';
 import { asBuffer, type JournalEntry, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
 import { errorLine, fingerprintBytes, fingerprintOf, patternOf } from './fingerprint.ts';
 
@@ -20,8 +20,6 @@ export const hourUs = 3_600_000_000;
 /** The number of hours for which a group has counts of its jobs. The last of these hours is that of its last job. */
 export const trendHours = 24;
 
-/** The statuses of jobs that have failed. */
-export const failureStatuses = ['failed', 'timed_out', 'dead'] as const satisfies readonly Status[];
 const isFailureCode = new Uint8Array(256);
 for (const status of failureStatuses) isFailureCode[statuses.indexOf(status)] = 1;
 

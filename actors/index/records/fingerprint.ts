@@ -1,6 +1,7 @@
 // The fingerprint of a failure. Failures of one command have the same fingerprint if the first lines of their errors differ only in
 // numbers, ids and quoted texts. Each character is examined a limited number of times, whatever the line contains.
 import { createHash } from 'node:crypto';
+import { cutText } from '../../../runtime/text.ts';
 import { asBuffer } from '../../job/records/journal.ts';
 
 /** Only this many bytes of the first line are read. */
@@ -42,7 +43,7 @@ export function errorLine(error: Uint8Array | undefined): string {
 
 /** The line as a sample of its group. */
 export function sampleOf(line: string): string {
-  return cut(line.trim());
+  return cutText(line.trim(), patternCharactersMax);
 }
 
 /** The line with marks in place of numbers, ids and quoted texts, and with single spaces. */
@@ -78,7 +79,7 @@ export function patternOf(line: string): string {
       at = close === null ? at + 1 : close + 1;
     }
   }
-  return cut(pattern + line.slice(from, at)).trimEnd();
+  return cutText(pattern + line.slice(from, at), patternCharactersMax).trimEnd();
 }
 
 /** The pattern of a word. `end`: where the rest of the line begins. Null: the word is its own pattern. */
@@ -163,7 +164,7 @@ class Quotes {
     const line = this.#line;
     const close = closings.get(line.charCodeAt(at));
     if (close === undefined || this.#missing.has(close)) return null;
-    // An apostrophe inside a word is no quote. `#` counts as a part of a word, so that the pattern of a pattern is the pattern itself.
+    // An apostrophe inside a word is not a quote. `#` counts as a part of a word, so that the pattern of a pattern is the pattern itself.
     const isApostrophe = (place: number, beside: number) =>
       line[place] === "'" && (isWord(line.charCodeAt(beside)) || line[beside] === numberMark);
     if (isApostrophe(at, at - 1)) return null;
@@ -195,11 +196,4 @@ function isQuote(code: number): boolean {
 
 function isBlank(code: number): boolean {
   return code <= 0x20 || code === 0x7f || code === 0xa0 || code === 0x2028 || code === 0x2029 || code === 0x3000;
-}
-
-/** The first characters of the text. A character that needs two code units is not split. */
-function cut(text: string): string {
-  if (text.length <= patternCharactersMax) return text;
-  const isSplit = (text.charCodeAt(patternCharactersMax - 1) & 0xfc00) === 0xd800;
-  return text.slice(0, isSplit ? patternCharactersMax - 1 : patternCharactersMax);
 }

@@ -48,7 +48,7 @@ export function* listFailures(
     groups: behind.slice(0, limit),
     total: found.length,
     more: behind.length > limit,
-    // Before the first attempt has ended, the index has counted up to the time 0.
+    // The index begins at the time 0, before any attempt has ended.
     indexedUs: atUs <= 1 ? null : atUs - 1,
   };
 }

@@ -1,14 +1,15 @@
 // Finds the failed jobs with a fingerprint: in the index, and, among jobs that the index lacks, in the journal.
-import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../../job/records/attempt.ts';
+import { failureStatuses } from '../../job/records/job.ts';
 import { entriesOf, entryAt, readUs, usKey } from '../../job/records/journal.ts';
+import { keyText } from '../../job/records/open.ts';
 import {
   decodeGroup,
   type FailureGroup,
   failureRecordBytes,
-  failureStatuses,
   failuresName,
   fingerprintIn,
   groupKey,
@@ -65,7 +66,7 @@ export function* jobsOfFailure(
         if (atUs !== commitUs) commit = ledger.get('journal', usKey(atUs));
         commitUs = atUs;
         const entry = commit && entryAt(atUs, place, commit);
-        if (entry) found.add(textOf(entry.id));
+        if (entry) found.add(keyText(entry.id));
       }
     }
     if (pages.length < pagesPerStep) break;
@@ -88,16 +89,11 @@ function* findUnindexed(ledger: Reader, index: Reader<IndexTable>, found: Set<st
     for (const [atUs, value] of commits) {
       for (const entry of entriesOf(atUs, value)) {
         const isIndexed = atUs === position.atUs && entry.place < position.place;
-        if (!isIndexed && isFailure(entry)) found.add(textOf(entry.id));
+        if (!isIndexed && isFailure(entry)) found.add(keyText(entry.id));
       }
     }
     if (commits.length < commitsPerStep) return;
     fromUs = commits.at(-1)![0] + 1;
     yield;
   }
-}
-
-/** The id as a text. Such texts sort like the bytes of the ids. */
-function textOf(id: Uint8Array): string {
-  return Buffer.from(id.buffer, id.byteOffset, jobIdBytes).toString('latin1');
 }

@@ -5,6 +5,7 @@ import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { statuses, terminalStatuses } from '../../job/records/job.ts';
 import { type EntryFilter, entryAt, newestCommitUs, usKey } from '../../job/records/journal.ts';
+import { keyText } from '../../job/records/open.ts';
 import { statusFacets, wantedFacets } from '../records/facets.ts';
 import { chunkLogs } from '../records/log-set.ts';
 import { positionOf } from '../records/position.ts';
@@ -40,7 +41,7 @@ export function* jobsWithWords(
   for (const { atUs, place } of isWhole ? tail.places : []) {
     const commit = ledger.get('journal', usKey(atUs));
     const entry = commit && entryAt(atUs, place, commit);
-    if (entry) found.add(textOf(entry.id));
+    if (entry) found.add(keyText(entry.id));
   }
   if (found.size > namedMax) return null;
   const facets = [...wantedFacets(entries), ...(isOfAny ? [] : [statusFacets(unsuccessful)])];
@@ -53,15 +54,10 @@ export function* jobsWithWords(
     if (logs) {
       if (found.size + logs.count > namedMax) return null;
       records.refresh();
-      for (const number of logs.down()) found.add(textOf(records.idOf(first + number)));
+      for (const number of logs.down()) found.add(keyText(records.idOf(first + number)));
     }
     yield;
   }
   const ids = [...found].sort().reverse();
   return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : position.atUs - 1 };
-}
-
-/** The id as a text. Such texts sort like the bytes of the ids. */
-function textOf(id: Uint8Array): string {
-  return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
 }

@@ -260,9 +260,7 @@ function unpackPosition([run, node, scope, path, first, within]: ReturnType<type
   return within === undefined ? { run, node, scope, path, first } : { run, node, scope, path, first, within };
 }
 
-/**
- * The group of a job, the position of the job in the group (`offset`), and how many jobs the group has from this job on (`left`).
- */
+/** The group of a job, the position of the job in the group (`offset`), and how many jobs the group has from this job on (`left`). */
 export function groupOf(
   block: Block,
   index: number,

@@ -20,6 +20,8 @@ export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out'
 export type Status = (typeof statuses)[number];
 export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];
+/** The statuses of jobs that have failed: the jobs ended without success and were not cancelled. */
+export const failureStatuses = ['failed', 'timed_out', 'dead'] as const satisfies readonly TerminalStatus[];
 
 export type RunPosition = {
   readonly run: JobId;

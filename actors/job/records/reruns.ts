@@ -23,7 +23,7 @@ const reusesMark = 1;
 const namesPartsMark = 2;
 /** The value for a rerun `from: failed`. */
 const takesOver = Uint8Array.of(reusesMark);
-/** The value for a job that is no rerun of the run, but has a payload that refers to values from the run's joins. */
+/** The value for a job that is not a rerun of the run, but has a payload that refers to values from the run's joins. */
 const namesParts = Uint8Array.of(namesPartsMark);
 export const afterIds = Buffer.alloc(16, 0xff);
 
@@ -34,8 +34,8 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
 }
 
 /**
- * The relation of an entry's second job to its first. `start` or `failed`: a rerun from there. `parts`: no rerun, but a job whose
- * payload refers to values that joins of the first job, a run, received.
+ * The relation of an entry's second job to its first. `start` or `failed`: a rerun from there. `parts`: not a rerun, but a job with a
+ * payload in parts. The first job is then a run, whose joins received some of these parts.
  */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';

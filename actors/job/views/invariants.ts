@@ -371,5 +371,5 @@ function rangeOf(key: BlockKey, count: number) {
 
 /** A short name of an attempt, for use in sets. */
 function shortName(id: Uint8Array, attempt: number): string {
-  return `${Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1')}${attempt}`;
+  return `${keyText(id)}${attempt}`;
 }

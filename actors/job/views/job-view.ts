@@ -60,7 +60,7 @@ export type JobView = {
   readonly phaseError: string | null;
   /** Read on demand. */
   readonly input: JobInput;
-  /** The job that this job reruns, the point from which it does so, and the reason. Null: this job is no rerun. */
+  /** The job that this job reruns, the point from which it does so, and the reason. Null: this job is not a rerun. */
   readonly rerun: Rerun | null;
   /** Read on demand. */
   readonly reruns: Reruns;

@@ -78,7 +78,7 @@ function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   }
 }
 
-/** The job after which the walk begins. `first`: the jobs of smaller block keys do not match. */
+/** The job after which the walk begins. `first`: jobs in blocks with smaller keys do not match. */
 function laterOf(after: JobId | null, first: BlockKey | undefined): JobId | null {
   if (!first || (after && Buffer.compare(after, first) > 0)) return after;
   return jobId(first, 0);

@@ -5,7 +5,7 @@ import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Selection } from '../records/action.ts';
 import { findBlock, groupOf } from '../records/block.ts';
-import { headgatePlugin, pipelinePlugin, type TerminalStatus } from '../records/job.ts';
+import { failureStatuses, headgatePlugin, pipelinePlugin, type TerminalStatus } from '../records/job.ts';
 import { numberKey, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
@@ -47,14 +47,11 @@ export function* spansOf(
       (!onlyRuns || (name.plugin === pipelinePlugin && name.command === pipeline));
     const numbers = names.commands.filter(isWanted).map(({ number }) => number);
     if (status !== null && status !== 'succeeded') yield* ofUnsuccessful(reader, numbers, [status], from);
-    else if (selection.fingerprint !== undefined) yield* ofUnsuccessful(reader, numbers, failedAs, from);
+    else if (selection.fingerprint !== undefined) yield* ofUnsuccessful(reader, numbers, failureStatuses, from);
     else if (isNamed) yield* ofCommands(reader, numbers, from);
     else yield* ofAll(reader, from);
   }
 }
-
-/** How a job with a fingerprint has ended. */
-const failedAs: readonly TerminalStatus[] = ['failed', 'timed_out', 'dead'];
 
 /** The spans of these jobs, whose ids are in ascending order. */
 export function* spansOfIds(ids: Iterable<JobId>): Iterable<JobSpan> {

@@ -3,12 +3,10 @@ import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type CommandCounts, countsKey } from '../records/counts.ts';
+import { failureStatuses } from '../records/job.ts';
 import { unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { newestKeys } from './unsuccessful.ts';
-
-/** The statuses of jobs that count as failures: those of jobs that ended without success and were not cancelled. */
-export const failureStatuses = ['failed', 'timed_out', 'dead'] as const;
 
 const noId = Buffer.alloc(0);
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);

@@ -28,7 +28,7 @@ export function timedJobs(jobs: BlockJobs, key: BlockKey, from: number, to: numb
   return timed;
 }
 
-/** By the distance of the index from `from`. */
+/** Sums up the ended attempts of each job from index `from` up to, not including, `to`. The results are in the order of the jobs. */
 function endedAttempts({ reader }: BlockJobs, key: BlockKey, from: number, to: number): (Ended | undefined)[] {
   const ended: (Ended | undefined)[] = new Array(to - from);
   for (const page of pagesOf(reader, key, from, to)) {

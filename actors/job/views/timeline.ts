@@ -115,7 +115,7 @@ export function dividedTime(fromUs: number, toUs: number, buckets: number): Divi
 
 /**
  * Divides a part of the range, as far as it lies in the range. The first bucket has all that was before the part, and the last one all that
- * came after it. A part outside of the range divides the whole range.
+ * came after it. If the part lies outside of the range, the whole range is divided.
  */
 export function dividedPart(range: TimeRangeUs, part: TimeRangeUs, buckets: number): DividedTime {
   const fromUs = Math.floor(Math.max(range.fromUs, part.fromUs));

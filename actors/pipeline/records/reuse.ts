@@ -130,9 +130,7 @@ export function readLostJob(reader: Reader, run: JobId): JobId | null {
   return reader.get('lost_jobs', run) ?? null;
 }
 
-/**
- * Records that an event was dropped in its run because of its `dedupe_key`. `place`: the event's position among the job's events.
- */
+/** Records that an event was dropped in its run because of its `dedupe_key`. `place`: the event's position among the job's events. */
 export function writeDropped(batch: Batch, job: JobId, place: number): void {
   batch.put('dropped_events', droppedKey(job, place), nothing);
 }

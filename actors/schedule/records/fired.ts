@@ -66,9 +66,7 @@ export function hasFired(ranges: Iterable<FiredRange>, dueMs: number): boolean {
   return false;
 }
 
-/**
- * Removes the oldest ranges beyond `rangesMax`. Returns the end of the newest range that was removed; null: no range was removed.
- */
+/** Removes the oldest ranges beyond `rangesMax`. Returns the end of the newest range that was removed; null: no range was removed. */
 export function dropOldest(reader: Reader, batch: Batch, id: string, count: number): number | null {
   if (count <= rangesMax) return null;
   let lastMs: number | null = null;

@@ -54,7 +54,7 @@ function nextOf({ recurrence }: ScheduleDefinition, record: ScheduleRecord | nul
 
 export type PausedSchedule = { readonly id: string; readonly pause: SchedulePause };
 
-/** Those of the configured schedules that are paused. */
+/** The configured schedules that are paused. */
 export function pausedSchedules(
   reader: Reader,
   definitions: readonly Pick<ScheduleDefinition, 'id'>[],

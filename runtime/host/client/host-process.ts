@@ -148,7 +148,7 @@ export class HostProcess {
     this.#pipe.destroy();
     this.#outbox.close();
     child.stderr!.destroy();
-    const said = hide(this.#stderr.text().trim());
-    return `the plugin host died (${signal ?? `exit status ${code}`})${fault ?? ''}${said && `: ${said.slice(-1000)}`}`;
+    const output = hide(this.#stderr.text().trim());
+    return `the plugin host died (${signal ?? `exit status ${code}`})${fault ?? ''}${output && `: ${output.slice(-1000)}`}`;
   }
 }

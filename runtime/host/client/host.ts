@@ -26,13 +26,13 @@ const stopMarginMs = 3_000;
 
 /**
  * `generation` counts the configurations that this host was given. `numbers` has the position of each plugin instance in the list
- * of plugins. `message` is sent to each process. `asked` has the arguments of `configure`, to recognize a repeated call.
+ * of plugins. `message` is sent to each process. `given` has the arguments of `configure`, to recognize a repeated call.
  */
 type Configuration = {
   readonly generation: number;
   readonly numbers: ReadonlyMap<string, number>;
   readonly message: Buffer;
-  readonly asked: string;
+  readonly given: string;
 };
 
 type Submitted = { readonly frame: TaskFrame; readonly message: Message };
@@ -43,7 +43,7 @@ export class Host implements PluginHost {
   readonly #options: HostOptions;
   readonly #marks: PidFiles;
   readonly #stopping = new AbortController();
-  #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
+  #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), given: '' };
   #process: HostProcess | null = null;
   /** Whether the current process has come up. */
   #isUp = false;
@@ -66,12 +66,12 @@ export class Host implements PluginHost {
   }
 
   configure(generation: number, plugins: readonly HostedPlugin[]): void {
-    const asked = JSON.stringify([generation, plugins]);
-    if (asked === this.#configuration.asked) return;
+    const given = JSON.stringify([generation, plugins]);
+    if (given === this.#configuration.given) return;
     const body: Configure = { generation: this.#configuration.generation + 1, plugins };
     const message = encodeMessage('configure', pack(body));
     const numbers = new Map(plugins.map(({ instance }, i) => [instance, i]));
-    this.#configuration = { generation: body.generation, numbers, message, asked };
+    this.#configuration = { generation: body.generation, numbers, message, given };
     this.#process?.send({ head: message });
   }
 
@@ -258,8 +258,8 @@ function readLog(body: Buffer): {
   readonly message: string;
   readonly fields: Record<string, unknown>;
 } {
-  const said = unpack<unknown>(body);
-  const [name, message, fields] = Array.isArray(said) ? said : [];
+  const decoded = unpack<unknown>(body);
+  const [name, message, fields] = Array.isArray(decoded) ? decoded : [];
   const level = logLevels.find(known => known === name);
   if (level === undefined || typeof message !== 'string' || typeof fields !== 'object')
     throw new RangeError('invalid log message');

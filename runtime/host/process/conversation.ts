@@ -5,7 +5,7 @@ import { steadyUs, timerMsMax } from '../../clock.ts';
 import type { AnyRequest } from '../wire/request.ts';
 import { resultOfFailure, type TaskResult } from '../wire/response.ts';
 import type { FrameRun } from './frame-run.ts';
-import type { Asker, PluginProcess, ProcessAnswer, ProcessEnd } from './plugin-process.ts';
+import type { PluginProcess, ProcessAnswer, ProcessEnd, Requester } from './plugin-process.ts';
 import type { Programs } from './program.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { Programs } from './program.ts';
  */
 const windowTasks = 32;
 
-export class Conversation implements Asker<number> {
+export class Conversation implements Requester<number> {
   readonly #run: FrameRun;
   readonly #programs: Programs;
   readonly #isPersistent: boolean;
@@ -75,7 +75,7 @@ export class Conversation implements Asker<number> {
     const ended = answers.map(answer => {
       const settled = this.#run.state.settle(process.settle(answer));
       if (settled.stateUpdates !== null) this.#window = 1;
-      return [answer.asked, settled] as const;
+      return [answer.key, settled] as const;
     });
     if (this.#isPersistent) this.#goOn(ended);
     else if (ended.length > 0) void this.#endAttempt(ended);
@@ -89,14 +89,14 @@ export class Conversation implements Asker<number> {
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);
     const process = this.#process!;
-    const asked = [...process.asked.values()];
-    const [oldest] = asked;
+    const unanswered = [...process.unanswered.values()];
+    const [oldest] = unanswered;
     if (oldest === undefined) return;
-    const oldestFails = end.verdict === 'timed_out' || !asked.some(task => this.#cancelled.has(task));
+    const oldestFails = end.verdict === 'timed_out' || !unanswered.some(task => this.#cancelled.has(task));
     const hasFailed = (task: number) => this.#cancelled.has(task) || (task === oldest && oldestFails);
-    const failed = asked.filter(hasFailed).map(task => [task, process.settleEnd(this.#endOf(task, end))] as const);
+    const failed = unanswered.filter(hasFailed).map(task => [task, process.settleEnd(this.#endOf(task, end))] as const);
     if (this.#isPersistent) {
-      for (const task of asked) if (task !== oldest && !hasFailed(task)) this.#run.giveBack(task, 'interrupted');
+      for (const task of unanswered) if (task !== oldest && !hasFailed(task)) this.#run.giveBack(task, 'interrupted');
       this.#run.takeBack('interrupted');
     }
     await this.#endAttempt(failed, hasFailed(oldest) ? undefined : oldest);
@@ -122,27 +122,27 @@ export class Conversation implements Asker<number> {
   #goOn(ended: readonly (readonly [task: number, settled: TaskResult])[]): void {
     this.#report(ended);
     this.#run.moved();
-    if (this.#process!.asked.size <= this.#window >> 1) this.#ask();
+    if (this.#process!.unanswered.size <= this.#window >> 1) this.#ask();
   }
 
   #ask(): void {
     const requests: [task: number, request: AnyRequest][] = [];
     const process = this.#process!;
-    const { asked } = process;
-    while (this.#room > 0 && !process.isOver && asked.size + requests.length < this.#window && this.#run.hasNext()) {
-      if (this.#isPersistent && asked.size + requests.length === 0) this.#sinceUs = steadyUs();
+    const sent = process.unanswered.size;
+    while (this.#room > 0 && !process.isOver && sent + requests.length < this.#window && this.#run.hasNext()) {
+      if (this.#isPersistent && sent + requests.length === 0) this.#sinceUs = steadyUs();
       const { task, request } = this.#run.next();
       this.#room--;
       requests.push([task, request]);
     }
     process.ask(requests);
-    if (asked.size === 0) this.#finish();
+    if (process.unanswered.size === 0) this.#finish();
     else this.#restartDeadline();
   }
 
   /** The time limit of a task begins when its request becomes the oldest unanswered one. */
   #restartDeadline(): void {
-    const [first] = this.#process!.asked.values();
+    const [first] = this.#process!.unanswered.values();
     if (first === this.#first) return;
     this.#first = first;
     clearTimeout(this.#deadline);

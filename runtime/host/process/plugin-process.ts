@@ -16,7 +16,7 @@ import { endText, killDelayMs, type Program, type ProgramEnd } from './program.t
 /** The maximum length of an answer: of a line of a persistent process, or of all that a process for a single attempt prints. */
 export const stdoutBytesMax = 10 * 2 ** 20;
 /** The time from SIGTERM to SIGKILL for a process that has received a cancel and did not answer the request in time. */
-const toldKillDelayMs = 1_000;
+const cancelKillDelayMs = 1_000;
 /** With this exit status a process says that its failure is permanent. */
 const permanentStatus = 78;
 
@@ -32,27 +32,27 @@ export type ProcessEnd = {
   readonly isCrash: boolean;
 };
 
-export type ProcessAnswer<Asked> = {
-  readonly asked: Asked;
-  readonly said: unknown;
+export type ProcessAnswer<Key> = {
+  readonly key: Key;
+  readonly value: unknown;
   /** The number of integers in the answer that became text (exact-json.ts). */
-  readonly texted: number;
+  readonly integersAsText: number;
   /** Whether the process was for a single attempt and ended with the exit status of a permanent failure. */
   readonly permanent: boolean;
 };
 
-/** Sends requests and receives their answers. A process has at most one asker at a time. */
-export interface Asker<Asked> {
+/** Sends requests and receives their answers. A process has at most one requester at a time. `Key`: what identifies a request to it. */
+export interface Requester<Key> {
   /** Receives answers that arrived together, in order. May get an empty list if the process is killed for an invalid answer. */
-  onAnswers(answers: readonly ProcessAnswer<Asked>[]): void;
-  /** Called when the process has ended. The requests that are still in `asked` remain unanswered. */
+  onAnswers(answers: readonly ProcessAnswer<Key>[]): void;
+  /** Called when the process has ended. The requests that are still in `unanswered` remain so. */
   onEnd(end: ProcessEnd): void;
 }
 
-export class PluginProcess<Asked> {
+export class PluginProcess<Key> {
   readonly ended: Promise<ProcessEnd>;
   /** Unanswered requests by their `id` on the wire, oldest first. */
-  readonly asked = new Map<number, Asked>();
+  readonly unanswered = new Map<number, Key>();
   readonly #plugin: HostedPlugin;
   readonly #program: Program;
   readonly #isPersistent: boolean;
@@ -60,7 +60,7 @@ export class PluginProcess<Asked> {
   readonly #secrets = new LearnedMask();
   readonly #stderr = new OutputTail();
   #ids = 0;
-  #asker: Asker<Asked> | null = null;
+  #requester: Requester<Key> | null = null;
   #failure: Omit<ProcessEnd, 'isCrash'> | null = null;
   #mayEnd = false;
   #hasEnded = false;
@@ -88,9 +88,9 @@ export class PluginProcess<Asked> {
     return this.#ids;
   }
 
-  /** From now on this asker gets the answers. It may be null while there are no requests. */
-  attach(asker: Asker<Asked> | null): void {
-    this.#asker = asker;
+  /** From now on this requester gets the answers. It may be null while there are no requests. */
+  attach(requester: Requester<Key> | null): void {
+    this.#requester = requester;
   }
 
   /** Adds the packed secrets of a frame to those that are masked in the output of the process. */
@@ -100,10 +100,10 @@ export class PluginProcess<Asked> {
     this.#stderr.hide(this.#secrets.mask);
   }
 
-  ask(requests: readonly (readonly [asked: Asked, request: AnyRequest])[]): void {
+  ask(requests: readonly (readonly [key: Key, request: AnyRequest])[]): void {
     let lines = '';
-    for (const [asked, request] of requests) {
-      this.asked.set(++this.#ids, asked);
+    for (const [key, request] of requests) {
+      this.unanswered.set(++this.#ids, key);
       const text = JSON.stringify(request);
       lines += this.#isPersistent ? `{"id":${this.#ids},${text.slice(1)}\n` : `${text}\n`;
     }
@@ -116,10 +116,10 @@ export class PluginProcess<Asked> {
   /**
    * Makes the result of an answered task. The result includes the text that the process has written to stderr since its previous answer.
    */
-  settle({ said, texted, permanent }: ProcessAnswer<Asked>): TaskResult {
-    const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(said) : said;
+  settle({ value, integersAsText, permanent }: ProcessAnswer<Key>): TaskResult {
+    const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(value) : value;
     const stderr = this.#hasEnded ? this.#stderr.text() : this.#stderr.take();
-    const settled = resultOfAnswer(answer, true, { stderr, texted }, this.#secrets.mask);
+    const settled = resultOfAnswer(answer, true, { stderr, integersAsText }, this.#secrets.mask);
     return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
   }
 
@@ -142,8 +142,8 @@ export class PluginProcess<Asked> {
   }
 
   /** The `id` on the wire of this unanswered request; undefined if it has been answered. */
-  idOf(wanted: Asked): number | undefined {
-    for (const [id, asked] of this.asked) if (asked === wanted) return id;
+  idOf(wanted: Key): number | undefined {
+    for (const [id, key] of this.unanswered) if (key === wanted) return id;
     return undefined;
   }
 
@@ -159,7 +159,7 @@ export class PluginProcess<Asked> {
     }
     this.#program.stdin.write(`{"cancel":${id}}\n`);
     setTimeout(() => {
-      if (this.asked.has(id) && !this.isOver) this.#stop(reason, toldKillDelayMs);
+      if (this.unanswered.has(id) && !this.isOver) this.#stop(reason, cancelKillDelayMs);
     }, killDelayMs);
   }
 
@@ -176,7 +176,7 @@ export class PluginProcess<Asked> {
 
   /** `texts`: the lines of a persistent process, or the whole output of a process for one attempt; null if a text is too long. */
   #take(texts: readonly string[] | null, permanent = false, how = ''): void {
-    const answers: ProcessAnswer<Asked>[] = [];
+    const answers: ProcessAnswer<Key>[] = [];
     let fault = texts === null ? `stdout has more than ${stdoutBytesMax} bytes` : null;
     for (const text of texts ?? []) {
       const read = this.#read(text, permanent, how);
@@ -189,30 +189,30 @@ export class PluginProcess<Asked> {
       this.#failure ??= { reason: fault, verdict: 'error', permanent };
       this.#program.kill();
     }
-    if (answers.length > 0 || fault !== null) this.#asker?.onAnswers(answers);
+    if (answers.length > 0 || fault !== null) this.#requester?.onAnswers(answers);
   }
 
   /** Reads an answer. Returns what is wrong with the text if it is not a valid answer. */
-  #read(text: string, permanent: boolean, how: string): ProcessAnswer<Asked> | string {
+  #read(text: string, permanent: boolean, how: string): ProcessAnswer<Key> | string {
     const { mask } = this.#secrets;
-    let said: unknown;
-    let texted: number;
+    let value: unknown;
+    let integersAsText: number;
     try {
-      ({ value: said, texted } = parseExactly(text));
+      ({ value, integersAsText } = parseExactly(text));
     } catch (error) {
       const what = this.#isPersistent ? 'a line on stdout is not JSON' : `the response is not JSON (${how})`;
       // The parser quotes invalid input, which may contain a part of a secret.
       return mask === null ? `${what}: ${describe(error)}` : what;
     }
-    const id = this.#isPersistent ? (said as { readonly id?: unknown } | null)?.id : this.#ids;
+    const id = this.#isPersistent ? (value as { readonly id?: unknown } | null)?.id : this.#ids;
     if (id === undefined) return 'a line on stdout has no id';
-    const asked = this.asked.get(id as number);
-    if (asked === undefined) {
+    const key = this.unanswered.get(id as number);
+    if (key === undefined) {
       const shown = JSON.stringify(id);
       return `a line on stdout has the id ${(mask?.text(shown) ?? shown).slice(0, 40)}, which no open request has`;
     }
-    this.asked.delete(id as number);
-    return { asked, said, texted, permanent };
+    this.unanswered.delete(id as number);
+    return { key, value, integersAsText, permanent };
   }
 
   #end(end: ProgramEnd): ProcessEnd {
@@ -224,13 +224,13 @@ export class PluginProcess<Asked> {
     if (this.#failure === null && end.kind === 'exit') {
       this.#take(this.#stdout.end(), permanent && !this.#isPersistent, how);
     }
-    const isQuiet = this.asked.size === 0 && (this.#mayEnd || (end.kind === 'exit' && end.code === 0));
+    const isQuiet = this.unanswered.size === 0 && (this.#mayEnd || (end.kind === 'exit' && end.code === 0));
     const none = this.#isPersistent ? `the process ended (${how}) without an answer` : `no response on stdout (${how})`;
     const reason = end.kind === 'refused' ? end.reason : none;
     const failure = this.#failure ?? { reason, verdict: 'error', permanent };
     const isCrash = failure.verdict === 'error' && !(isQuiet && this.#failure === null);
     const ended = { ...failure, isCrash };
-    this.#asker?.onEnd(ended);
+    this.#requester?.onEnd(ended);
     return ended;
   }
 }

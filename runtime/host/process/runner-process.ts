@@ -10,7 +10,7 @@ import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/respons
 import type { PayloadCheck } from '../wire/schema.ts';
 import type { HostSender } from './host-sender.ts';
 import type { ProcessAnswer } from './plugin-process.ts';
-import { type Asker, PluginProcess, type ProcessEnd } from './plugin-process.ts';
+import { PluginProcess, type ProcessEnd, type Requester } from './plugin-process.ts';
 import type { Program } from './program.ts';
 import type { RunnerFrame } from './runner-frame.ts';
 
@@ -21,7 +21,7 @@ type Open = { readonly run: RunnerFrame; readonly frame: FrameReader; readonly c
 type Waiting = { readonly open: Open; readonly task: number };
 type RunningRequest = Waiting & { readonly startedMs: number; timer: NodeJS.Timeout | null; isLate: boolean };
 
-export class RunnerProcess implements Asker<RunningRequest> {
+export class RunnerProcess implements Requester<RunningRequest> {
   readonly #plugin: HostedPlugin;
   readonly #process: PluginProcess<RunningRequest>;
   readonly #sender: HostSender;
@@ -80,11 +80,11 @@ export class RunnerProcess implements Asker<RunningRequest> {
       this.#return(waiting);
       return;
     }
-    const asked = [...this.#process.asked.values()].find(isWanted);
-    if (asked === undefined || asked.isLate) return;
-    this.#cancelled = asked;
+    const request = [...this.#process.unanswered.values()].find(isWanted);
+    if (request === undefined || request.isLate) return;
+    this.#cancelled = request;
     if (!this.#plugin.persistent!.hearsCancel) this.#close();
-    this.#process.cancel(this.#process.idOf(asked)!, reason);
+    this.#process.cancel(this.#process.idOf(request)!, reason);
   }
 
   /** From now on the process gets no new requests. It ends when each of its requests has been answered or is overdue by `graceMs`. */
@@ -97,11 +97,11 @@ export class RunnerProcess implements Asker<RunningRequest> {
   onAnswers(answers: readonly ProcessAnswer<RunningRequest>[]): void {
     const ended: [RunningRequest, TaskResult][] = [];
     for (const answer of answers) {
-      const { asked } = answer;
-      if (asked.timer !== null) clearTimeout(asked.timer);
+      const { key: request } = answer;
+      if (request.timer !== null) clearTimeout(request.timer);
       else this.#stale--;
       // An answer that comes after the deadline of its request is dropped, but it frees the place of the request.
-      if (!asked.isLate) ended.push([asked, this.#process.settle(answer)]);
+      if (!request.isLate) ended.push([request, this.#process.settle(answer)]);
     }
     this.#report(ended);
     if (this.#process.isOver) {
@@ -114,9 +114,9 @@ export class RunnerProcess implements Asker<RunningRequest> {
 
   async onEnd(end: ProcessEnd): Promise<void> {
     this.#close();
-    const asked = [...this.#process.asked.values()];
-    for (const { timer } of asked) if (timer !== null) clearTimeout(timer);
-    const running = asked.filter(({ isLate }) => !isLate);
+    const unanswered = [...this.#process.unanswered.values()];
+    for (const { timer } of unanswered) if (timer !== null) clearTimeout(timer);
+    const running = unanswered.filter(({ isLate }) => !isLate);
     const cancelled = running.find(request => request === this.#cancelled);
     const [only, ...others] = cancelled ? [cancelled] : running;
     // A task may run again as soon as it is reported, so none of the processes that it started may be left.
@@ -136,11 +136,11 @@ export class RunnerProcess implements Asker<RunningRequest> {
 
   #askWaiting(): void {
     const requests: [RunningRequest, AnyRequest][] = [];
-    const { asked, requests: sent } = this.#process;
+    const { unanswered, requests: sent } = this.#process;
     const { jobsMax } = this.#plugin.persistent!;
     let isFull = false;
     while (!isFull && !this.#isSpent && this.#waiting.length > 0) {
-      if (asked.size + requests.length >= this.#waiting[0]!.open.frame.head.concurrency) break;
+      if (unanswered.size + requests.length >= this.#waiting[0]!.open.frame.head.concurrency) break;
       const request = this.#requestOf(this.#waiting.shift()!);
       if (request !== null) requests.push(request);
       isFull = jobsMax !== null && sent + requests.length >= jobsMax;
@@ -153,24 +153,24 @@ export class RunnerProcess implements Asker<RunningRequest> {
   #requestOf({ open, task }: Waiting): [RunningRequest, AnyRequest] | null {
     const { frame, check } = open;
     const { deadlineMs } = frame.head;
-    const asked: RunningRequest = { open, task, startedMs: performance.now(), timer: null, isLate: false };
+    const request: RunningRequest = { open, task, startedMs: performance.now(), timer: null, isLate: false };
     const payload = unpack<Json>(frame.payload(task));
     const mismatch = check === null ? null : check(payload);
     if (mismatch !== null) {
-      this.#report([[asked, resultOfFailure(mismatch, true)]]);
+      this.#report([[request, resultOfFailure(mismatch, true)]]);
       return null;
     }
-    asked.timer = setTimeout(() => this.#expire(asked), Math.min(deadlineMs, timerMsMax));
+    request.timer = setTimeout(() => this.#expire(request), Math.min(deadlineMs, timerMsMax));
     const deadlineAt = new Date(Date.now() + deadlineMs).toISOString();
-    return [asked, makeRequest(frame, task, this.#plugin, payload, unpackObject(frame.state), deadlineAt)];
+    return [request, makeRequest(frame, task, this.#plugin, payload, unpackObject(frame.state), deadlineAt)];
   }
 
-  #expire(asked: RunningRequest): void {
-    const { deadlineMs } = asked.open.frame.head;
-    asked.isLate = true;
-    this.#report([[asked, resultOfFailure(timeOutReason(deadlineMs), false, {}, 'timed_out')]]);
-    asked.timer = setTimeout(() => {
-      asked.timer = null;
+  #expire(request: RunningRequest): void {
+    const { deadlineMs } = request.open.frame.head;
+    request.isLate = true;
+    this.#report([[request, resultOfFailure(timeOutReason(deadlineMs), false, {}, 'timed_out')]]);
+    request.timer = setTimeout(() => {
+      request.timer = null;
       this.#stale++;
       if (this.#isSpent) this.#endWhenAlone();
       else this.retire();
@@ -178,7 +178,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   }
 
   #endWhenAlone(): void {
-    if (this.#process.asked.size > this.#stale || this.#process.isOver) return;
+    if (this.#process.unanswered.size > this.#stale || this.#process.isOver) return;
     if (this.#stale > 0) this.#process.terminate();
     else this.#process.release();
   }

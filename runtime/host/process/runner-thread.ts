@@ -30,7 +30,7 @@ export type RunnerThreadEvents = {
   onGone(reason: string | null): void;
 };
 
-type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
+type ThreadMessage = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 
 export class RunnerThread {
   /** The time of `performance.now` at which the thread last became busy or idle, or began to load code. */
@@ -72,8 +72,8 @@ export class RunnerThread {
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
     this.#thread = new WatchedThread(worker, heapMb);
-    worker.on('message', (said: Said) => {
-      if (!('loaded' in said)) this.#take(said);
+    worker.on('message', (message: ThreadMessage) => {
+      if (!('loaded' in message)) this.#take(message);
     });
     worker.once('exit', code => this.#gone(code));
   }
@@ -152,15 +152,15 @@ export class RunnerThread {
     return this.#thread.terminate(() => this.#events.onStuck());
   }
 
-  #take(said: TasksEnded | TasksReturned | ThreadIdle): void {
-    if ('ended' in said) {
-      for (const [frameId, written] of said.ended) {
+  #take(message: TasksEnded | TasksReturned | ThreadIdle): void {
+    if ('ended' in message) {
+      for (const [frameId, written] of message.ended) {
         this.#sender.written(frameId, written);
         for (const task of tasksOf(written)) this.#end(frameId, task);
       }
-    } else if ('returned' in said) {
-      if (said.isSpent) this.#events.onSpent();
-      for (const [frameId, task] of said.returned) {
+    } else if ('returned' in message) {
+      if (message.isSpent) this.#events.onSpent();
+      for (const [frameId, task] of message.returned) {
         this.#sender.returned(frameId, task, task + 1, 'interrupted');
         this.#end(frameId, task);
       }

@@ -13,8 +13,8 @@ export function nameForDuctile(context: { [key: string]: Json }, plugin: string,
 }
 
 /**
- * Adds to the data of an event the top-level entries of the baggage whose keys the data does not have. Data that is not an object
- * stays as it is. `context`: the context of the request, before `nameForDuctile` has changed it.
+ * Adds the top-level entries of the baggage to the data of an event, except entries whose keys the data has already. Data that is not an
+ * object stays as it is. `context`: the context of the request, before `nameForDuctile` has changed it.
  */
 export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   if (!isObject(payload)) return payload;

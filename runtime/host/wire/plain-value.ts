@@ -19,18 +19,18 @@ export function toPlainValue(value: unknown): unknown {
   return copy;
 }
 
-let texted = 0;
+let integersAsText = 0;
 
 /** How many BigInts became text since the last call. */
 export function takeTextCount(): number {
-  const count = texted;
-  texted = 0;
+  const count = integersAsText;
+  integersAsText = 0;
   return count;
 }
 
 function textOfBigInt(_: string, value: unknown): unknown {
   if (typeof value !== 'bigint') return value;
-  texted++;
+  integersAsText++;
   return String(value);
 }
 

@@ -35,7 +35,7 @@ export function makeRequest(
     group.event === null || command !== 'handle' ? null : makeEnvelope(group, group.event, job_id, data, context);
   const secrets = frame.freshSecrets();
   const { config } = plugin;
-  const asked = {
+  const request = {
     protocol,
     job_id,
     attempt,
@@ -47,9 +47,9 @@ export function makeRequest(
     deadline_at,
   } as const;
   // `event` and `secrets` are added to the object itself: this runs for every job, and a copy of the object would cost more.
-  if (event !== null) (asked as { event?: Envelope<Json> }).event = event;
-  if (secrets !== null) (asked as { secrets?: typeof secrets }).secrets = secrets;
-  return asked;
+  if (event !== null) (request as { event?: Envelope<Json> }).event = event;
+  if (secrets !== null) (request as { secrets?: typeof secrets }).secrets = secrets;
+  return request;
 }
 
 /** Decodes a packed map. For an empty map the decoder is not called, which is cheaper. */

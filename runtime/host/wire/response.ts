@@ -34,7 +34,7 @@ export type HelperOutput = {
   readonly spans?: readonly Span[];
   readonly stderr?: string | undefined;
   /** The number of integers in the response that became text (exact-json.ts). */
-  readonly texted?: number;
+  readonly integersAsText?: number;
 };
 
 export const okResult: TaskResult = { verdict: 'ok', permanent: false, body: emptyBody, stateUpdates: null };
@@ -79,12 +79,12 @@ const lists = ['events', 'logs', 'spans'];
  * Masks an answer or other output. The field names that the contract defines, a valid `status`, and `dur_ns` stay as they are. Must be
  * called before anything is cut, because a part of a secret would not be recognized.
  */
-function masked<T>(said: T, mask: Mask | null): T {
-  if (mask === null || said === noOutput) return said;
-  const plain = toPlainValue(said);
+function masked<T>(output: T, mask: Mask | null): T {
+  if (mask === null || output === noOutput) return output;
+  const plain = toPlainValue(output);
   if (!isObject(plain)) return mask.value(plain) as T;
   return mapFields(plain, (part, name) => {
-    if (name === 'texted') return part;
+    if (name === 'integersAsText') return part;
     if (name === 'status' && (part === 'ok' || part === 'error')) return part;
     if (!lists.includes(name) || !Array.isArray(part)) return mask.value(part);
     return mapList(part, item => (isObject(item) ? maskedItem(item, mask) : mask.value(item)));
@@ -168,18 +168,18 @@ function settleFields(answer: unknown, statusRequired: boolean, aside: HelperOut
   const plainResult = readPlain('result', result, 'a string or an object', isResult);
   if (plainResult !== null) found.result = pack(plainResult);
   const stateUpdates = ok ? readPlain('state_updates', updates, 'an object', isObject) : null;
-  const said =
+  const output =
     events === undefined && logs === undefined && spans === undefined
       ? aside
       : {
           stderr: aside.stderr,
-          texted: aside.texted ?? 0,
+          integersAsText: aside.integersAsText ?? 0,
           events: join(aside.events, readList('events', events, readEvent)),
           logs: join(aside.logs, readList('logs', logs, readLog)),
           spans: join(aside.spans, readList('spans', spans, readSpan)),
         };
   if (!ok) found.error = Buffer.from(cut(error as string, errorCharsMax));
-  return settleParts(found, ok, stateUpdates, !ok && retry === false, said);
+  return settleParts(found, ok, stateUpdates, !ok && retry === false, output);
 }
 
 function settleParts(
@@ -202,17 +202,17 @@ function settleParts(
   return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates };
 }
 
-function addOutput(found: ResponseParts, { events, logs, spans, stderr, texted = 0 }: HelperOutput): void {
+function addOutput(found: ResponseParts, { events, logs, spans, stderr, integersAsText = 0 }: HelperOutput): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
   if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
   // BigInts are counted after all other parts that may contain one have been packed.
-  const integers = texted + takeTextCount();
-  const lines = integers === 0 ? logs : [textedWarning(integers), ...(logs ?? [])];
+  const integers = integersAsText + takeTextCount();
+  const lines = integers === 0 ? logs : [integersAsTextWarning(integers), ...(logs ?? [])];
   if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));
   if (stderr) found.stderr = Buffer.from(stderr);
 }
 
-function textedWarning(count: number): LogLine {
+function integersAsTextWarning(count: number): LogLine {
   const what = count === 1 ? 'an integer' : `${count} integers`;
   return { level: 'warn', message: `[${what} beyond ±9007199254740991, or of type BigInt, became text]` };
 }

@@ -1,9 +1,8 @@
 // The filters of actions: those that are drawn, and the jobs that must match them.
-import { failureStatuses } from '../../../actors/index/records/failures.ts';
 import { errorLine, fingerprintOf, patternOf } from '../../../actors/index/records/fingerprint.ts';
 import { hasFingerprint } from '../../../actors/index/views/jobs-of-failure.ts';
 import { type JobOperation, type Moment, noSelection, type Selection } from '../../../actors/job/records/action.ts';
-import { headgatePlugin, pipelinePlugin, type Status } from '../../../actors/job/records/job.ts';
+import { failureStatuses, headgatePlugin, pipelinePlugin, type Status } from '../../../actors/job/records/job.ts';
 import { noWords, type WordChecks } from '../../../actors/job/views/matches.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import { blockKeyMs, blockOf, formatId, parseId } from '../../../runtime/ids.ts';

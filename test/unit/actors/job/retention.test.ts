@@ -66,12 +66,12 @@ it('lists the newest reruns of a job, and counts them, up to their limits', () =
   store.commit(writing);
   const { ids: listed, count } = readReruns(store, anotherRun);
   expect(count).toBe(rerunsCountedMax);
-  expect(listed.map(idText)).toEqual(ids.slice(-rerunsListedMax).reverse().map(idText));
+  expect(listed.map(keyText)).toEqual(ids.slice(-rerunsListedMax).reverse().map(keyText));
   const upwards = [...rerunsOf(store, anotherRun, 'up')].filter(id => id !== null);
-  expect(upwards.map(idText)).toEqual(ids.map(idText));
+  expect(upwards.map(keyText)).toEqual(ids.map(keyText));
 });
 
-const idText = (id: Uint8Array) => Buffer.from(id).toString('hex');
+const keyText = (id: Uint8Array) => Buffer.from(id).toString('hex');
 const anotherRun = parseId('0198c0de-0000-7000-8000-000000000000')!;
 const ended = { submittedBy: 'api', jobs: [succeeded] };
 
