@@ -11,8 +11,8 @@ import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
 /**
- * Moves the next jobs of the lane to the backlogs of their commands, as long as these commands are missing or paused, at most
- * `movesMax`. Returns the number of moves.
+ * As long as the command of the lane's next job is missing or paused, moves this job to the backlog of its command. Makes at most
+ * `movesMax` moves, and returns their number.
  */
 export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;

@@ -17,7 +17,7 @@ export function overdueCancel(reader: Reader, run: Run, deadline: RunDeadline, t
 
 function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cancel, 'by' | 'reason' | 'timeout'> {
   const { definition } = run.version.compiled;
-  // From the acceptance of the run, which is the beginning of a run that was not delayed.
+  // Counted from the acceptance of the run: a run that was not delayed begins then.
   const passedMs = Math.round((us - run.createdUs) / 1000);
   switch (kind) {
     case 'deadline': {

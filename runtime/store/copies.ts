@@ -30,7 +30,7 @@ export async function copyLedger(path: string, to: string): Promise<void> {
   }
 }
 
-/** Copies the index in the same way. No other process may have the index open. */
+/** Copies the index as `copyLedger` copies the ledger. No other process may have the index open. */
 export async function copyIndex(path: string, to: string): Promise<void> {
   await copy(openLmdb(indexPath(path), indexTables, 'synced'), to);
 }

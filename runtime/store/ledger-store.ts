@@ -73,7 +73,7 @@ export function openReaderBeside(path: string): Reader {
   };
 }
 
-/** Opens the ledger in the same way. No process recovers the ledger until `leave` is called. Call it after closing the environment. */
+/** Opens the ledger as `openReaderBeside` does. Until `leave`, no process recovers it. Call `leave` after closing the environment. */
 export function openBeside(path: string): { readonly lmdb: Lmdb<Table>; leave(): void } {
   const commitLock = openCommitLock(path);
   try {
