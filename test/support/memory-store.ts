@@ -15,16 +15,26 @@ import {
 type Entry = { readonly key: Buffer; readonly value: Uint8Array };
 type Sheet = { readonly entries: Map<string, Entry> /** In order. */; readonly names: string[] };
 
-/** `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. */
-export function openMemoryStore(beforeCommit: (batch: Batch) => void = () => {}): Store {
-  return openMemory(tables, beforeCommit);
+/**
+ * `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. `copies: false`: nobody changes the values of a batch, and
+ * the store keeps them as they are.
+ */
+export function openMemoryStore(
+  beforeCommit: (batch: Batch) => void = () => {},
+  { copies = true }: { readonly copies?: boolean } = {},
+): Store {
+  return openMemory(tables, beforeCommit, copies);
 }
 
 export function openMemoryIndex(): Store<IndexTable> {
-  return openMemory(indexTables, () => {});
+  return openMemory(indexTables, () => {}, true);
 }
 
-function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch: Batch<T>) => void): Store<T> {
+function openMemory<T extends string>(
+  names: readonly T[],
+  beforeCommit: (batch: Batch<T>) => void,
+  copies: boolean,
+): Store<T> {
   let fault: StoreFault | null = null;
   const lmdb = new Map<T, Sheet>(names.map(name => [name, { entries: new Map(), names: [] }]));
 
@@ -70,7 +80,11 @@ function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch:
         if (known && value === undefined) names.splice(placeOf(names, name), 1);
         else if (!known && value !== undefined) names.splice(placeOf(names, name), 0, name);
         if (value === undefined) entries.delete(name);
-        else entries.set(name, { key: known?.key ?? Buffer.from(name, 'latin1'), value: Buffer.from(value) });
+        else
+          entries.set(name, {
+            key: known?.key ?? Buffer.from(name, 'latin1'),
+            value: copies ? Buffer.from(value) : value,
+          });
       }
     },
   };
@@ -90,6 +104,5 @@ function placeOf(keys: readonly string[], key: string): number {
 }
 
 function text(key: Key): string {
-  const bytes = Buffer.isBuffer(key) ? key : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
-  return bytes.toString('latin1');
+  return Buffer.prototype.latin1Slice.call(key, 0, key.length);
 }

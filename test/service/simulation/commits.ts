@@ -9,7 +9,6 @@ import type { OpenBlock } from '../../../actors/job/records/open.ts';
 import { isInFlight } from '../../../actors/job/records/retry.ts';
 import type { Invariant } from '../../../actors/job/views/invariant.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';
-import { decodeAccepted } from '../../../actors/pipeline/records/accepted-runs.ts';
 import { scheduleInvariants } from '../../../actors/schedule/views/schedule-invariants.ts';
 import { type Body, bodyPart, hasPart } from '../../../runtime/host/wire/outcome.ts';
 import {
@@ -28,8 +27,10 @@ import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import { Counted } from './counted.ts';
+import { CountedRuns } from './counted-runs.ts';
 import { Dice } from './dice.ts';
-import { blockAt, followsFrom, nowhere } from './questions.ts';
+import { hexOf, textOf } from './key-text.ts';
+import { anywhere, bitOf, bitsOf, blockAt, followsFrom, nowhere, type Tables } from './questions.ts';
 import { blockIn, openIn } from './remembered.ts';
 import { ScheduleModel, schedulesOf } from './schedule-model.ts';
 
@@ -61,7 +62,7 @@ type KnownBlock = {
 };
 
 /** An invariant, and the tables from which alone its answer follows, if it is about a block. */
-type Question = Invariant & { readonly from: readonly Table[] | undefined };
+type Question = Invariant & { readonly from: Tables };
 
 /** Records that no process can decode: nothing that they tell is so. */
 type PoisonedRecords = {
@@ -75,6 +76,7 @@ export class Commits {
   readonly #blocks = new Map<string, KnownBlock>();
   readonly #jobs = new Map<string, KnownJob>();
   readonly #counted: Counted;
+  readonly #countedRuns: CountedRuns;
   readonly schedules: ScheduleModel;
   /** The records of open blocks. */
   readonly #open = new Map<string, OpenBlock>();
@@ -93,6 +95,7 @@ export class Commits {
     this.#poison = poison;
     this.#invariants = byTable(reader);
     this.#counted = new Counted(reader);
+    this.#countedRuns = new CountedRuns(reader);
     this.schedules = new ScheduleModel(reader, schedulesOf(new Dice(seed, 'schedules')));
   }
 
@@ -119,7 +122,7 @@ export class Commits {
 
   /** The commit in which retention took the job; null: it is kept. */
   prunedAt(id: string): number | null {
-    return this.#blocks.get(hex(blockOf(parseId(id)!)))?.prunedAt ?? null;
+    return this.#blocks.get(textOf(blockOf(parseId(id)!)))?.prunedAt ?? null;
   }
 
   /** Before the batch is in the store. */
@@ -128,12 +131,15 @@ export class Commits {
     const { tables, keys, values } = batch as WriteBatch;
     for (let place = tables.indexOf('blocks'); place >= 0; place = tables.indexOf('blocks', place + 1)) {
       const key = keys[place]!;
-      const name = hex(key);
-      holds(values[place] === undefined || !this.#blocks.has(name), () => `the block ${name} is written a second time`);
+      const name = textOf(key);
+      holds(
+        values[place] === undefined || !this.#blocks.has(name),
+        () => `the block ${hexOf(name)} is written a second time`,
+      );
       if (values[place] !== undefined) continue;
-      holds(!this.#reader.get('open', key), () => `the block ${name} is pruned while jobs of it are open`);
+      holds(!this.#reader.get('open', key), () => `the block ${hexOf(name)} is pruned while jobs of it are open`);
       const known = this.#blocks.get(name);
-      holds(known?.prunedAt === null, () => `the block ${name} is pruned and does not exist`);
+      holds(known?.prunedAt === null, () => `the block ${hexOf(name)} is pruned and does not exist`);
       known!.prunedAt = this.count + 1;
       for (const id of known!.ids) this.#counted.add(this.#jobs.get(id)!, -1);
     }
@@ -145,23 +151,23 @@ export class Commits {
     this.count++;
     const { tables, keys } = batch as WriteBatch;
     /** Of each block, the tables in which something of it changed. */
-    const touched = new Map<string, Set<Table>>();
+    const touched = new Map<string, Tables>();
+    const changed = tables.includes('arrivals') ? anywhere : nowhere;
     if (tables.includes('names')) this.#invariants = byTable(this.#reader);
     for (let place = 0; place < tables.length; place++) {
       const table = tables[place]!;
       const at = blockAt[table];
       const key = keys[place]!;
       if (table === 'counters') this.#counted.written(key);
+      else this.#countedRuns.written(table, key);
       if (at !== undefined) {
-        const name = hex(key.subarray(at, at + 12));
-        const changed = touched.get(name);
-        if (changed) changed.add(table);
-        else touched.set(name, new Set([table]));
+        const name = textOf(key, at, at + blockKeyBytes);
+        touched.set(name, (touched.get(name) ?? changed) | bitOf(table));
       }
       if (table !== 'blocks' && table !== 'open') this.#ask(table, key, nowhere);
     }
     for (const [name, changed] of touched) {
-      const key = Buffer.from(name, 'hex');
+      const key = Buffer.from(name, 'latin1');
       this.#ask('open', key, changed);
       this.#ask('blocks', key, changed);
       this.#follow(name, key, changed);
@@ -169,12 +175,13 @@ export class Commits {
     // Their jobs may have ended without a word of them.
     for (const key of this.#reader.keys('holds', {})) this.#ask('holds', key, nowhere);
     this.#counted.compare();
+    this.#countedRuns.compare();
   }
 
   /** Every invariant of every record. */
   all(): void {
     for (const table of this.#invariants.keys()) {
-      for (const { key } of [...this.#reader.scan(table, {})]) this.#ask(table, key);
+      for (const { key } of [...this.#reader.scan(table, {})]) this.#ask(table, key, null);
     }
   }
 
@@ -200,7 +207,7 @@ export class Commits {
   poisoned(key: Buffer): void {
     const block = key.subarray(0, blockKeyBytes);
     const value = this.#reader.get('open', block);
-    this.#countRunning(hex(block), Buffer.from(block), value && openIn(block, value));
+    this.#countRunning(textOf(block), Buffer.from(block), value && openIn(block, value));
   }
 
   /** What memory counts is what is on disk. */
@@ -211,8 +218,7 @@ export class Commits {
       if (isHosted(plugin) && !this.#poison.has('open', keyBytes)) jobs += unsettled - delayed;
     const counted = gauges.get('queued') + gauges.get('running') + gauges.get('delayed');
     holds(counted === jobs, () => `the ledger counts ${counted} unsettled jobs, and ${jobs} are on disk`);
-    let runs = Array.from(this.#reader.keys('runs', {})).filter(key => key.length === 16).length;
-    for (const { key, value } of this.#reader.scan('accepted_runs', {})) runs += decodeAccepted(key, value).count;
+    const runs = this.#countedRuns.open;
     holds(gauges.get('runs') === runs, () => `the ledger has ${gauges.get('runs')} open runs, and ${runs} are on disk`);
   }
 
@@ -256,8 +262,8 @@ export class Commits {
     }
   }
 
-  /** `changed`: in these tables; absent: in any. */
-  #ask(table: Table, key: Uint8Array, changed?: ReadonlySet<Table>): void {
+  /** `changed`: the tables in which something changed. Null: all questions are asked. */
+  #ask(table: Table, key: Uint8Array, changed: Tables | null): void {
     const invariants = this.#invariants.get(table);
     const value = invariants && this.#reader.get(table, key);
     if (!value) return;
@@ -265,14 +271,14 @@ export class Commits {
     // What is known of a record is kept for all questions about it while its key is the same object.
     const own = Buffer.from(key);
     for (const { name, from, wrong } of invariants) {
-      if (changed && from?.every(each => !changed.has(each))) continue;
+      if (changed !== null && from !== anywhere && (from & changed) === 0) continue;
       const detail = wrong(own, value);
       holds(detail === null, () => `${name}: ${detail}`);
     }
   }
 
   /** What ended before has still ended so, and what follows has the next number. */
-  #follow(name: string, key: Buffer, changed: ReadonlySet<Table>): void {
+  #follow(name: string, key: Buffer, changed: Tables): void {
     const bytes = this.#reader.get('blocks', key);
     const openBytes = this.#reader.get('open', key);
     const open = openBytes && openIn(key, openBytes);
@@ -308,11 +314,11 @@ export class Commits {
     if (open) {
       holds(
         open.next >= known.next,
-        () => `the block ${name} was handed out up to ${known!.next}, and says ${open.next}`,
+        () => `the block ${hexOf(name)} was handed out up to ${known!.next}, and says ${open.next}`,
       );
       known.next = open.next;
     }
-    if (!changed.has('attempts')) return;
+    if ((changed & bitOf('attempts')) === 0) return;
     const { ids } = known;
     const found: KnownAttempt[][] = ids.map(() => []);
     for (const { index, number, attempt } of attemptsOf(this.#reader, key, 0, ids.length)) {
@@ -364,8 +370,12 @@ export class Commits {
 function byTable(reader: Reader): ReadonlyMap<Table, readonly Question[]> {
   const found = new Map<Table, Question[]>();
   for (const invariant of [...invariantsOf(reader, new NameTable(reader), blockIn), ...scheduleInvariants(reader)]) {
-    const question = { ...invariant, from: followsFrom[invariant.name] };
-    found.set(invariant.table, [...(found.get(invariant.table) ?? []), question]);
+    const from = followsFrom[invariant.name];
+    const { name, table, wrong } = invariant;
+    const question = { name, table, wrong, from: from ? bitsOf(from) : anywhere };
+    const others = found.get(table);
+    if (others) others.push(question);
+    else found.set(table, [question]);
   }
   return found;
 }
@@ -384,8 +394,4 @@ export function partOf(body: Body, part: 'result' | 'events' | 'counts'): Json |
 
 export function errorOf(body: Body): string {
   return hasPart(body, 'error') ? Buffer.from(bodyPart(body, 'error')!).toString() : '';
-}
-
-function hex(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex');
 }

@@ -15,12 +15,14 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     turns: { type: 'string', default: String(turnsDefault) },
     without: { type: 'string', default: '' },
+    workers: { type: 'string', default: String(availableParallelism()) },
     worker: { type: 'boolean', default: false },
     planted: { type: 'boolean', default: false },
     only: { type: 'string' },
   },
 });
 const turns = Number(values.turns);
+const workers = Number(values.workers);
 const without = new Set(values.without.split(',').filter(name => name !== ''));
 
 /** Worlds make much that lives for a turn: it need not be moved. */
@@ -102,7 +104,7 @@ async function many(from: number, count: number): Promise<void> {
       child.on('exit', () => resolve());
       hand();
     });
-  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  await Promise.all(Array.from({ length: workers }, worker));
   const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
   console.log(
     `${next - from} seeds in ${seconds} s: ${failures.length === 0 ? 'nothing broke' : `${failures.length} broke`}`,
@@ -141,7 +143,7 @@ async function plantAll(seedsMax: number): Promise<void> {
       if (found === null) missed.push(patch.name);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, finder));
+  await Promise.all(Array.from({ length: workers }, finder));
   console.log(`${patches.length - missed.length - stale.length} of ${patches.length} planted bugs are found`);
   if (missed.length > 0) console.log(`not found in ${seedsMax} seeds: ${missed.join(', ')}`);
   if (stale.length > 0) console.log(`no longer apply: ${stale.join(', ')}`);

@@ -1,7 +1,7 @@
 // Those who pause, resume and run now: what they ask, what they are answered, and what therefore must be so, whatever fails.
 import { breakerName } from '../../../actors/job/breaker.ts';
 import type { PauseReply } from '../../../actors/job/pause-protocol.ts';
-import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
+import { groupOf } from '../../../actors/job/records/block.ts';
 import { decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
 import { decodeRun } from '../../../actors/pipeline/records/run.ts';
 import { formatId, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
@@ -11,6 +11,7 @@ import type { ReplyTo } from '../../../runtime/turn.ts';
 import { holds } from './broken.ts';
 import type { Dice } from './dice.ts';
 import type { HeldFrame } from './hosts.ts';
+import { blockIn } from './remembered.ts';
 import { called } from './setup.ts';
 
 const system: PauseTarget = { kind: 'system', name: '', command: null };
@@ -139,7 +140,7 @@ export class Operators {
     for (const [at, table] of tables.entries()) {
       const value = values[at];
       if (table !== 'blocks' || value === undefined) continue;
-      const block = decodeBlock(value);
+      const block = blockIn(value);
       for (let index = 0; index < block.count; index++) {
         const { run, pipeline, phase } = groupOf(block, index).group;
         if (run === null || pipeline === null) continue;

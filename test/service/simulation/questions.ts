@@ -1,6 +1,9 @@
 // Which questions about a block must be asked again when something of it has changed.
 import type { Table } from '../../../runtime/store/store.ts';
 
+/** A set of the tables below, one bit each. */
+export type Tables = number;
+
 /** Where the key of a block lies in the keys of these tables. */
 export const blockAt: { readonly [T in Table]?: number } = {
   blocks: 0,
@@ -30,7 +33,22 @@ export const followsFrom: { readonly [name: string]: readonly Table[] } = {
   attempts_are_in_journal: ['blocks', 'attempts'],
   tagged_jobs_are_listed: ['blocks'],
   trees_have_the_tags_of_their_root: ['blocks'],
+  // Payloads and results may also lose arrivals: then it is asked of every block that the commit touches.
+  values_have_their_parts: ['blocks', 'attempts'],
+  // These are counted from commit to commit.
   delayed_jobs_are_counted: [],
+  open_runs_are_counted: [],
 };
-/** Of what is not about a block. What is delayed is counted from commit to commit. */
-export const nowhere: ReadonlySet<Table> = new Set();
+/** In what is not about a block. */
+export const nowhere: Tables = 0;
+export const anywhere: Tables = -1;
+
+const bits = new Map(Object.keys(blockAt).map((table, place) => [table, 1 << place]));
+
+export function bitOf(table: Table): Tables {
+  return bits.get(table) ?? nowhere;
+}
+
+export function bitsOf(tables: readonly Table[]): Tables {
+  return tables.reduce((all, table) => all | bitOf(table), nowhere);
+}

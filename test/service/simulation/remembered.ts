@@ -1,6 +1,8 @@
 // Records as they were decoded first: a value of the store in memory never changes. Nobody may change what is decoded.
 import { type Block, decodeBlock } from '../../../actors/job/records/block.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import { WriteBatch } from '../../../runtime/store/batch.ts';
+import type { Batch } from '../../../runtime/store/store.ts';
 
 const blocks = new WeakMap<Uint8Array, Block>();
 const opens = new WeakMap<Uint8Array, OpenBlock>();
@@ -11,6 +13,18 @@ export function blockIn(value: Uint8Array): Block {
 
 export function openIn(key: Uint8Array, value: Uint8Array): OpenBlock {
   return remembered(opens, value, () => OpenBlock.decode(keyText(key), value));
+}
+
+/** What was committed must not change with the buffers that it was made of. */
+export function ownCopy(batch: Batch): WriteBatch {
+  const { tables, keys, values } = batch as WriteBatch;
+  const own = new WriteBatch();
+  for (let place = 0; place < tables.length; place++) {
+    const value = values[place];
+    if (value === undefined) own.remove(tables[place]!, keys[place]!);
+    else own.put(tables[place]!, keys[place]!, Buffer.from(value));
+  }
+  return own;
 }
 
 function remembered<T>(known: WeakMap<Uint8Array, T>, value: Uint8Array, decode: () => T): T {

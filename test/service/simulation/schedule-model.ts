@@ -1,9 +1,9 @@
 // What schedules do, as their commits tell: each occurrence fires once, its job and its note share a commit, none is forgotten, none begins
 // beside the job before where it must not, and a backfill fires what has not fired in its time, and nothing else.
 import { decodeAction } from '../../../actors/job/records/action.ts';
-import { decodeBlock, groupEnd } from '../../../actors/job/records/block.ts';
+import { groupEnd } from '../../../actors/job/records/block.ts';
 import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
-import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import type { OpenBlock } from '../../../actors/job/records/open.ts';
 import { type Tags, tagsOf } from '../../../actors/job/records/tags.ts';
 import { missedMax, runAllMax } from '../../../actors/schedule/plan.ts';
 import { originPrefix } from '../../../actors/schedule/protocol.ts';
@@ -23,6 +23,7 @@ import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Dice } from './dice.ts';
+import { blockIn, openIn } from './remembered.ts';
 
 const minuteMs = 60_000;
 
@@ -80,6 +81,13 @@ export class ScheduleModel {
 
   committing(batch: Batch): void {
     const { tables, keys, values } = batch as WriteBatch;
+    const firing = tables.flatMap((table, at) =>
+      table === 'blocks' && values[at] ? firedIn(keys[at]!, values[at]!) : [],
+    );
+    if (!this.areAny) {
+      holds(firing.length === 0, () => 'an occurrence fires, and there are no schedules');
+      return;
+    }
     const records = new Map<string, ScheduleRecord>();
     for (const [at, table] of tables.entries())
       if (table === 'schedules' && values[at]) records.set(scheduleIdOf(keys[at]!), decodeSchedule(values[at]!));
@@ -87,9 +95,6 @@ export class ScheduleModel {
       if (table !== 'cancels' || !values[at] || !decodeCancel(values[at]!).by.startsWith(originPrefix)) continue;
       this.replaced.add(formatId(readCancelKey(keys[at]!).id));
     }
-    const firing = tables.flatMap((table, at) =>
-      table === 'blocks' && values[at] ? firedIn(keys[at]!, values[at]!) : [],
-    );
     const stored = new Map([...this.#definitions.keys()].map(id => [id, readSchedule(this.#reader, id)]));
     for (const [place, { id, dueMs }] of firing.entries()) {
       const name = nameOf(id, dueMs);
@@ -197,14 +202,14 @@ export class ScheduleModel {
     const block = blockOf(job);
     const at = tables.findLastIndex((table, at) => table === 'open' && Buffer.compare(keys[at]!, block) === 0);
     const open = at < 0 ? this.#reader.get('open', block) : values[at];
-    return open && OpenBlock.decode(keyText(block), open);
+    return open && openIn(block, open);
   }
 
   /** Whether the last job of a schedule is said to run, and had ended before this commit. */
   #isOver({ last, isRunning }: ScheduleRecord): boolean {
     if (!isRunning || last === null || !this.#reader.get('blocks', blockOf(last))) return false;
     const open = this.#reader.get('open', blockOf(last));
-    return hasEnded(open && OpenBlock.decode(keyText(blockOf(last)), open), last);
+    return hasEnded(open && openIn(blockOf(last), open), last);
   }
 
   /** What becomes past has fired, or is noted as passed over; and whose job waits is in the queue. */
@@ -252,7 +257,7 @@ type Fired = { readonly id: string; readonly dueMs: number; readonly job: JobId;
 
 /** The occurrences for which the block has jobs. */
 function firedIn(key: Uint8Array, value: Uint8Array): Fired[] {
-  const block = decodeBlock(value);
+  const block = blockIn(value);
   return block.starts.flatMap((start, place) => {
     const { parent, rerun, submittedBy, context, options } = block.group(place);
     if (parent !== null || rerun !== null || !submittedBy.startsWith(originPrefix)) return [];

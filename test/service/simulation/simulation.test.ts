@@ -1,6 +1,7 @@
 // Lives of the whole ledger from seeds: whatever fails, nothing is lost, nothing happens twice, and in the end everything settles.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
@@ -11,15 +12,16 @@ const exec = promisify(execFile);
 const seeds = cyclesOf({ deep: 1000, quick: 200 });
 /** With faults; about as many without them follow. */
 const turns = cyclesOf({ deep: 200, quick: 100 });
+/** The first lives of a process take several times as long as later ones, and beside them other tests use the other cores. */
+const workers = cyclesOf({ deep: availableParallelism(), quick: 1 });
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 // Compiled, and in processes of its own: the runner of the tests would make each life take three times as long.
 it('keeps every promise in every life', { timeout: 1_200_000 }, async () => {
   await exec('npx', ['tsc', '-p', 'test/service/simulation'], { cwd: root });
   const main = 'dist/simulated/test/service/simulation/main.js';
-  const { stdout } = await exec(process.execPath, [main, '--seeds', String(seeds), '--turns', String(turns)], {
-    cwd: root,
-  }).catch(error => error);
+  const how = ['--seeds', String(seeds), '--turns', String(turns), '--workers', String(workers)];
+  const { stdout } = await exec(process.execPath, [main, ...how], { cwd: root }).catch(error => error);
   expect(stdout).toMatch(`${seeds} seeds in `);
   expect(stdout).toMatch(/: nothing broke\n/);
   // It is worth something only when all of it happens.

@@ -2,7 +2,6 @@
 import { lateText } from '../../../actors/job/cancelled-jobs.ts';
 import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
 import { isHosted } from '../../../actors/job/records/job.ts';
-import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { areTimed, type CallOptions, type JobTimes, timesOf } from '../../../actors/job/records/options.ts';
 import { decodeRescheduled } from '../../../actors/job/records/rescheduled.ts';
 import { readRunDeadlineKey } from '../../../actors/pipeline/records/run-deadline.ts';
@@ -110,7 +109,7 @@ export class Times {
     const bytes = this.#reader.get('open', key);
     const before = bytes && openIn(key, bytes);
     if (!before || before.delayed === 0) return;
-    const after = value && OpenBlock.decode(keyText(key), value);
+    const after = value && openIn(key, value);
     for (let index = 0; index < before.count; index++) {
       if (!before.isDelayed(index) || after?.isDelayed(index)) continue;
       const id = formatId(jobId(Buffer.from(key), index));

@@ -2,7 +2,7 @@
 // Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
 import { parseId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
-import { type Batch, type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
+import { type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 import { Broken, holds } from './broken.ts';
@@ -21,6 +21,7 @@ import { Operators } from './operators.ts';
 import { deadlinesHold, isLimited } from './phases.ts';
 import { PluginCode } from './plugin-code.ts';
 import { Poison } from './poison.ts';
+import { ownCopy } from './remembered.ts';
 import { Reruns } from './reruns.ts';
 import { isSettled } from './settled.ts';
 import { auditRetentionUsOf, type Generation, Setups, without, withoutSchedules } from './setup.ts';
@@ -71,7 +72,7 @@ export class World {
     this.#scenario = scenario;
     this.#dice = new Dice(seed, 'order');
     this.faults = new Faults(seed, scenario.without);
-    const memory = openMemoryStore();
+    const memory = openMemoryStore(undefined, { copies: false });
     this.#commits = new Commits(memory, seed, {
       has: (table, key) => this.#poison.has(table, key),
       isDamaged: root => this.#poison.roots.has(root),
@@ -83,7 +84,7 @@ export class World {
       partedBytesMin: runs.pick([0, 60, 2 ** 22]),
     };
     this.#poison = new Poison(memory, this.#commits, this.#runs);
-    this.#store = this.#poison.over({ ...memory, commit: batch => this.#commit(memory, batch) });
+    this.#store = this.#poison.over({ ...memory, commit: batch => this.#commit(memory, ownCopy(batch)) });
     this.#vault = new VaultModel(memory, new Dice(seed, 'vault'));
     this.#code = new PluginCode(seed, this.faults);
     this.#hosts = new Hosts(
@@ -202,7 +203,7 @@ export class World {
     for (const id of this.#callers.waiting) this.#ledger.deliver('job', { kind: 'await_job', id: parseId(id)! });
   }
 
-  #commit(memory: Store, batch: Batch): void {
+  #commit(memory: Store, batch: WriteBatch): void {
     const { faults } = this;
     if (faults.strikes('killedBeforeCommit')) {
       this.#ledger.isGone = true;
@@ -219,14 +220,13 @@ export class World {
     if (faults.strikes('killedAmidEffects')) this.#effectsLeft = this.#dice.below(4);
   }
 
-  #write(memory: Store, batch: Batch): void {
+  #write(memory: Store, batch: WriteBatch): void {
     this.#commits.before(batch);
     this.#operators.committing(batch);
     this.#times.committing(batch, this.#nowUs);
     if (this.#vault.prunes(batch, this.#nowUs - auditRetentionUsOf(this.#setup))) this.faults.note('auditPruned');
-    const { tables, keys } = batch as WriteBatch;
+    const { tables, keys } = batch;
     for (let place = 0; place < tables.length; place++) this.#poison.written(tables[place]!, keys[place]!);
-    // What was committed must not change with the buffers that it was made of.
     memory.commit(batch);
     this.#commits.after(batch);
   }
