@@ -39,8 +39,8 @@ const onNode = [
   'service/fuzz/fuzz',
   'service/gateway/listen',
   'unit/http/{execution,framing,refusals,server,timeouts}',
-  'feature/ui/server',
   'feature/webhooks/{door,listener}',
+  ...(isDeep ? ['feature/ui/server'] : []),
 ].map(name => `test/${name}.test.ts`);
 
 /** Needs the package registry: `npm run test:install`. */

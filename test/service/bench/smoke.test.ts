@@ -1,5 +1,5 @@
 // Benches with their smoke parameters, as a user runs them: each does the work it says, and prints the metrics it promises.
-// `npm test` runs one bench of each kind, `npm run test:deep` runs all.
+// `npm test` runs one bench, `npm run test:deep` runs all.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -159,8 +159,7 @@ const promised = {
 const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-out-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** A run of jobs, and the store alone. */
-const quick = ['fanout', 'search'];
+const quick = ['fanout'];
 const chosen = Object.entries(promised).filter(
   ([name]) => (isDeep || quick.includes(name)) && (name !== 'ui' || hasBrowser),
 );

@@ -22,7 +22,7 @@ import { type Known, operationRequests, validRequests } from './valid.ts';
 import { type Reply, Wire } from './wire.ts';
 
 /** On each HTTP server. */
-const requestsCount = cyclesOf({ deep: 10_240, quick: 1_280 });
+const requestsCount = cyclesOf({ deep: 10_240, quick: 640 });
 const inFlight = 16;
 const findingsMax = 10;
 /** Of the event loop, by the time that its thread used a processor: the clock counts what others do on the machine, too. */
