@@ -33,13 +33,10 @@ export class Buckets {
     this.#cells[1 + bucketWith(this.limits, value)]! += 1;
   }
 
-  get sum(): number {
-    return this.#cells[0]!;
-  }
-
-  /** How many values lie in each bucket; the last one is the bucket without a limit. */
-  get counts(): readonly number[] {
-    return [...this.#cells.subarray(1)];
+  /** The values so far. `counts`: how many lie in each bucket; the last one is the bucket without a limit. */
+  read(): { readonly limits: readonly number[]; readonly sum: number; readonly counts: readonly number[] } {
+    const [sum = 0, ...counts] = this.#cells;
+    return { limits: this.limits, sum, counts };
   }
 }
 

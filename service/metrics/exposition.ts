@@ -1,8 +1,8 @@
 // Writes families of metrics as text: in the format of Prometheus, version 0.0.4, or of OpenMetrics 1.0. In OpenMetrics, a bucket of a histogram
 // may name an example job.
 import type { BucketExample } from '../../actors/index/records/totals.ts';
-import { formatId } from '../../runtime/ids.ts';
 import type { BucketValues, MetricFamily, MetricLabels, Sample } from './family.ts';
+import { TextBuffer } from './text-buffer.ts';
 
 export type MetricsFormat = 'prometheus' | 'openmetrics';
 
@@ -11,44 +11,85 @@ export const metricsTypes: { readonly [F in MetricsFormat]: string } = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
-/** Families without samples are left out. */
-export function writeMetrics(families: Iterable<MetricFamily>, format: MetricsFormat): string {
-  let text = '';
-  for (const family of families) if (family.samples.length > 0) text += writeFamily(family, format);
-  return format === 'openmetrics' ? `${text}# EOF\n` : text;
-}
+const newline = Buffer.from('\n');
+const space = Buffer.from(' ');
+const beforeId = Buffer.from(' # {job_id="');
+const behindId = Buffer.from('"} ');
 
-function writeFamily(family: MetricFamily, format: MetricsFormat): string {
-  const { name, type, help } = family;
-  const counted = type === 'counter' ? `${name}_total` : name;
-  // OpenMetrics names the family of a counter without the suffix that its samples have.
-  const headed = format === 'openmetrics' ? name : counted;
-  let text = `# HELP ${headed} ${escaped(help)}\n# TYPE ${headed} ${type}\n`;
-  if (family.type === 'histogram') {
-    for (const sample of family.samples) text += writeHistogram(name, sample, format === 'openmetrics');
-  } else {
-    for (const { labels, value } of family.samples) text += `${counted}${inBraces(joined(labels))} ${number(value)}\n`;
+type KeptText = { readonly format: MetricsFormat; readonly bytes: Uint8Array };
+
+/** Writes the metrics of scrapes. A sample that the last scrape had too keeps its text. */
+export class MetricsWriter {
+  readonly #kept = new WeakMap<Sample<unknown>, KeptText>();
+  /** The length of the last scrape. */
+  #length = 0;
+
+  /** Families without samples are left out. */
+  write(families: Iterable<MetricFamily>, format: MetricsFormat): Buffer {
+    const out = new TextBuffer(this.#length);
+    for (const family of families) if (family.samples.length > 0) this.#writeFamily(out, family, format);
+    if (format === 'openmetrics') out.addText('# EOF\n');
+    this.#length = out.length;
+    return out.from(0);
   }
-  return text;
+
+  #writeFamily(out: TextBuffer, family: MetricFamily, format: MetricsFormat): void {
+    const { name, type, help } = family;
+    const counted = type === 'counter' ? `${name}_total` : name;
+    // OpenMetrics names the family of a counter without the suffix that its samples have.
+    const headed = format === 'openmetrics' ? name : counted;
+    out.addText(`# HELP ${headed} ${escaped(help)}\n# TYPE ${headed} ${type}\n`);
+    for (const sample of family.samples) {
+      const kept = this.#kept.get(sample);
+      if (kept?.format === format) {
+        out.add(kept.bytes);
+        continue;
+      }
+      const start = out.length;
+      writeSample(out, counted, sample, format);
+      this.#kept.set(sample, { format, bytes: Buffer.from(out.from(start)) });
+    }
+  }
 }
 
-function writeHistogram(name: string, { labels, value }: Sample<BucketValues>, withExamples: boolean): string {
+function writeSample(
+  out: TextBuffer,
+  name: string,
+  { labels, value }: Sample<number | BucketValues>,
+  format: MetricsFormat,
+): void {
   const own = joined(labels);
-  const before = `${name}_bucket{${own === '' ? '' : `${own},`}le="`;
-  const { limits, counts, examples } = value;
+  if (typeof value === 'number') {
+    out.addText(`${name}${inBraces(own)} `);
+    out.addNumber(value);
+    out.add(newline);
+    return;
+  }
+  const { limits, counts, sum, exampleOf } = value;
+  const before = Buffer.from(`${name}_bucket{${own === '' ? '' : `${own},`}le="`);
   const ends = limitTexts(limits);
-  let text = '';
   let count = 0;
   for (let place = 0; place < counts.length; place++) {
     count += counts[place]!;
-    const example = withExamples ? (examples?.[place] ?? null) : null;
-    text += `${before}${ends[place]}"} ${number(count)}${example === null ? '' : exampleText(example)}\n`;
+    out.add(before);
+    out.add(ends[place]!);
+    out.addNumber(count);
+    const example = format === 'openmetrics' ? (exampleOf?.(place) ?? null) : null;
+    if (example !== null) writeExample(out, example);
+    out.add(newline);
   }
-  return `${text}${name}_sum${inBraces(own)} ${number(value.sum)}\n${name}_count${inBraces(own)} ${number(count)}\n`;
+  out.addText(`${name}_sum${inBraces(own)} ${String(sum)}\n${name}_count${inBraces(own)} `);
+  out.addNumber(count);
+  out.add(newline);
 }
 
-function exampleText({ us, atUs, job }: BucketExample): string {
-  return ` # {job_id="${formatId(job)}"} ${number(us / 1e6)} ${(atUs / 1e6).toFixed(3)}`;
+function writeExample(out: TextBuffer, { us, atUs, job }: BucketExample): void {
+  out.add(beforeId);
+  out.addId(job);
+  out.add(behindId);
+  out.addSeconds(us);
+  out.add(space);
+  out.addTime(atUs);
 }
 
 function joined(labels: MetricLabels): string {
@@ -68,22 +109,18 @@ function escaped(text: string, isQuoted = false): string {
   return isQuoted ? lines.replaceAll('"', '\\"') : lines;
 }
 
-function number(value: number): string {
-  if (Number.isFinite(value)) return String(value);
-  return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
-}
-
 /** The limits of buckets as texts. */
-const knownLimits = new WeakMap<readonly number[], readonly string[]>();
+const knownLimits = new WeakMap<readonly number[], readonly Buffer[]>();
 
 /**
- * The limits of a histogram's buckets, with a decimal point, as OpenMetrics requires; the last bucket has none. Both formats write them, so that
- * a scraper sees the same series in both.
+ * The limits of a histogram's buckets with what stands between them and the count. They have a decimal point, as OpenMetrics requires; the last
+ * bucket has none. Both formats write them, so that a scraper sees the same series in both.
  */
-function limitTexts(limits: readonly number[]): readonly string[] {
+function limitTexts(limits: readonly number[]): readonly Buffer[] {
   let texts = knownLimits.get(limits);
   if (texts === undefined) {
-    texts = [...limits.map(limit => (Number.isInteger(limit) ? limit.toFixed(1) : String(limit))), '+Inf'];
+    const written = [...limits.map(limit => (Number.isInteger(limit) ? limit.toFixed(1) : String(limit))), '+Inf'];
+    texts = written.map(limit => Buffer.from(`${limit}"} `));
     knownLimits.set(limits, texts);
   }
   return texts;

@@ -4,14 +4,15 @@ import type { BucketExample } from '../../actors/index/records/totals.ts';
 
 export type MetricLabels = { readonly [label: string]: string };
 
-/** `counts`: by bucket; the last one has no limit. `examples`: a job of each bucket, if one is known. */
+/** `counts`: by bucket; the last one has no limit. `exampleOf`: a job of the bucket at this place, if one is known. Never changes. */
 export type BucketValues = {
   readonly limits: readonly number[];
   readonly sum: number;
   readonly counts: readonly number[];
-  readonly examples?: readonly (BucketExample | null)[];
+  readonly exampleOf?: (place: number) => BucketExample | null;
 };
 
+/** Never changes: a sample that scrapes find again has the same series and the same text. */
 export type Sample<V> = { readonly labels: MetricLabels; readonly value: V };
 
 type FamilyHead = {
@@ -46,7 +47,9 @@ export const otherName = 'other';
  * the process ends. A sample without a series of its own can get one later, after a reload has raised `seriesMax`.
  */
 export class SeriesRoom {
-  readonly #known = new Map<string, boolean>();
+  readonly #known = new Set<string>();
+  /** The samples that were found to have a series of their own. */
+  readonly #own = new WeakSet<Sample<unknown>>();
   #used = 0;
 
   /** Limits the series with names to `seriesMax` over all families together. Further samples share series with the name `other`. */
@@ -75,8 +78,13 @@ export class SeriesRoom {
     const own: Sample<V>[] = [];
     const others = new Map<string, Sample<V>>();
     for (const sample of samples) {
+      if (this.#own.has(sample)) {
+        own.push(sample);
+        continue;
+      }
       const { labels, value } = sample;
       if (!named.every(label => labels[label] === otherName) && this.#takes(name, sample, seriesMax)) {
+        this.#own.add(sample);
         own.push(sample);
         continue;
       }
@@ -91,16 +99,13 @@ export class SeriesRoom {
   #takes(name: string, { labels, value }: Sample<unknown>, seriesMax: number): boolean {
     let key = name;
     for (const label in labels) key += `\0${labels[label]}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    if (this.#known.has(key)) return true;
     const count = typeof value === 'number' ? 1 : seriesCountOf(value as BucketValues);
-    const fits = this.#used + count <= seriesMax;
     // Only samples that fit are recorded: the others could have any number of names, and would take memory. The next scrape decides again.
-    if (fits) {
-      this.#known.set(key, true);
-      this.#used += count;
-    }
-    return fits;
+    if (this.#used + count > seriesMax) return false;
+    this.#known.add(key);
+    this.#used += count;
+    return true;
   }
 }
 
@@ -114,10 +119,11 @@ function add(a: number, b: number): number {
 }
 
 function joinBuckets(a: BucketValues, b: BucketValues): BucketValues {
+  const examples = a.counts.map((_, place) => a.exampleOf?.(place) ?? b.exampleOf?.(place) ?? null);
   return {
     limits: a.limits,
     sum: a.sum + b.sum,
     counts: a.counts.map((count, place) => count + b.counts[place]!),
-    examples: a.counts.map((_, place) => a.examples?.[place] ?? b.examples?.[place] ?? null),
+    exampleOf: place => examples[place]!,
   };
 }

@@ -1,5 +1,4 @@
 // The metrics of jobs and attempts: counts from the ledger's counters, durations from the running totals of the index.
-import type { TotalTimes } from '../../actors/index/records/totals.ts';
 import type { StoredTotal } from '../../actors/index/views/totals.ts';
 import {
   type CommandCounts,
@@ -9,8 +8,7 @@ import {
   type PrunedCount,
 } from '../../actors/job/records/counts.ts';
 import { isHosted, type TerminalStatus, terminalStatuses } from '../../actors/job/records/job.ts';
-import { secondsLimits } from '../../runtime/buckets.ts';
-import type { BucketValues, MetricFamily, MetricLabels, Sample } from './family.ts';
+import type { BucketValues, MetricFamily, Sample } from './family.ts';
 
 const named = ['plugin', 'command'];
 const continues = 'Continues after a restart.';
@@ -24,29 +22,50 @@ export function countFamilies(commands: readonly CommandCounts[]): readonly Metr
       type: 'counter',
       help: `Accepted jobs by what caused them; plugin pipeline: runs, plugin headgate: actions. ${continues}`,
       named,
-      samples: commands.flatMap(each => acceptedBySource(each)),
+      samples: commands.flatMap(each => countSamples(each).accepted),
     },
     {
       name: 'headgate_jobs_settled',
       type: 'counter',
       help: `Jobs that ended, by status. ${continues}`,
       named,
-      samples: commands.flatMap(({ plugin, command, counts }) =>
-        terminalStatuses.map(status => ({ labels: { plugin, command, status }, value: everCounted(counts, status) })),
-      ),
+      samples: commands.flatMap(each => countSamples(each).settled),
     },
     {
       name: 'headgate_attempts',
       type: 'counter',
       help: `Attempts that ended, by outcome, including attempts that were retried. ${continues}`,
       named,
-      samples: commands
-        .filter(({ plugin }) => isHosted(plugin))
-        .flatMap(({ plugin, command, counts }) =>
-          terminalStatuses.map(outcome => ({ labels: { plugin, command, outcome }, value: attempts(counts, outcome) })),
-        ),
+      samples: commands.flatMap(each => countSamples(each).attempts),
     },
   ];
+}
+
+const countSamples = once((each: CommandCounts) => {
+  const { plugin, command, counts } = each;
+  return {
+    accepted: acceptedBySource(each),
+    settled: terminalStatuses.map(status => ({
+      labels: { plugin, command, status },
+      value: everCounted(counts, status),
+    })),
+    attempts: isHosted(plugin)
+      ? terminalStatuses.map(outcome => ({ labels: { plugin, command, outcome }, value: attempts(counts, outcome) }))
+      : [],
+  };
+});
+
+/** Calls `make` once for each record: a record that has not changed since the last scrape has the same samples. */
+function once<R extends object, S>(make: (record: R) => S): (record: R) => S {
+  const known = new WeakMap<R, S>();
+  return record => {
+    let made = known.get(record);
+    if (made === undefined) {
+      made = make(record);
+      known.set(record, made);
+    }
+    return made;
+  };
 }
 
 /** The accepted jobs by source. Jobs that no other source counts came from calls. */
@@ -76,61 +95,37 @@ function attempts(counts: CommandTotals, outcome: TerminalStatus): number {
 
 /** The histograms of durations. */
 export function timeFamilies(totals: readonly StoredTotal[]): readonly MetricFamily[] {
-  const family = (
-    name: string,
-    help: string,
-    kind: StoredTotal['kind'],
-    times: string,
-    labels: readonly [string, string],
-    free: readonly string[],
-  ): MetricFamily => ({
+  const family = (name: string, help: string, times: string, free: readonly string[]): MetricFamily => ({
     name,
     type: 'histogram',
     help: `${help} ${sinceIndex}`,
     named: free,
-    samples: totals.flatMap(total => {
-      const found = total.kind === kind ? total.times.get(times) : undefined;
-      return found?.counts.some(count => count > 0)
-        ? [{ labels: labelled(labels, total.names), value: inSeconds(found) }]
-        : [];
-    }),
+    samples: totals.flatMap(total => timeSamples(total).get(times) ?? []),
   });
-  const command = ['plugin', 'command'] as const;
-  const step = ['pipeline', 'step'] as const;
   return [
-    family(
-      'headgate_run_seconds',
-      'How long runs of pipelines took.',
-      'run',
-      'run',
-      ['pipeline', 'status'],
-      ['pipeline'],
-    ),
-    family('headgate_attempt_seconds', 'How long attempts ran.', 'command', 'attempt', command, named),
+    family('headgate_run_seconds', 'How long runs of pipelines took.', 'run', ['pipeline']),
+    family('headgate_attempt_seconds', 'How long attempts ran.', 'attempt', named),
     family(
       'headgate_job_queue_seconds',
       'How long jobs waited for a worker, without delays, holds and pauses.',
-      'command',
       'queue',
-      command,
       named,
     ),
-    family(
-      'headgate_job_total_seconds',
-      'From acceptance to the end of a job that ran.',
-      'command',
-      'total',
-      command,
-      named,
-    ),
-    family('headgate_step_seconds', 'How long attempts of the jobs of a step ran.', 'step', 'step', step, step),
+    family('headgate_job_total_seconds', 'From acceptance to the end of a job that ran.', 'total', named),
+    family('headgate_step_seconds', 'How long attempts of the jobs of a step ran.', 'step', timeLabels.step),
   ];
 }
 
-function labelled([first, second]: readonly [string, string], names: readonly string[]): MetricLabels {
-  return { [first]: names[0]!, [second]: names[1]! };
-}
+const timeLabels: { readonly [K in StoredTotal['kind']]: readonly [string, string] } = {
+  command: ['plugin', 'command'],
+  run: ['pipeline', 'status'],
+  step: ['pipeline', 'step'],
+};
 
-function inSeconds({ sumUs, counts, examples }: TotalTimes): BucketValues {
-  return { limits: secondsLimits, sum: sumUs / 1e6, counts, examples };
-}
+/** The histograms of a record that are not empty, by name. */
+const timeSamples = once(({ kind, names, times }: StoredTotal): ReadonlyMap<string, Sample<BucketValues>> => {
+  const [first, second] = timeLabels[kind];
+  const labels = { [first]: names[0]!, [second]: names[1]! };
+  const counted = [...times].filter(([, { counts }]) => counts.some(count => count > 0));
+  return new Map(counted.map(([name, value]) => [name, { labels, value }]));
+});

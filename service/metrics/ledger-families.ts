@@ -38,13 +38,13 @@ export function commitFamilies({ seconds, jobs }: CommitMeter): readonly MetricF
       name: 'headgate_commit_seconds',
       type: 'histogram',
       help: 'How long commits of the ledger took. Begins at 0 at each start.',
-      samples: single(seconds),
+      samples: single(seconds.read()),
     },
     {
       name: 'headgate_commit_jobs',
       type: 'histogram',
       help: 'Accepted jobs and ended attempts in one commit of the ledger. Begins at 0 at each start.',
-      samples: single(jobs),
+      samples: single(jobs.read()),
     },
   ];
 }

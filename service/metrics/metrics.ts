@@ -3,22 +3,23 @@
 import { positionOf } from '../../actors/index/records/position.ts';
 import { searchName } from '../../actors/index/records/search-layout.ts';
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
-import { readTotals, type StoredTotal } from '../../actors/index/views/totals.ts';
+import { makeTotalsReader, type StoredTotal } from '../../actors/index/views/totals.ts';
 import type { Gauges } from '../../actors/job/gauges.ts';
-import { type CommandCounts, readCounts } from '../../actors/job/records/counts.ts';
+import { type CommandCounts, readCount } from '../../actors/job/records/counts.ts';
 import { isHosted, pipelinePlugin } from '../../actors/job/records/job.ts';
 import { readUs, usKey } from '../../actors/job/records/journal.ts';
 import { listPauses } from '../../actors/job/views/pauses.ts';
 import type { Config } from '../../config/config.ts';
 import { formatVersion } from '../../runtime/store/format.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
+import { KeptRecords } from '../../runtime/store/kept-records.ts';
 import { IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
 import { storeIdIn } from '../../runtime/store/store-id.ts';
 import type { Backups } from '../backup/backups.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
 import type { CommitMeter } from '../ledger/commit-meter.ts';
 import { DiskMeter, loopDelayMs, processFamilies } from './environment.ts';
-import { type MetricsFormat, writeMetrics } from './exposition.ts';
+import { type MetricsFormat, MetricsWriter } from './exposition.ts';
 import { type MetricFamily, SeriesRoom, single } from './family.ts';
 import { countFamilies, timeFamilies } from './job-families.ts';
 import { commitFamilies, gaugeFamilies, reportFamilies } from './ledger-families.ts';
@@ -47,6 +48,9 @@ export type MetricsOptions = {
 /** The histograms of the index, and how far it is behind the ledger. Null: the index cannot be read. */
 type IndexReading = { readonly totals: readonly StoredTotal[]; readonly lagUs: number } | null;
 
+/** The counters of at most this many commands stay decoded, of 1 to 3 KB each. */
+const countersKeptMax = 512;
+
 export type Metrics = ReturnType<typeof openMetrics>;
 
 export function openMetrics(options: MetricsOptions) {
@@ -55,14 +59,17 @@ export function openMetrics(options: MetricsOptions) {
   const room = new SeriesRoom();
   const disk = new DiskMeter(config().state.path);
   const indexes = new IndexReaders(config().state.path);
+  const readTotals = makeTotalsReader();
+  const counters = new KeptRecords('counters', countersKeptMax, (key, value) => readCount(key, value));
+  const writer = new MetricsWriter();
 
-  function readIndex(withExamples: boolean): IndexReading {
+  function readIndex(): IndexReading {
     try {
       indexes.closeGone();
       const index = indexes.current();
       index.refresh();
       const atUs = Math.min(...[searchName, stopwatchName].map(name => positionOf(index, name).atUs));
-      return { totals: readTotals(index, withExamples), lagUs: lagUs(atUs) };
+      return { totals: readTotals(index), lagUs: lagUs(atUs) };
     } catch (error) {
       if (error instanceof IndexUnavailable) return null;
       throw error;
@@ -85,7 +92,7 @@ export function openMetrics(options: MetricsOptions) {
     const known = new Set(pipelines.map(({ name }) => name));
     const isKnown = ({ plugin, command }: CommandCounts): boolean =>
       plugin === pipelinePlugin ? known.has(command) : Object.hasOwn(plugins, plugin) || !isHosted(plugin);
-    const all = readCounts(reader);
+    const all = counters.read(reader);
     return [...all.filter(isKnown), ...all.filter(counts => !isKnown(counts))];
   }
 
@@ -156,13 +163,13 @@ export function openMetrics(options: MetricsOptions) {
   return {
     requests,
     /** The metrics as text. Waits for no other thread, and only briefly for the disk. */
-    async text(format: MetricsFormat): Promise<string> {
+    async text(format: MetricsFormat): Promise<Uint8Array> {
       const [mainDelayMs] = await Promise.all([loopDelayMs(), disk.refresh()]);
       reader.refresh();
-      const all = families(readIndex(format === 'openmetrics'), mainDelayMs, Date.now());
+      const all = families(readIndex(), mainDelayMs, Date.now());
       const { seriesMax } = config().metrics;
       const limited = Array.from(all, family => room.limit(family, seriesMax));
-      return writeMetrics(limited, format);
+      return writer.write(limited, format);
     },
   };
 }

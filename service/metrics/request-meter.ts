@@ -93,7 +93,7 @@ export class RequestMeter {
         help: 'From the head of a request to its answer, without event streams. Begins at 0 at each start.',
         named: ['route'],
         samples: routes.flatMap(({ path, method, seconds }) =>
-          seconds === null ? [] : [{ labels: { route: path, method }, value: seconds }],
+          seconds === null ? [] : [{ labels: { route: path, method }, value: seconds.read() }],
         ),
       },
       {

@@ -22,11 +22,12 @@ const histogramBytes = 8 + bucketCount * bucketBytes;
 /** The newest job of a bucket. */
 export type BucketExample = { readonly us: number; readonly atUs: number; readonly job: Uint8Array };
 
+/** Durations in seconds. `exampleOf`: the newest job of the bucket at this place; null: the bucket is empty. */
 export type TotalTimes = {
-  readonly sumUs: number;
+  readonly limits: readonly number[];
+  readonly sum: number;
   readonly counts: readonly number[];
-  /** The last job in each bucket; null: the bucket is empty. Without entries: the jobs were not read. */
-  readonly examples: readonly (BucketExample | null)[];
+  readonly exampleOf: (place: number) => BucketExample | null;
 };
 
 /** `names`: plugin and command, pipeline and status, or pipeline and step. */
@@ -105,26 +106,28 @@ function bucketAt(bucket: number): number {
   return sumAt(Math.floor(bucket / bucketCount)) + 8 + (bucket % bucketCount) * bucketBytes;
 }
 
-/** The histograms of a stored record by name; empty: another version wrote the record. */
-export function readTotal(kind: TotalKind, value: Uint8Array, withExamples = true): ReadonlyMap<string, TotalTimes> {
+/** The histograms of a stored record by name; empty: another version wrote the record. They refer to the bytes. */
+export function readTotal(kind: TotalKind, bytes: Buffer): ReadonlyMap<string, TotalTimes> {
   const names = histogramsOf(kind);
-  if (value.length !== names.length * histogramBytes) return new Map();
-  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  return new Map(names.map((name, place) => [name, readTimes(bytes, place * histogramBytes, withExamples)]));
+  if (bytes.length !== names.length * histogramBytes) return new Map();
+  return new Map(names.map((name, place) => [name, readTimes(bytes, place)]));
 }
 
-function readTimes(bytes: Buffer, start: number, withExamples: boolean): TotalTimes {
+function readTimes(bytes: Buffer, place: number): TotalTimes {
+  const first = place * bucketCount;
   const counts: number[] = [];
-  const examples: (BucketExample | null)[] = [];
-  for (let bucket = 0; bucket < bucketCount; bucket++) {
-    const at = start + 8 + bucket * bucketBytes;
-    const count = bytes.readDoubleLE(at);
-    counts.push(count);
-    if (!withExamples) continue;
-    const job = bytes.subarray(at + 24, at + bucketBytes);
-    examples.push(count === 0 ? null : { us: bytes.readDoubleLE(at + 8), atUs: bytes.readDoubleLE(at + 16), job });
-  }
-  return { sumUs: bytes.readDoubleLE(start), counts, examples };
+  for (let bucket = first; bucket < first + bucketCount; bucket++) counts.push(bytes.readDoubleLE(bucketAt(bucket)));
+  return {
+    limits: secondsLimits,
+    sum: bytes.readDoubleLE(sumAt(place)) / 1e6,
+    counts,
+    exampleOf: bucket => (counts[bucket] === 0 ? null : readExample(bytes, bucketAt(first + bucket))),
+  };
+}
+
+function readExample(bytes: Buffer, at: number): BucketExample {
+  const job = bytes.subarray(at + 24, at + bucketBytes);
+  return { us: bytes.readDoubleLE(at + 8), atUs: bytes.readDoubleLE(at + 16), job };
 }
 
 function histogramsOf(kind: TotalKind): readonly string[] {

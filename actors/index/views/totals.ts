@@ -1,4 +1,5 @@
 // Reads the running totals.
+import { KeptRecords } from '../../../runtime/store/kept-records.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { readTotal, readTotalKey, type TotalKind, type TotalTimes } from '../records/totals.ts';
 
@@ -9,17 +10,14 @@ export type StoredTotal = {
   readonly times: ReadonlyMap<string, TotalTimes>;
 };
 
-/**
- * All running totals, as of the last commit of the index that the reader shows. `withExamples` false: without the newest jobs of the buckets, which
- * takes less time.
- */
-export function readTotals(index: Pick<Reader<IndexTable>, 'scan'>, withExamples = true): StoredTotal[] {
-  const found: StoredTotal[] = [];
-  for (const { key, value } of index.scan('totals', {})) {
+/** At most this many records stay decoded, of 1 to 3 KB each. */
+const keptMax = 512;
+
+/** Reads all running totals, as of the last commit of the index that the reader shows. A record that has not changed is the same object. */
+export function makeTotalsReader(): (index: Reader<IndexTable>) => readonly StoredTotal[] {
+  const records = new KeptRecords('totals', keptMax, (key, value): StoredTotal | null => {
     const named = readTotalKey(key);
-    // The bytes of a scan are valid only until it goes on, and examples refer to them.
-    if (named)
-      found.push({ ...named, times: readTotal(named.kind, withExamples ? Buffer.from(value) : value, withExamples) });
-  }
-  return found;
+    return named && { ...named, times: readTotal(named.kind, value) };
+  });
+  return index => records.read(index);
 }

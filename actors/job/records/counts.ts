@@ -56,11 +56,17 @@ export function countsKey(plugin: string, command: string): string {
 export function readCounts(reader: Reader, setAside = new SetAside()): CommandCounts[] {
   const all: CommandCounts[] = [];
   for (const { key, value } of reader.scan('counters', {})) {
-    const [plugin = '', command = ''] = Buffer.from(key).toString().split('\0');
-    const counts = setAside.read('counters', key, () => ({ ...emptyCounts(), ...unpack<CommandTotals>(value) }));
-    if (counts) all.push({ plugin, command, counts });
+    const counts = readCount(key, value, setAside);
+    if (counts) all.push(counts);
   }
   return all;
+}
+
+/** The counters in a record; null: it is unusable, and set aside. */
+export function readCount(key: Uint8Array, value: Uint8Array, setAside = new SetAside()): CommandCounts | null {
+  const [plugin = '', command = ''] = Buffer.from(key).toString().split('\0');
+  const counts = setAside.read('counters', key, () => ({ ...emptyCounts(), ...unpack<CommandTotals>(value) }));
+  return counts ? { plugin, command, counts } : null;
 }
 
 /** The counter for attempts with this status that were followed by another attempt. */

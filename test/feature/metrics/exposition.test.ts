@@ -1,10 +1,13 @@
 // The two formats of metrics as text, which of them a caller gets, and the room for series.
+
 import { describe, expect, test } from 'vitest';
 import { formatFor } from '../../../http/routes/metrics.ts';
 import { bucketWith, secondsLimits } from '../../../runtime/buckets.ts';
-import { parseId } from '../../../runtime/ids.ts';
-import { writeMetrics } from '../../../service/metrics/exposition.ts';
+import { formatId, parseId } from '../../../runtime/ids.ts';
+import { MetricsWriter } from '../../../service/metrics/exposition.ts';
 import { type MetricFamily, SeriesRoom } from '../../../service/metrics/family.ts';
+import { TextBuffer } from '../../../service/metrics/text-buffer.ts';
+import { fc } from '../../support/seed.ts';
 
 const job = '0198c0de-0000-7000-8000-000000000001';
 const families: readonly MetricFamily[] = [
@@ -26,7 +29,7 @@ const families: readonly MetricFamily[] = [
           limits: [0.5, 1],
           sum: 2.25,
           counts: [1, 0, 1],
-          examples: [{ us: 250_000, atUs: 1_700_000_000_123_456, job: parseId(job)! }, null, null],
+          exampleOf: place => (place === 0 ? { us: 250_000, atUs: 1_700_000_000_123_456, job: parseId(job)! } : null),
         },
       },
     ],
@@ -34,7 +37,7 @@ const families: readonly MetricFamily[] = [
 ];
 
 test('the format of Prometheus', () => {
-  expect(writeMetrics(families, 'prometheus')).toBe(`# HELP things_total Things\\nwith a \\\\.
+  expect(String(new MetricsWriter().write(families, 'prometheus'))).toBe(`# HELP things_total Things\\nwith a \\\\.
 # TYPE things_total counter
 things_total{name="a \\"quoted\\"\\n\\\\ name"} 3
 # HELP time_seconds Time.
@@ -48,10 +51,59 @@ time_seconds_count 2
 });
 
 test('the format of OpenMetrics names the family of a counter without its suffix, shows examples, and ends with a mark', () => {
-  const text = writeMetrics(families, 'openmetrics');
+  const text = String(new MetricsWriter().write(families, 'openmetrics'));
   expect(text).toContain('# TYPE things counter\nthings_total{');
   expect(text).toContain(`time_seconds_bucket{le="0.5"} 1 # {job_id="${job}"} 0.25 1700000000.123\n`);
   expect(text.endsWith('time_seconds_count 2\n# EOF\n')).toBe(true);
+});
+
+test('a sample keeps its text, but not in the other format', () => {
+  const writer = new MetricsWriter();
+  for (const format of ['prometheus', 'openmetrics', 'prometheus', 'prometheus'] as const) {
+    expect(String(writer.write(families, format))).toBe(String(new MetricsWriter().write(families, format)));
+  }
+});
+
+const written = (write: (out: TextBuffer) => void): string => {
+  const out = new TextBuffer(0);
+  write(out);
+  return String(out.from(0));
+};
+
+test('numbers are written as JavaScript writes them', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.nat(), fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true })), value => {
+      expect(written(out => out.addNumber(value))).toBe(String(value));
+    }),
+  );
+  const special = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN].map(n =>
+    written(out => out.addNumber(n)),
+  );
+  expect(special).toEqual(['+Inf', '-Inf', 'NaN']);
+});
+
+test('durations, times and ids are written as numbers of seconds and as job ids', () => {
+  const us = fc.oneof(
+    fc.nat(),
+    fc.nat({ max: 1e14 }),
+    fc.nat({ max: 1e8 }).map(seconds => seconds * 1e6),
+    fc.double({ min: 0, max: 1e12, noNaN: true }),
+  );
+  fc.assert(
+    fc.property(us, value => {
+      expect(Number(written(out => out.addSeconds(value)))).toBe(value / 1e6);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.nat({ max: 4e12 }), ms => {
+      expect(written(out => out.addTime(ms * 1000 + 499))).toBe((ms / 1000).toFixed(3));
+    }),
+  );
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), id => {
+      expect(written(out => out.addId(id))).toBe(formatId(id));
+    }),
+  );
 });
 
 describe('a caller gets OpenMetrics if it accepts it at least as gladly as text', () => {

@@ -198,7 +198,7 @@ export class MemoryEngine implements Engine {
   readonly cancel = async () => null;
   readonly uiSessions = new UiSessions({ read: () => [], replace: () => {} }, Date.now);
   readonly version = '0.1.0';
-  readonly metrics: Engine['metrics'] = { requests: new RequestMeter(), text: async format => `# ${format}\n` };
+  readonly metrics: Engine['metrics'] = { requests: new RequestMeter(), text: async () => Buffer.from('# EOF\n') };
   readonly hub = new Hub();
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => [this.#config] });
   readonly administration: Administration = {
