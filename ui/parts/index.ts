@@ -4,4 +4,15 @@ export { Confirm, confirmMany, Dialog, type ManyDeed, ManyDialog, type ManyReque
 export { Bar, type BarPart, Spark, Stat } from './figures.tsx';
 export { Empty, Loading, Page, Problem, Section } from './page.tsx';
 export { type Column, Table } from './table.tsx';
-export { Announce, Code, Copy, codeCharactersMax, Duration, JobId, Status, statusText, Time } from './values.tsx';
+export {
+  Announce,
+  Code,
+  Copy,
+  codeCharactersMax,
+  Duration,
+  JobId,
+  Status,
+  SymbolHead,
+  statusText,
+  Time,
+} from './values.tsx';

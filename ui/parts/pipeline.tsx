@@ -41,13 +41,15 @@ export type PipelineDrawingProps = {
   readonly definition: DrawnPipeline;
   /** By the id of the step. Steps that are not in it have had no job. Absent: no counts are drawn. */
   readonly counts?: ReadonlyMap<string, DrawnCounts>;
+  /** The counts are on their way: their room is kept, so that the drawing does not grow when they come. */
+  readonly isCounting?: boolean;
   /** Where a step leads. */
   readonly href?: (step: DrawnStep) => string | undefined;
 };
 
-export function PipelineDrawing({ definition, counts, href }: PipelineDrawingProps): JSX.Element {
+export function PipelineDrawing({ definition, counts, isCounting, href }: PipelineDrawingProps): JSX.Element {
   const { name, steps, on_failure: onFailure, finally: last } = definition;
-  const drawing = { counts, href };
+  const drawing = { counts, isCounting: isCounting ?? false, href };
   return (
     <section
       class="pipeline"
@@ -62,7 +64,7 @@ export function PipelineDrawing({ definition, counts, href }: PipelineDrawingPro
   );
 }
 
-type Drawing = Pick<PipelineDrawingProps, 'counts' | 'href'>;
+type Drawing = Pick<PipelineDrawingProps, 'counts' | 'href' | 'isCounting'>;
 
 function Phase({
   name,
@@ -127,7 +129,7 @@ function FrameHead({ kind, step }: { kind: string; step: DrawnStep }) {
   );
 }
 
-function WorkBox({ step, counts, href }: Drawing & { step: DrawnStep }) {
+function WorkBox({ step, counts, isCounting, href }: Drawing & { step: DrawnStep }) {
   const target = href?.(step);
   const mine = counts?.get(step.id);
   const classes = [
@@ -143,7 +145,7 @@ function WorkBox({ step, counts, href }: Drawing & { step: DrawnStep }) {
         {step.kind === 'call' ? `call ${step.pipeline}` : `${step.plugin}.${step.command}`}
       </div>
       <Traits step={step} />
-      {counts && <Counts counts={mine} />}
+      {counts ? <Counts counts={mine} /> : isCounting && <div class="pipeline-counts">…</div>}
     </div>
   );
 }

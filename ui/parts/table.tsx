@@ -22,6 +22,8 @@ const rowPx = 36;
 /** The maximum number of rows in the document. */
 const shownMax = 300;
 const aboveRows = 100;
+/** The rows that are drawn first: more than a page shows. The others follow after that frame, because a row has many parts. */
+const firstRows = 40;
 
 export function Table<Row>(props: {
   columns: readonly Column<Row>[];
@@ -37,9 +39,11 @@ export function Table<Row>(props: {
   const { columns, rows, rowKey, href, onOpen, empty } = props;
   const body = useRef<HTMLTableSectionElement>(null);
   const [first, setFirst] = useState(0);
+  const [isWhole, setWhole] = useState(false);
   const [current, setCurrent] = useState<string | null>(null);
   const opens = href !== undefined || onOpen !== undefined;
 
+  useEffect(() => setWhole(true), []);
   useEffect(() => {
     if (rows.length <= shownMax) {
       setFirst(0);
@@ -87,8 +91,9 @@ export function Table<Row>(props: {
   );
 
   if (rows.length === 0) return <>{empty}</>;
-  const from = rows.length <= shownMax ? 0 : Math.min(first, rows.length - shownMax);
-  const shown = rows.slice(from, from + shownMax);
+  const most = isWhole ? shownMax : firstRows;
+  const from = rows.length <= most ? 0 : Math.min(first, rows.length - most);
+  const shown = rows.slice(from, from + most);
   const classOf = ({ align, hideBelow, grow }: Column<Row>) =>
     `${align === 'right' ? 'right' : ''} ${grow ? 'grow' : ''} ${hideBelow ? `hide-${hideBelow}` : ''}`;
   const spacer = (count: number) =>

@@ -57,6 +57,11 @@ export function Status({ status }: { status: string }): JSX.Element {
   );
 }
 
+/** The heading of a column of statuses, which have only their symbols on narrow pages. */
+export function SymbolHead({ children }: { children: string }): JSX.Element {
+  return <span class="symbol-head">{children}</span>;
+}
+
 /** The id of a job, short, with a link and a button that copies it. */
 export function JobId({ id }: { id: string }): JSX.Element {
   return (

@@ -15,8 +15,12 @@ import { openRaw } from '../events/reader.ts';
 const server = process.env['TEST_SERVER'] ?? 'auto';
 const everything = { name: 'test', token: everythingToken, scopes: ['*'] };
 const viewer = { name: 'viewer', token: 'token-of-a-viewer', scopes: ['jobs:ro', 'events:ro'] };
+const ending = {
+  ...{ name: 'ending', token: 'token-that-ends', scopes: ['jobs:ro'] },
+  expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+};
 const settings = {
-  api: { server, auth: { tokens: [everything, viewer] } },
+  api: { server, auth: { tokens: [everything, viewer, ending] } },
   webhooks: { listen: '127.0.0.1:0' },
   metrics: { listen: '127.0.0.1:0' },
 };
@@ -100,7 +104,7 @@ describe('the files', () => {
 });
 
 describe('the settings', () => {
-  test('with ui.enabled: false nothing of it is there, and its sessions do not count', async () => {
+  test('with ui.enabled: false nothing of it is there, and its sessions do not count; ui.path says where it is', async () => {
     const other = await startGateway(settings);
     const token = await signIn(other);
     await other.reload({ ...settings, ui: { enabled: false } });
@@ -110,10 +114,7 @@ describe('the settings', () => {
     }
     expect((await other.call('POST', '/ui/code')).status).toBe(404);
     expect((await other.call('GET', '/whoami', undefined, { token })).status).toBe(401);
-  });
-
-  test('ui.path says where it is', async () => {
-    const other = await startGateway({ ...settings, ui: { path: '/ops/dashboard' } });
+    await other.reload({ ...settings, ui: { path: '/ops/dashboard' } });
     const page = await (await fetch(`${other.url}/ops/dashboard`)).text();
     const script = /"(\/ops\/dashboard\/[\w.-]+\.js)"/.exec(page)![1]!;
     expect((await fetch(other.url + script)).status).toBe(200);
@@ -205,12 +206,11 @@ describe('sign-in', () => {
   });
 
   test('the end of a session is at the latest the end of its token', async () => {
-    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
-    const own = await startGateway({ api: { server, auth: { tokens: [{ ...viewer, expires_at: expiresAt }] } } });
-    const { body: made } = await own.call('POST', '/ui/code', undefined, { token: viewer.token });
-    const { body: begun } = await own.call('POST', '/ui/session', { code: made['code'] }, { token: null });
-    const { body } = await own.call('GET', '/whoami', undefined, { token: begun['token'] as string });
-    for (const { expires_at: end } of [begun, body]) expect(Date.parse(end as string)).toBe(Date.parse(expiresAt));
+    const { body: made } = await gateway.call('POST', '/ui/code', undefined, { token: ending.token });
+    const { body: begun } = await gateway.call('POST', '/ui/session', { code: made['code'] }, { token: null });
+    const { body } = await whoami(begun['token'] as string);
+    for (const { expires_at: end } of [begun, body])
+      expect(Date.parse(end as string)).toBe(Date.parse(ending.expires_at));
   });
 
   test('with a session its event streams end', async () => {
@@ -223,20 +223,20 @@ describe('sign-in', () => {
   });
 
   test('with the sessions of a token its unused codes end', async () => {
-    const own = await startGateway(settings);
-    const { body: made } = await own.call('POST', '/ui/code');
-    await own.call('POST', '/ui/session/end');
-    expect((await own.call('POST', '/ui/session', { code: made['code'] }, { token: null })).status).toBe(400);
+    const { body: made } = await gateway.call('POST', '/ui/code');
+    await gateway.call('POST', '/ui/session/end');
+    expect((await gateway.call('POST', '/ui/session', { code: made['code'] }, { token: null })).status).toBe(400);
   });
 
   test('a token with as many sessions as there can be keeps no other token out', async () => {
-    const own = await startGateway(settings);
+    for (const { token } of [everything, viewer, ending])
+      await gateway.call('POST', '/ui/session/end', undefined, { token });
     const greedy: string[] = [];
-    for (let count = 0; count < sessionsMax; count++) greedy.push(await signIn(own, viewer));
-    const token = await signIn(own);
-    const statusOf = async (one: string) => (await own.call('GET', '/whoami', undefined, { token: one })).status;
+    for (let count = 0; count < sessionsMax; count++) greedy.push(await signIn(gateway, viewer));
+    const token = await signIn(gateway);
+    const statusOf = async (one: string) => (await whoami(one)).status;
     expect([await statusOf(token), await statusOf(greedy[0]!), await statusOf(greedy[1]!)]).toEqual([200, 401, 200]);
-    await signIn(own, viewer);
+    await signIn(gateway, viewer);
     expect([await statusOf(token), await statusOf(greedy[1]!)]).toEqual([200, 401]);
   });
 
@@ -247,21 +247,18 @@ describe('sign-in', () => {
     expect(open.every(({ bodyLimit }) => bodyLimit !== undefined && bodyLimit.bytesMax <= 1_024)).toBe(true);
   });
 
-  test.each(['', '{"sessions":[{"digest":"ab"}]}', 'null'])(
-    'a file of sessions that cannot be used (%j) costs the sessions, and not the start',
-    async contents => {
-      const own = await startGateway(settings);
-      const token = await signIn(own);
-      const file = join(own.directory, 'data/ui-sessions.json');
-      await own.term();
-      writeFileSync(file, contents);
-      await own.start();
-      expect(own.log.find(({ file: damaged }) => damaged === file)).toMatchObject({ level: 40 });
-      expect((await own.call('GET', '/whoami', undefined, { token })).status).toBe(401);
-      const next = await signIn(own);
-      expect((await own.call('GET', '/whoami', undefined, { token: next })).status).toBe(200);
-    },
-  );
+  test('a file of sessions that cannot be used costs the sessions, and not the start', async () => {
+    const own = await startGateway(settings);
+    const token = await signIn(own);
+    const file = join(own.directory, 'data/ui-sessions.json');
+    await own.term();
+    writeFileSync(file, '');
+    await own.start();
+    expect(own.log.find(({ file: damaged }) => damaged === file)).toMatchObject({ level: 40 });
+    expect((await own.call('GET', '/whoami', undefined, { token })).status).toBe(401);
+    const next = await signIn(own);
+    expect((await own.call('GET', '/whoami', undefined, { token: next })).status).toBe(200);
+  });
 
   test('headgate ui prints an address with a code', async () => {
     const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken };
@@ -303,16 +300,19 @@ describe('the time of codes and sessions', () => {
     expect([sessions.find(token), open(path).sessions.find(token)]).toEqual([undefined, undefined]);
   });
 
-  test('if the file is damaged, all sessions have ended, and the next one replaces it', () => {
-    const { path, sessions } = open();
-    const { token } = sessions.exchange(sessions.makeCode(grant, null).code)!;
-    writeFileSync(join(path, 'ui-sessions.json'), '{"sessions":[');
-    const after = open(path).sessions;
-    expect(after.find(token)).toBeUndefined();
-    expect(damaged).toEqual([join(path, 'ui-sessions.json')]);
-    const next = after.exchange(after.makeCode(grant, null).code)!;
-    expect(open(path).sessions.find(next.token)).toMatchObject(grant);
-  });
+  test.each(['', '{"sessions":[', '{"sessions":[{"digest":"ab"}]}', 'null'])(
+    'if the file is damaged (%j), all sessions have ended, and the next one replaces it',
+    contents => {
+      const { path, sessions } = open();
+      const { token } = sessions.exchange(sessions.makeCode(grant, null).code)!;
+      writeFileSync(join(path, 'ui-sessions.json'), contents);
+      const after = open(path).sessions;
+      expect(after.find(token)).toBeUndefined();
+      expect(damaged.at(-1)).toBe(join(path, 'ui-sessions.json'));
+      const next = after.exchange(after.makeCode(grant, null).code)!;
+      expect(open(path).sessions.find(next.token)).toMatchObject(grant);
+    },
+  );
 
   test('a session that cannot be stored does not begin, and its code stays valid', () => {
     const { path, sessions } = open();

@@ -34,7 +34,7 @@ export function CompareScreen(): JSX.Element {
   return (
     <Page
       title="Compare runs"
-      subtitle={known && `of ${known.command}`}
+      subtitle={known && `of ${namesOf(before.data, after.data)}`}
       actions={a && b && <Button onClick={() => setQuery({ a: b, b: a })}>Swap</Button>}
     >
       <div class="compare-pickers">
@@ -52,6 +52,11 @@ export function CompareScreen(): JSX.Element {
       )}
     </Page>
   );
+}
+
+/** The pipelines of the runs: mostly one. */
+function namesOf(...runs: readonly (RunTimeline | undefined)[]): string {
+  return [...new Set(runs.flatMap(run => (run ? [run.command] : [])))].join(' and ');
 }
 
 function Compared({ before, after }: { before: RunTimeline; after: RunTimeline }) {
@@ -183,7 +188,7 @@ function Differences({ steps }: { steps: readonly ComparedRunStep[] }) {
       <table class="differences">
         <thead>
           <tr>
-            {['Step', 'Jobs', 'Failed', 'Queue p50', 'Queue p95', 'Run p50', 'Run p95', 'Run max', 'Critical path'].map(
+            {['Step', 'Jobs', 'Failed', 'Critical path', 'Queue p50', 'Queue p95', 'Run p50', 'Run p95', 'Run max'].map(
               name => (
                 <th key={name} scope="col">
                   {name}
@@ -201,6 +206,13 @@ function Differences({ steps }: { steps: readonly ComparedRunStep[] }) {
                 <th scope="row">{title}</th>
                 <td class="number">{arrow(before?.count ?? 0, after?.count ?? 0)}</td>
                 <td class="number">{arrow(before ? failuresIn(before) : 0, after ? failuresIn(after) : 0)}</td>
+                <td>
+                  <Change
+                    before={{ us: pathBefore, samples: before ? 1 : 0 }}
+                    after={{ us: pathAfter, samples: after ? 1 : 0 }}
+                    figure="max"
+                  />
+                </td>
                 {figures.map(([of, figure]) => (
                   <td key={of + figure}>
                     <Change
@@ -210,13 +222,6 @@ function Differences({ steps }: { steps: readonly ComparedRunStep[] }) {
                     />
                   </td>
                 ))}
-                <td>
-                  <Change
-                    before={{ us: pathBefore, samples: before ? 1 : 0 }}
-                    after={{ us: pathAfter, samples: after ? 1 : 0 }}
-                    figure="max"
-                  />
-                </td>
               </tr>
             );
           })}

@@ -86,8 +86,13 @@ export function FailuresScreen(): JSX.Element {
       }
     >
       <div class="filter-row">
-        <Field label="Plugin" value={plugin} onCommit={value => setQuery({ plugin: value.trim() })} />
-        <Field label="Command" value={command} onCommit={value => setQuery({ command: value.trim() })} />
+        <Field label="Plugin" placeholder="any" value={plugin} onCommit={value => setQuery({ plugin: value.trim() })} />
+        <Field
+          label="Command"
+          placeholder="any"
+          value={command}
+          onCommit={value => setQuery({ command: value.trim() })}
+        />
         <Select label="Seen in" value={hours} options={spans} onChange={value => setQuery({ hours: value })} />
         {isFiltered && (
           <Button kind="plain" onClick={() => setQuery({ plugin: '', command: '', hours: '' })}>

@@ -55,13 +55,13 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
   if (isRun(job) && error)
     notices.push(
       <Notice key="error" kind="error">
-        <span class="notice-text">{error}</span>
+        <span class="notice-text">{withLinks(error)}</span>
       </Notice>,
     );
   if (phaseError)
     notices.push(
       <Notice key="phase" kind="error">
-        It succeeded, but: <span class="notice-text">{phaseError}</span>
+        It succeeded, but: <span class="notice-text">{withLinks(phaseError)}</span>
       </Notice>,
     );
   if (of)

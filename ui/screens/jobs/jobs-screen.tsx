@@ -17,6 +17,7 @@ import {
   Page,
   Problem,
   Status,
+  SymbolHead,
   Table,
   Time,
 } from '../../parts/index.ts';
@@ -84,7 +85,12 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }): JSX.Element {
 
 const columns: readonly Column<JobRow>[] = [
   { name: 'Job', render: row => <JobId id={row.job_id} />, width: '150px' },
-  { name: 'Status', render: row => <Status status={row.status} />, width: '120px' },
+  {
+    name: 'Status',
+    title: <SymbolHead>Status</SymbolHead>,
+    render: row => <Status status={row.status} />,
+    width: '120px',
+  },
   { name: 'Command', grow: true, render: row => <Command row={row} /> },
   { name: 'Tags', grow: true, render: row => <Tags tags={row.tags} />, hideBelow: 1024 },
   { name: 'Attempt', render: row => count(row.attempt), align: 'right', width: '80px', hideBelow: 1024 },

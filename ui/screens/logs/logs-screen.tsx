@@ -52,8 +52,18 @@ export function LogsScreen(): JSX.Element {
           options={statusOptions}
           onChange={status => setQuery({ status })}
         />
-        <Field label="Plugin" value={given['plugin'] ?? ''} onCommit={value => setQuery({ plugin: value.trim() })} />
-        <Field label="Command" value={given['command'] ?? ''} onCommit={value => setQuery({ command: value.trim() })} />
+        <Field
+          label="Plugin"
+          placeholder="any"
+          value={given['plugin'] ?? ''}
+          onCommit={value => setQuery({ plugin: value.trim() })}
+        />
+        <Field
+          label="Command"
+          placeholder="any"
+          value={given['command'] ?? ''}
+          onCommit={value => setQuery({ command: value.trim() })}
+        />
         {isFiltered && (
           <Button kind="plain" onClick={() => setQuery(noFilters)}>
             Clear

@@ -14,6 +14,7 @@ import {
   Spark,
   Stat,
   Status,
+  SymbolHead,
   Table,
   Time,
 } from '../../parts/index.ts';
@@ -69,7 +70,12 @@ function Content({ overview, reload }: { overview: Overview; reload: () => void 
             empty={null}
             columns={[
               { name: 'Job', render: row => <JobId id={row.job_id} />, width: '160px' },
-              { name: 'Status', render: row => <Status status={row.status} />, width: '110px' },
+              {
+                name: 'Status',
+                title: <SymbolHead>Status</SymbolHead>,
+                render: row => <Status status={row.status} />,
+                width: '110px',
+              },
               { name: 'Command', render: row => `${row.plugin} ${row.command}`, hideBelow: 768 },
               { name: 'Error', grow: true, render: row => <span title={row.last_error}>{row.last_error ?? '–'}</span> },
               {

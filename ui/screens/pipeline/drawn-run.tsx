@@ -4,7 +4,18 @@ import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '../../core/resource.ts';
 import { href, place, queryText, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
-import { Duration, Empty, JobId, Loading, Problem, Section, Status, Table, Time } from '../../parts/index.ts';
+import {
+  Duration,
+  Empty,
+  JobId,
+  Loading,
+  Problem,
+  Section,
+  Status,
+  SymbolHead,
+  Table,
+  Time,
+} from '../../parts/index.ts';
 import { type DrawnCounts, type DrawnStep, PipelineDrawing } from '../../parts/pipeline.tsx';
 import type { PipelineView } from './pipeline-view.ts';
 
@@ -43,6 +54,7 @@ export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Elem
   );
   const status = timeline.data?.status;
   useEffect(() => setOver(status !== undefined && status !== 'queued' && status !== 'running'), [status]);
+  const isCounting = chosen === null ? mayRead && !runs.data && !runs.error : !timeline.data && !timeline.error;
   const counts = timeline.data && countsOfSteps(timeline.data, name);
   return (
     <>
@@ -60,7 +72,7 @@ export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Elem
         {...(chosen !== null && { actions: <a href={href('run', chosen)}>Where its time went</a> })}
       >
         {timeline.error && <Problem error={timeline.error} retry={timeline.reload} />}
-        <PipelineDrawing definition={definition} {...(counts && { counts })} href={linkOf} />
+        <PipelineDrawing definition={definition} {...(counts && { counts })} isCounting={isCounting} href={linkOf} />
       </Section>
       {mayRead && (
         <Section title="Newest runs">
@@ -75,7 +87,11 @@ export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Elem
               empty={<Empty title="It has not run">Run it below, or send the event that starts it.</Empty>}
               columns={[
                 { name: 'Run', render: ({ job_id }) => <JobId id={job_id} /> },
-                { name: 'Status', render: row => <Status status={row.status} /> },
+                {
+                  name: 'Status',
+                  title: <SymbolHead>Status</SymbolHead>,
+                  render: row => <Status status={row.status} />,
+                },
                 { name: 'Took', align: 'right', hideBelow: 768, render: row => <Duration us={tookUs(row)} /> },
                 { name: 'Accepted', align: 'right', render: ({ created_at }) => <Time at={created_at} /> },
                 {

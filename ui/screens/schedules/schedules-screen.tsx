@@ -56,14 +56,14 @@ function ScheduleList(): JSX.Element {
                 </>
               ),
             },
-            { name: 'When', hideBelow: 768, render: schedule => timesText(schedule) },
+            { name: 'When', grow: true, render: schedule => timesText(schedule) },
             {
               name: 'Runs',
               hideBelow: 1024,
               render: schedule => <a href={targetHref(schedule)}>{targetText(schedule)}</a>,
             },
             { name: 'Next', align: 'right', render: ({ next_run_at }) => <Time at={next_run_at} /> },
-            { name: 'Last firings', hideBelow: 768, render: ({ history }) => <History history={history ?? []} /> },
+            { name: 'Last firings', hideBelow: 1024, render: ({ history }) => <History history={history ?? []} /> },
             {
               name: 'Actions',
               title: <span class="offscreen">Actions</span>,
