@@ -81,9 +81,11 @@ export class PathReader {
   }
 
   /** Whether the end of a job may have led to `job`: it is an older job of the run, and `parent` or a descendant of it. */
-  #led(id: JobId, { createdUs }: PathJob, parent: PathJob | null): boolean {
+  #led(id: JobId, job: PathJob, parent: PathJob | null): boolean {
     const block = this.#blocks.find(blockOf(id));
-    if (!block || block.createdUs >= createdUs || indexOf(id) >= block.count) return false;
+    if (!block || block.createdUs === job.createdUs || indexOf(id) >= block.count) return false;
+    // Keys of blocks ascend even if the clock was set back. So no job leads to itself.
+    if (Buffer.compare(blockOf(id), blockOf(job.id)) >= 0) return false;
     if (!this.isOfRun(groupOf(block, indexOf(id)).group)) return false;
     if (parent === null) return true;
     const top = keyText(parent.id);
