@@ -26,7 +26,7 @@ import {
   isFailure,
   subtractHour,
 } from './records/failures.ts';
-import { fingerprintOf, patternOf, sampleOf } from './records/fingerprint.ts';
+import { differInNumbers, fingerprintOf, patternOf, sampleOf } from './records/fingerprint.ts';
 
 /** The last job that was added to a group, and the first line of its error. */
 type AddedJob = { readonly group: FailureGroup; entry: JournalEntry; line: string };
@@ -142,8 +142,8 @@ export class FailureIndex implements JournalConsumer {
   #patternOf({ number, plugin, command }: CommandName, line: string): KnownPattern {
     this.#patterns[number] ??= { byPattern: new Map(), line: null, last: null };
     const known = this.#patterns[number];
-    // Jobs that fail one after the other often have the same error.
-    if (known.last !== null && known.line === line) return known.last;
+    // Jobs that fail one after the other often have the same error, or one with other numbers.
+    if (known.last !== null && (known.line === line || differInNumbers(known.line!, line))) return known.last;
     const pattern = patternOf(line);
     let found = known.byPattern.get(pattern);
     if (found === undefined) {

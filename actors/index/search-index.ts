@@ -21,6 +21,9 @@ import { wordsOf } from './records/words.ts';
 
 /** When this many pairs of a word and a log have been collected, they are written. */
 const gatheredMax = 100_000;
+/** The words of at most this many texts of a log, each with at most this many characters, are kept for the next log. */
+const lastTextsMax = 16;
+const lastCharactersMax = 2_048;
 /** The maximum number of postings that one commit removes. */
 const removedMax = 20_000;
 
@@ -34,6 +37,8 @@ export class SearchIndex implements JournalConsumer {
   #next: number;
   /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
+  /** By place: the last text of a log that was there, and its words. */
+  readonly #last: { readonly text: string; readonly words: readonly string[] }[] = [];
   /** `prune` continues with this chunk or, if this chunk has been removed, with the first stored one. */
   #swept = 0;
 
@@ -67,7 +72,8 @@ export class SearchIndex implements JournalConsumer {
     if (!body) return;
     const number = this.#next % chunkLogs;
     for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);
-    for (const text of textsOf(body)) for (const word of wordsOf(text)) this.#postings.add(word, number);
+    for (const [place, text] of textsOf(body).entries())
+      for (const word of this.#wordsOf(text, place)) this.#postings.add(word, number);
     writeRecord(this.#page, (number % pageLogs) * recordBytes, entry);
     this.#next++;
     if (this.#next % pageLogs === 0) this.#writePage(batch);
@@ -75,6 +81,15 @@ export class SearchIndex implements JournalConsumer {
       this.#writePostings(batch);
       this.#postings.turn();
     }
+  }
+
+  /** The words of a text. `place`: its place among the texts of its log. Logs that follow one another often have the same texts there. */
+  #wordsOf(text: string, place: number): readonly string[] {
+    const last = this.#last[place];
+    if (last?.text === text) return last.words;
+    const words = wordsOf(text);
+    if (place < lastTextsMax && text.length <= lastCharactersMax) this.#last[place] = { text, words };
+    return words;
   }
 
   /** Writes the page of the last log. */

@@ -82,6 +82,42 @@ export function patternOf(line: string): string {
   return cutText(pattern + line.slice(from, at), patternCharactersMax).trimEnd();
 }
 
+/**
+ * Whether two lines differ only in whole numbers that stand alone, and so have the same pattern. False: they may have it all the same. This takes a
+ * small part of the time of finding both patterns.
+ */
+export function differInNumbers(a: string, b: string): boolean {
+  let at = 0;
+  let ahead = 0;
+  for (;;) {
+    // Up to here, `b` is `ahead` characters longer.
+    while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at + ahead)) at++;
+    if (at === a.length && at + ahead === b.length) return true;
+    let from = at;
+    while (from > 0 && isDigit(a.charCodeAt(from - 1))) from--;
+    const end = digitsEnd(a, at);
+    const endInB = digitsEnd(b, at + ahead);
+    // Each round passes at least one digit.
+    if (end === at && endInB === at + ahead) return false;
+    if (!standAlone(a, from, end) || !standAlone(b, from + ahead, endInB)) return false;
+    at = end;
+    ahead = endInB - end;
+  }
+}
+
+/** Whether there are digits from `from` to `end`, with blanks or the ends of the line around them. A punctuation mark may follow them. */
+function standAlone(line: string, from: number, end: number): boolean {
+  if (from === end || (from > 0 && !isBlank(line.charCodeAt(from - 1)))) return false;
+  const behind = ',.:;'.includes(line.charAt(end)) ? end + 1 : end;
+  return behind >= line.length || isBlank(line.charCodeAt(behind));
+}
+
+function digitsEnd(line: string, from: number): number {
+  let at = from;
+  while (isDigit(line.charCodeAt(at))) at++;
+  return at;
+}
+
 /** The pattern of a word. `end`: where the rest of the line begins. Null: the word is its own pattern. */
 function wordPattern(line: string, from: number, end: number): { readonly text: string; readonly end: number } | null {
   if (isUuidAt(line, from)) return { text: numberMark, end: from + uuidCharacters };

@@ -1,6 +1,7 @@
 // The fingerprint of a failure: what its pattern keeps of the first line of an error, and what it does not.
 import { expect, test } from 'vitest';
 import {
+  differInNumbers,
   errorLine,
   fingerprintOf,
   fingerprintPattern,
@@ -105,6 +106,42 @@ test('errors that differ only in numbers, ids and quoted texts have one pattern'
       const [one, other] = [0, 1].map(side => pieces.map(pair => pair[side]).join(' '));
       expect(patternOf(one!)).toBe(patternOf(other!));
     }),
+  );
+});
+
+test.each([
+  ['no answer to request 7 after 30s', 'no answer to request 1234567 after 30s', true],
+  ['12 of 100, then 5', '7 of 3, then 99', true],
+  ['request 7', 'request 7', true],
+  ['', '', true],
+  // Perhaps one pattern, but not certainly.
+  ['took 5ms', 'took 7ms', false],
+  ['from 10.0.0.1', 'from 10.0.0.2', false],
+  // Other patterns.
+  ['request 7', 'request x', false],
+  ['request 7', 'request 7 again', false],
+  ['request 7', 'request ', false],
+  ['id 12345678-1', 'id 1234-1', false],
+  ['1 ', '1. ', false],
+  ['1', '1 ', false],
+])('%j and %j differ only in numbers: %s', (a, b, differ) => {
+  expect(differInNumbers(a, b)).toBe(differ);
+  expect(differInNumbers(b, a)).toBe(differ);
+});
+
+test('lines that differ only in numbers have one pattern', () => {
+  const text = fc.stringMatching(/^[0-9a-f #'"`.,:;-]{0,12}$/);
+  const pieces = fc.oneof(
+    text.map(same => [same, same] as const),
+    fc.tuple(fc.nat().map(String), fc.nat().map(String)),
+    fc.tuple(text, text),
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 40 }), fc.constantFrom('', ' '), (parts, between) => {
+      const [a, b] = [0, 1].map(which => parts.map(part => part[which]).join(between)) as [string, string];
+      if (differInNumbers(a, b)) expect(patternOf(b)).toBe(patternOf(a));
+    }),
+    { numRuns: 2_000 },
   );
 });
 
