@@ -1,6 +1,6 @@
 // A link carries messages between two threads. Messages that are sent shortly after each other travel as one packet.
 import type { MessagePort } from 'node:worker_threads';
-import { packMessages, unpackMessages } from './packing.ts';
+import { PacketPacker, PacketUnpacker } from './packing.ts';
 import type { ReplyTo } from './turn.ts';
 
 /** In a packet, `[actor, message]` is a message to an actor, and `[ask, value]` is the answer to the ask with this number. */
@@ -8,14 +8,21 @@ type LinkMessage = readonly [string | number, unknown];
 
 export type Link = {
   tell(actor: string, message: object): void;
+  /** Sends a message that may wait for other messages to the same thread, for at most `soonMsMax`. */
+  tellSoon(actor: string, message: object): void;
   /** Sends the message with a `replyTo` added; resolves with the answer. Rejects with ThreadGone after `fail`. */
   ask<Answer>(actor: string, message: object, recall?: WithdrawnAsk<Answer>): Promise<Answer>;
   reply(to: ReplyTo, value: unknown): void;
   /** Sends the collected messages now, without waiting for `schedule`. */
   flush(): void;
+  /** Does the same, unless all collected messages may still wait. */
+  flushDue(): void;
   /** Fails every unanswered and every later ask with ThreadGone. */
   fail(cause: Error): void;
 };
+
+/** How long a message of `tellSoon` waits for others: an idle thread is not woken for each of them. */
+export const soonMsMax = 10;
 
 /** The other thread has ended and will not answer. */
 export class ThreadGone extends Error {
@@ -47,12 +54,31 @@ export function openLink({ port, onMessage, schedule }: LinkOptions): Link {
   let gathered: LinkMessage[] = [];
   /** The collected messages that can be withdrawn. */
   let recalls: { readonly sent: LinkMessage; readonly ask: number; readonly recall: WithdrawnAsk<unknown> }[] = [];
+  const packer = new PacketPacker();
+  const unpacker = new PacketUnpacker();
+  /** Whether a collected message may not wait. */
+  let isDue = false;
+  let isTimed = false;
   let asks = 0;
   let broken: Error | null = null;
   const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
 
   function put(message: LinkMessage): void {
-    if (gathered.push(message) === 1) schedule?.(flush);
+    gathered.push(message);
+    if (isDue) return;
+    isDue = true;
+    schedule?.(flush);
+  }
+
+  function putSoon(message: LinkMessage): void {
+    gathered.push(message);
+    if (isTimed) return;
+    isTimed = true;
+    const onTime = (): void => {
+      isTimed = false;
+      flush();
+    };
+    setTimeout(onTime, soonMsMax).unref();
   }
 
   function withdraw(): void {
@@ -71,10 +97,12 @@ export function openLink({ port, onMessage, schedule }: LinkOptions): Link {
   }
 
   function flush(): void {
+    isDue = false;
     if (recalls.length > 0) withdraw();
     if (gathered.length === 0) return;
-    const packed = packMessages(gathered);
+    const messages = gathered;
     gathered = [];
+    const packed = packer.pack(messages);
     // Copies the packet into memory of exactly its size, which is then transferred to the other thread.
     const bytes = new Uint8Array(packed.length);
     bytes.set(packed);
@@ -82,7 +110,7 @@ export function openLink({ port, onMessage, schedule }: LinkOptions): Link {
   }
 
   port.on('message', (bytes: Uint8Array) => {
-    for (const [to, value] of unpackMessages<LinkMessage>(bytes)) {
+    for (const [to, value] of unpacker.unpack<LinkMessage>(bytes)) {
       if (typeof to === 'string') onMessage(to, value);
       else answer(to, value);
     }
@@ -90,6 +118,7 @@ export function openLink({ port, onMessage, schedule }: LinkOptions): Link {
 
   return {
     tell: (actor, message) => put([actor, message]),
+    tellSoon: (actor, message) => putSoon([actor, message]),
     ask(actor, message, recall) {
       if (broken) return Promise.reject(broken);
       const ask = ++asks;
@@ -100,6 +129,9 @@ export function openLink({ port, onMessage, schedule }: LinkOptions): Link {
     },
     reply: (to, value) => put([to.ask, value]),
     flush,
+    flushDue() {
+      if (isDue) flush();
+    },
     fail(cause) {
       broken = new ThreadGone(cause.message, { cause });
       for (const { reject } of waiting.values()) reject(broken);

@@ -6,8 +6,8 @@ export type { Json, JsonObject } from './json-value.ts';
 
 // Writes only plain MessagePack, without msgpackr's extension for records: packed parts can then be joined without decoding them.
 const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, encodeUndefinedAsNil: true });
-// Uses msgpackr's extension for records, which describes each shape of object once per packet. This saves bytes and time.
-const shaped = new Packr({ useRecords: true, maxSharedStructures: 0, encodeUndefinedAsNil: false });
+// Uses msgpackr's extension for records: a packet describes only the shapes of objects that no earlier packet of the same packer had.
+const inSequence = (): Packr => new Packr({ useRecords: true, sequential: true, encodeUndefinedAsNil: false });
 
 /** Packs a value. The result may be a view of a larger buffer, but its bytes are never overwritten. */
 export function pack(value: unknown): Buffer {
@@ -19,13 +19,28 @@ export function unpack<T = Json>(bytes: Uint8Array): T {
   return plain.unpack(bytes) as T;
 }
 
-/** Packs messages for another thread, which unpacks them with `unpackMessages`. */
-export function packMessages(messages: readonly unknown[]): Buffer {
-  return shaped.pack(messages);
+/** Packs the messages of one direction of a link (link.ts). */
+export class PacketPacker {
+  #packr = inSequence();
+
+  pack(messages: readonly unknown[]): Buffer {
+    try {
+      return this.#packr.pack(messages);
+    } catch (error) {
+      // The other thread does not learn the shapes of this packet. A new packer describes all shapes again.
+      this.#packr = inSequence();
+      throw error;
+    }
+  }
 }
 
-export function unpackMessages<T>(bytes: Uint8Array): T[] {
-  return shaped.unpack(bytes) as T[];
+/** Unpacks all packets of one packer, in their order. */
+export class PacketUnpacker {
+  readonly #packr = inSequence();
+
+  unpack<T>(bytes: Uint8Array): T[] {
+    return this.#packr.unpack(bytes) as T[];
+  }
 }
 
 /** The empty map, packed. */

@@ -128,9 +128,12 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
       setImmediate(() => {
         if (isClosed) return;
         turn();
-        link.flush();
+        link.flushDue();
       }),
-    send: (actor, message) => link.tell(actor, message as object),
+    send(actor, message) {
+      if (actor === 'hub') link.tellSoon(actor, message as object);
+      else link.tell(actor, message as object);
+    },
     reply: link.reply,
     flush: link.flush,
     steadyMs: () => performance.now(),

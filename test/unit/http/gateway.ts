@@ -14,7 +14,7 @@ import { type Server, serve } from '../../../http/server.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../../runtime/ids.ts';
 import { openLink } from '../../../runtime/link.ts';
-import { type JsonObject, pack, packMessages, unpackMessages } from '../../../runtime/packing.ts';
+import { type JsonObject, PacketPacker, PacketUnpacker, pack } from '../../../runtime/packing.ts';
 import type { Administration } from '../../../service/administration.ts';
 import type { Engine } from '../../../service/engine.ts';
 import { EventStreams } from '../../../service/events/streams.ts';
@@ -141,6 +141,8 @@ type Asked = {
 export class MemoryEngine implements Engine {
   #reply: ((bytes: Uint8Array) => void) | null = null;
   #held: (() => void)[] | null = null;
+  readonly #packer = new PacketPacker();
+  readonly #unpacker = new PacketUnpacker();
   readonly #gate = new Submissions(
     openLink({
       port: {
@@ -253,9 +255,9 @@ export class MemoryEngine implements Engine {
 
   /** The other end of the link: takes everything, in memory. */
   #take(bytes: Uint8Array): void {
-    for (const [actor, message] of unpackMessages<[string, Asked]>(bytes)) {
+    for (const [actor, message] of this.#unpacker.unpack<[string, Asked]>(bytes)) {
       const { kind: _, replyTo, payloads = [], ...common } = message;
-      const answer = (value: unknown) => () => this.#reply?.(packMessages([[replyTo.ask, value]]));
+      const answer = (value: unknown) => () => this.#reply?.(this.#packer.pack([[replyTo.ask, value]]));
       if (this.refusal) this.#answer(answer({ kind: 'refused', refusal: this.refusal }));
       else if (actor === 'pipeline') {
         const { watch: __, ...run } = common;
