@@ -12,7 +12,7 @@ export function syncedStore<T extends string>(lmdb: Lmdb<T>, path: string): Stor
   return {
     ...readerOf(lmdb),
     batch: () => new WriteBatch<T>(),
-    commit(batch) {
+    commit(batch, onDurable) {
       if (fault !== null) throw fault;
       try {
         lmdb.env.transactionSync(() => room.assertFor(write(lmdb, batch as WriteBatch<T>)));
@@ -21,6 +21,7 @@ export function syncedStore<T extends string>(lmdb: Lmdb<T>, path: string): Stor
         if (failure instanceof StoreFault) fault = failure;
         throw failure;
       }
+      onDurable?.();
     },
   };
 }

@@ -17,9 +17,9 @@ export class CommitMeter {
   over(store: Store, jobs: () => number): Store {
     return {
       ...store,
-      commit: batch => {
+      commit: (batch, onDurable) => {
         const startMs = performance.now();
-        store.commit(batch);
+        store.commit(batch, onDurable);
         this.seconds.add((performance.now() - startMs) / 1000);
         this.jobs.add(jobs());
       },

@@ -63,7 +63,7 @@ function openMemory<T extends string>(
       fault = null;
     },
     batch: () => new WriteBatch<T>(),
-    commit(batch) {
+    commit(batch, onDurable) {
       if (fault !== null) throw fault;
       try {
         beforeCommit(batch);
@@ -86,6 +86,7 @@ function openMemory<T extends string>(
             value: copies ? Buffer.from(value) : value,
           });
       }
+      onDurable?.();
     },
   };
 }

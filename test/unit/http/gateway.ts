@@ -141,8 +141,7 @@ type Asked = {
 export class MemoryEngine implements Engine {
   #reply: ((bytes: Uint8Array) => void) | null = null;
   #held: (() => void)[] | null = null;
-  readonly #packer = new PacketPacker();
-  readonly #unpacker = new PacketUnpacker();
+  readonly #packets = { packer: new PacketPacker(), unpacker: new PacketUnpacker() };
   readonly #gate = new Submissions(
     openLink({
       port: {
@@ -255,9 +254,9 @@ export class MemoryEngine implements Engine {
 
   /** The other end of the link: takes everything, in memory. */
   #take(bytes: Uint8Array): void {
-    for (const [actor, message] of this.#unpacker.unpack<[string, Asked]>(bytes)) {
+    for (const [actor, message] of this.#packets.unpacker.unpack<[string, Asked]>(bytes)) {
       const { kind: _, replyTo, payloads = [], ...common } = message;
-      const answer = (value: unknown) => () => this.#reply?.(this.#packer.pack([[replyTo.ask, value]]));
+      const answer = (value: unknown) => () => this.#reply?.(this.#packets.packer.pack([[replyTo.ask, value]]));
       if (this.refusal) this.#answer(answer({ kind: 'refused', refusal: this.refusal }));
       else if (actor === 'pipeline') {
         const { watch: __, ...run } = common;

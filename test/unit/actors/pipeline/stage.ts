@@ -201,6 +201,7 @@ export class Stage {
       tell: () => {},
       reply: (_, value) => effects.push(() => this.replies.push(value)),
       after: effect => effects.push(effect),
+      onDurable: effect => effects.push(effect),
     };
     this.#actor.begin(turn);
     handle(turn);
