@@ -1,5 +1,6 @@
 // The pool of threads that run frames of worker plugins. The only file that imports piscina.
 import { fileURLToPath } from 'node:url';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { CancelTask, LateOutcome, Loaded } from '../thread/thread.ts';
 import type { ThreadData } from '../thread/thread-setup.ts';
@@ -17,39 +18,53 @@ export type PoolEvents = {
 /** The number of additional threads. If a thread dies, a spare one takes over at once, while a new one starts. */
 const spareThreads = 1;
 
-type PoolThread = Parameters<
-  NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>
->[1][number];
+/** `plugin`: the number of the plugin. `resolve` and `reject` settle the promise of `run`. */
+type PoolFrame = {
+  readonly shared: SharedArrayBuffer;
+  readonly plugin: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+};
 
-class Thread extends WatchedThread {
+/** One of the pool's places for threads. Frames reach its thread over `port`. */
+type Place = {
+  port: MessagePort | null;
+  /** The thread that runs the frames; null while it starts. */
+  threadId: number | null;
+  /** Whether it is given frames. The first thread of a place is given frames while it starts, later ones only when they have started. */
+  isOpen: boolean;
   /** The numbers of the plugins whose frames the thread was given: it has loaded the code of these plugins, or is loading it. */
-  readonly plugins = new Set<number>();
-  isReady = false;
-}
+  readonly plugins: Set<number>;
+  running: PoolFrame | null;
+};
 
+/**
+ * Piscina starts the threads, and replaces those that end. Each thread has one task of piscina, which lasts as long as the thread: to run the
+ * frames that arrive at a port. So a frame costs one message in each direction.
+ */
 export class ThreadPool {
   readonly #piscina: Piscina;
   readonly #events: PoolEvents;
-  readonly #threads = new Map<number, Thread>();
-  readonly #size: number;
+  readonly #places: readonly Place[];
+  readonly #threads = new Map<number, WatchedThread>();
+  /** The threads that have failed at their task, and have not ended yet. */
+  readonly #failed = new Set<number>();
   readonly #heapMb: number;
-  /**
-   * The plugin number of the frame that was submitted last. Threads are chosen by this number. So a frame that has waited in the
-   * pool may get a thread that still has to load its plugin's code.
-   */
-  #plugin = -1;
+  /** The frames that wait for a thread, in order. */
+  #waiting: PoolFrame[] = [];
   #closing = false;
 
   constructor(threads: number, data: ThreadData, events: PoolEvents) {
     this.#events = events;
-    this.#size = threads + spareThreads;
+    const size = threads + spareThreads;
     this.#heapMb = heapMb(threads);
     this.#piscina = new Piscina({
       filename: fileURLToPath(new URL('../thread/thread.js', import.meta.url)),
-      name: 'runFrame',
-      minThreads: this.#size,
-      maxThreads: this.#size,
-      loadBalancer: (_, workers) => this.#choose(workers),
+      name: 'serve',
+      minThreads: size,
+      maxThreads: size,
+      loadBalancer: (_, workers) =>
+        workers.find(({ id, currentUsage }) => currentUsage === 0 && !this.#failed.has(id)) ?? null,
       concurrentTasksPerWorker: 1,
       // Waiting with Atomics is not faster here, as measured, and would delay timers and sockets of plugins between frames.
       atomics: 'disabled',
@@ -57,34 +72,86 @@ export class ThreadPool {
       workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: this.#heapMb },
     });
-    this.#piscina.on('workerCreate', ({ id }: PoolThread) => this.#started(id));
+    this.#piscina.on('workerCreate', () => this.#watchThreads());
     this.#piscina.on('message', (message: LateOutcome | Loaded) => {
       if (!('loaded' in message)) events.onLateOutcome(message);
     });
     // This event reports the death of an idle thread; the `exit` event of the thread is handled instead.
     this.#piscina.on('error', () => {});
+    this.#places = Array.from({ length: size }, () => {
+      return { port: null, threadId: null, isOpen: true, plugins: new Set<number>(), running: null };
+    });
+    for (const place of this.#places) void this.#keepServing(place);
   }
 
-  /** Resolves when the frame's tasks have ended. Rejects if the thread dies, unless it dies of a thrown null or undefined. */
+  /** Resolves when the frame's tasks have ended. Rejects if the thread dies or can run no more frames. */
   run(shared: SharedArrayBuffer, plugin: number): Promise<void> {
-    this.#plugin = plugin;
-    return this.#piscina.run(shared);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ shared, plugin, resolve, reject });
+      this.#assign();
+    });
+  }
+
+  /** Gives a thread its task and, when that thread has ended, gives the same task to the next one. */
+  async #keepServing(place: Place): Promise<void> {
+    while (!this.#closing) {
+      const { port1, port2 } = new MessageChannel();
+      place.port = port1;
+      port1.on('message', (threadId: number | null) => {
+        if (threadId === null) this.#ended(place);
+        else this.#started(place, threadId);
+      });
+      // A thread that dies of a thrown null or undefined seems to have finished its task.
+      const error = await this.#piscina.run(port2, { transferList: [port2] }).catch(cause => cause);
+      port1.close();
+      if (place.threadId !== null && this.#threads.has(place.threadId)) this.#failed.add(place.threadId);
+      const lost = place.running;
+      place.threadId = null;
+      place.isOpen = false;
+      place.running = null;
+      place.plugins.clear();
+      lost?.reject(error);
+    }
+  }
+
+  #started(place: Place, threadId: number): void {
+    this.#watchThreads();
+    place.threadId = threadId;
+    place.isOpen = true;
+    this.#assign();
+    if (this.#places.every(each => each.threadId !== null)) setImmediate(() => this.#events.onAllStarted());
+  }
+
+  #ended(place: Place): void {
+    const ended = place.running;
+    place.running = null;
+    ended?.resolve();
+    this.#assign();
+  }
+
+  #assign(): void {
+    while (this.#waiting.length > 0) {
+      const place = this.#choose(this.#waiting[0]!.plugin);
+      if (place === null) return;
+      const frame = this.#waiting.shift()!;
+      place.plugins.add(frame.plugin);
+      place.running = frame;
+      place.port!.postMessage(frame.shared);
+    }
   }
 
   /**
    * Chooses an idle thread: one that has the plugin's code, or else the one with the code of the fewest plugins. So a plugin that
    * kills its threads rarely kills a thread that other plugins use.
    */
-  #choose(workers: readonly PoolThread[]): PoolThread | null {
-    let best: PoolThread | null = null;
+  #choose(plugin: number): Place | null {
+    let best: Place | null = null;
     let codeMin = Number.POSITIVE_INFINITY;
-    for (const worker of workers) {
-      const code = this.#threads.get(worker.id)?.plugins;
-      if (worker.currentUsage > 0 || code === undefined) continue;
-      const size = code.has(this.#plugin) ? -1 : code.size;
-      if (size < codeMin) [best, codeMin] = [worker, size];
+    for (const place of this.#places) {
+      if (!place.isOpen || place.running !== null) continue;
+      const size = place.plugins.has(plugin) ? -1 : place.plugins.size;
+      if (size < codeMin) [best, codeMin] = [place, size];
     }
-    if (best !== null) this.#threads.get(best.id)!.plugins.add(this.#plugin);
     return best;
   }
 
@@ -111,24 +178,15 @@ export class ThreadPool {
     await this.#piscina.destroy();
   }
 
-  /** Called when a thread has started. The thread takes frames as soon as this event handler has returned. */
-  #started(threadId: number): void {
-    this.#watchThreads();
-    const thread = this.#threads.get(threadId);
-    if (thread !== undefined) thread.isReady = true;
-    let ready = 0;
-    for (const { isReady } of this.#threads.values()) if (isReady) ready++;
-    if (ready === this.#size) setImmediate(() => this.#events.onAllStarted());
-  }
-
   #watchThreads(): void {
     for (const worker of this.#piscina.threads) {
       const { threadId } = worker;
       if (threadId < 0 || this.#threads.has(threadId)) continue;
-      const thread = new Thread(worker, this.#heapMb);
+      const thread = new WatchedThread(worker, this.#heapMb);
       this.#threads.set(threadId, thread);
       worker.once('exit', code => {
         this.#threads.delete(threadId);
+        this.#failed.delete(threadId);
         if (!this.#closing) this.#events.onThreadReplaced(thread.reason ?? exitReason(code));
       });
     }

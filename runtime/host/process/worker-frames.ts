@@ -146,8 +146,7 @@ export class WorkerFrames {
       const [run] = this.#waiting.splice(place, 1) as [ThreadFrame];
       this.#running++;
       this.#pool.run(run.slot.shared, run.head.plugin).then(
-        // To the pool, a thread that died of a thrown null or undefined looks like one that has finished.
-        () => (run.slot.answered < run.started ? this.#crash(run, null) : this.#land(run)),
+        () => this.#land(run),
         error => this.#crash(run, error),
       );
     }

@@ -1,6 +1,6 @@
 // A thread of the pool: runs the tasks of a frame of worker plugins, one after another.
 
-import threads, { threadId } from 'node:worker_threads';
+import threads, { type MessagePort, threadId } from 'node:worker_threads';
 import { type Json, unpack } from '../../packing.ts';
 import { FrameReader } from '../wire/frame.ts';
 import { Mask } from '../wire/mask.ts';
@@ -40,8 +40,23 @@ port.on('message', (message: CancelTask | object) => {
 
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
-/** Runs the tasks of one frame. Piscina calls this function for each frame that the thread is given. */
-export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
+/** Runs the frames that arrive at the port, one after the other, as long as the thread lives. Piscina calls this function once. */
+export function serve(frames: MessagePort): Promise<never> {
+  return new Promise((_, reject) => {
+    frames.on('message', async (shared: SharedArrayBuffer) => {
+      try {
+        await runFrame(shared);
+        frames.postMessage(null);
+      } catch (error) {
+        reject(error);
+      }
+    });
+    frames.postMessage(threadId);
+  });
+}
+
+/** Runs the tasks of one frame. */
+async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   const slot = new SharedFrame(shared);
   slot.enter('loading', threadId);
   let task = slot.claim();
