@@ -3,6 +3,7 @@
 import { durationPattern, parseDuration } from '../config/quantity.ts';
 import { waitersMax } from '../service/job-waiters.ts';
 import { type Answer, type Headers, withHeaders } from './answer.ts';
+import { preferredSeconds } from './prefer.ts';
 import type { Parameter } from './query.ts';
 import type { HttpCall } from './route.ts';
 import type { WaitEnd } from './routes/waiting.ts';
@@ -41,31 +42,4 @@ export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>,
 /** The answer to a caller that wanted to wait. The headers in `applied` are added if the wait has begun. */
 export function waitedAnswer(answer: Answer, { applied }: Wait, how: WaitEnd): Answer {
   return how === 'crowded' ? answer : withHeaders(answer, applied);
-}
-
-/** The first `wait` in a list of preferences. Malformed preferences are ignored (RFC 7240). */
-function preferredSeconds(preferences: string): number | null {
-  if (preferences === '') return null;
-  for (const preference of itemsOf(preferences)) {
-    const found = /^[ \t]*wait[ \t]*=[ \t]*(?:(\d{1,9})|"(\d{1,9})")[ \t]*(?:;|$)/i.exec(preference);
-    if (found) return Number(found[1] ?? found[2]);
-  }
-  return null;
-}
-
-/** Splits a list at the commas that are not inside quotes. */
-function itemsOf(list: string): string[] {
-  const items: string[] = [];
-  let from = 0;
-  let isQuoted = false;
-  for (let at = 0; at < list.length; at++) {
-    const character = list[at];
-    if (isQuoted && character === '\\') at++;
-    else if (character === '"') isQuoted = !isQuoted;
-    else if (character === ',' && !isQuoted) {
-      items.push(list.slice(from, at));
-      from = at + 1;
-    }
-  }
-  return [...items, list.slice(from)];
 }

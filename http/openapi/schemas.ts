@@ -92,18 +92,20 @@ export const runFinished = Type.Object({
   counts: countsSchema,
   phase_error: Type.Optional(Type.String()),
   result: nullable(outputSchema),
-  tree: Type.Array(
-    Type.Object({
-      job_id: uuid,
-      plugin: Type.String(),
-      command: Type.String(),
-      status: jobStatus,
-      counts: countsSchema,
-      phase: phaseSchema,
-      reused: reusedSchema,
-      result: nullable(outputSchema),
-    }),
-    { description: `At most ${treeJobsMax} jobs.` },
+  tree: Type.Optional(
+    Type.Array(
+      Type.Object({
+        job_id: uuid,
+        plugin: Type.String(),
+        command: Type.String(),
+        status: jobStatus,
+        counts: countsSchema,
+        phase: phaseSchema,
+        reused: reusedSchema,
+        result: nullable(outputSchema),
+      }),
+      { description: `At most ${treeJobsMax} jobs. Absent with \`Prefer: return=minimal\`.` },
+    ),
   ),
   tree_truncated: Type.Optional(Type.Literal(true)),
 });

@@ -135,7 +135,7 @@ const callPipeline = route({
   body: callBody,
   notes:
     `${waitNotes} A synchronous pipeline waits for the shorter of \`wait\` and its own \`timeout_secs\`. A call with \`run_at\` or ` +
-    '`delay` is answered as with `?async=true`. ' +
+    '`delay` is answered as with `?async=true`. With the header `Prefer: return=minimal`, the answer of a synchronous pipeline has no `tree`. ' +
     `${idempotencyNotes} If a repeated call waits, it waits for the same run or job and returns its current state, or 404 if it ` +
     'is no longer stored.',
   problems: ['unknown_pipeline', 'several_entry_dispatches', 'invalid_payload', ...takingProblems],

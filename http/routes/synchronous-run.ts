@@ -6,15 +6,19 @@ import { formatId, type JobId } from '../../runtime/ids.ts';
 import { waitersMax } from '../../service/job-waiters.ts';
 import { settledParts, treeJobsMax } from '../../service/json/job.ts';
 import type { RunSubmission } from '../../service/submissions.ts';
-import { type Answer, answerRead, json, smallAnswer } from '../answer.ts';
+import { type Answer, answerRead, json, smallAnswer, withHeaders } from '../answer.ts';
+import { minimalApplied, prefersMinimal } from '../prefer.ts';
 import { problem } from '../problem.ts';
 import type { HttpCall } from '../route.ts';
 import { type Wait, waitedAnswer } from '../wait.ts';
 import { submitAndWait, type WaitingCall, type WaitResult } from './waiting.ts';
 
-/** Starts the run and waits for its end, for at most the shorter of `timeoutMs` and the wait that the caller wants. */
+/**
+ * Starts the run and waits for its end, for at most the shorter of `timeoutMs` and the wait that the caller wants. The answer has no tree if
+ * the caller prefers a minimal one.
+ */
 export async function runAndWait(
-  call: WaitingCall & Pick<HttpCall, 'submitted'>,
+  call: RunCall & Pick<HttpCall, 'submitted'>,
   submission: RunSubmission,
   timeoutMs: number,
   wait: Wait | null,
@@ -27,7 +31,9 @@ export async function runAndWait(
   return wait ? waitedAnswer(answer, wait, waited.how) : answer;
 }
 
-function answerRun(call: WaitingCall, { id, how }: WaitResult, waitMs: number): Answer | Promise<Answer> {
+type RunCall = WaitingCall & Pick<HttpCall, 'headerList'>;
+
+function answerRun(call: RunCall, { id, how }: WaitResult, waitMs: number): Answer | Promise<Answer> {
   switch (how) {
     case 'settled':
       return settled(call, id);
@@ -40,14 +46,17 @@ function answerRun(call: WaitingCall, { id, how }: WaitResult, waitMs: number): 
   }
 }
 
-/** Answers with the result and tree of a run that has ended. A small tree is written on this thread, any other on the reads thread. */
-async function settled(call: WaitingCall, id: JobId): Promise<Answer> {
+/** Answers with the result and tree of a run that has ended. A small answer is written on this thread, any other on the reads thread. */
+async function settled(call: RunCall, id: JobId): Promise<Answer> {
   const { engine } = call;
-  const tree = engine.smallTree(id, treeJobsMax + 1);
-  if (tree) return smallAnswer(settledParts(tree));
-  const answer = await answerRead(call, { kind: 'run', id });
+  const isMinimal = prefersMinimal(call.headerList('prefer'));
+  const applied = (answer: Answer): Answer => (isMinimal ? withHeaders(answer, minimalApplied) : answer);
+  const jobs = engine.smallTree(id, isMinimal ? 1 : treeJobsMax + 1);
+  if (jobs) return applied(smallAnswer(settledParts(jobs, !isMinimal)));
+  const answer = await answerRead(call, { kind: 'run', id, withTree: !isMinimal });
   // If the run cannot be read now, the answer is 202 with its id: a refusal would make the caller run the pipeline again.
-  if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
+  if (answer.kind !== 'problem') return applied(answer);
+  if (answer.code === 'unknown_job') return answer;
   const job = engine.job(id);
   return job ? unshown(id, job.status) : problem('unknown_job', `there is no job ${JSON.stringify(formatId(id))}`);
 }

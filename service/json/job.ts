@@ -215,8 +215,11 @@ export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean):
 /** The maximum number of jobs in the answer to a call that waited for its run. */
 export const treeJobsMax = 1_000;
 
-/** The answer to a call that waited for its run. The first job must be the run. Jobs beyond `treeJobsMax` are left out. */
-export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart> {
+/**
+ * The answer to a call that waited for its run. The first job must be the run. Without `withTree`, all other jobs are left out; otherwise, jobs
+ * beyond `treeJobsMax`.
+ */
+export function* settledParts(jobs: Iterable<JobView | null>, withTree: boolean): Iterable<JsonPart> {
   let left = treeJobsMax;
   for (const job of jobs) {
     if (job === null) {
@@ -234,6 +237,10 @@ export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart
       yield `${countsPart(job.counts)}${phaseErrorPart(job)},"result":`;
       // The output of the run appears twice: here, and in the run's entry in the tree.
       yield* output;
+      if (!withTree) {
+        yield '}';
+        return;
+      }
       yield ',"tree":[';
     } else yield ',';
     yield* treeEntryParts(job, output);

@@ -54,7 +54,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
       case 'tree':
         return share.run(once(() => treeOf(Buffer.from(read.id), jobs => treeParts(jobs, read.withResult))));
       case 'run':
-        return share.run(once(() => treeOf(Buffer.from(read.id), settledParts)));
+        return share.run(once(() => treeOf(Buffer.from(read.id), jobs => settledParts(jobs, read.withTree))));
       case 'jobs':
         return [writeJobs(await share.run(jobsOf(read)))];
       case 'failures':

@@ -82,7 +82,7 @@ export type Read =
   | { readonly kind: 'job'; readonly id: JobId; readonly detail: JobDetail; readonly waits: Waits | null }
   | { readonly kind: 'tree'; readonly id: JobId; readonly withResult: boolean }
   /** A settled run with its tree: the answer to a call that waited for the run. */
-  | { readonly kind: 'run'; readonly id: JobId }
+  | { readonly kind: 'run'; readonly id: JobId; readonly withTree: boolean }
   | ({ readonly kind: 'jobs' } & JobsQuery)
   | ({ readonly kind: 'failures' } & FailuresQuery)
   | { readonly kind: 'actions'; readonly limit: number; readonly before: JobId | null }

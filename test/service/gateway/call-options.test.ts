@@ -41,6 +41,24 @@ test('options of later versions are unknown fields, wherever a job is made', asy
   }
 });
 
+test('a caller that prefers a minimal answer of a synchronous pipeline gets it without the tree', async () => {
+  const run = (prefer: string) => gateway.call('POST', '/pipeline/now', {}, { headers: { Prefer: prefer } });
+  const whole = await run('return=representation');
+  expect([whole.status, whole.headers.get('Preference-Applied')]).toEqual([200, null]);
+  const { tree, ...others } = whole.body;
+  expect(tree).toHaveLength(2);
+  for (const [prefer, applied] of [
+    ['return=minimal', 'return=minimal'],
+    ['Return = "Minimal"; x=1', 'return=minimal'],
+    ['wait=30, return=minimal', 'return=minimal, wait=30'],
+  ] as const) {
+    const { status, headers, body } = await run(prefer);
+    expect([status, headers.get('Preference-Applied')]).toEqual([200, applied]);
+    expect(Object.keys(body)).toEqual(Object.keys(others));
+    expect(body).toMatchObject({ status: 'succeeded', result: others['result'] });
+  }
+});
+
 test('a batch is never waited for: `wait` is refused there, and the preference is ignored', async () => {
   for (const path of ['/plugin/echo/say/batch', '/pipeline/two/batch']) {
     const refused = await gateway.call('POST', `${path}?wait=1s`, { payloads: [{}] });

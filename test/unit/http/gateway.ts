@@ -298,7 +298,7 @@ export class MemoryEngine implements Engine {
       case 'tree':
         return treeParts(this.pages ? flat(this.pages) : this.smallTree(read.id, Infinity)!, read.withResult);
       case 'run':
-        return settledParts(this.smallTree(read.id, Infinity)!);
+        return settledParts(this.smallTree(read.id, Infinity)!, read.withTree);
       case 'jobs':
         return [writeJobs({ rows: [], total: 0, more: false, atLeast: false })];
       case 'actions':
