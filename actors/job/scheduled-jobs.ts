@@ -27,7 +27,7 @@ export function scheduledJobs(
       return state.pauses.ofLane(lane) !== null || state.pauses.commandsOf(lane).has(command);
     },
     isRestored: () => state.pauses.ofRestore !== null,
-    isLoaded: () => state.isLoaded,
+    mayBegin: () => state.isLoaded && acceptor.closed !== 'stopping',
     cancel(ids, cancel, turn) {
       const { length } = cancelling.cancelAll(turn, ids, cancel);
       onCancel();

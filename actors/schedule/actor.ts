@@ -276,7 +276,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   function setAlarm(turn: Turn): void {
-    const mayFire = !wasRestored && jobs.isLoaded();
+    const mayFire = !wasRestored && jobs.mayBegin();
     const nextMs = mayFire && Number.isFinite(due.nextMs) ? due.nextMs : null;
     if (nextMs === alarmMs) return;
     alarmMs = nextMs;
@@ -337,8 +337,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
         for (const { id, status } of endedBefore.splice(0)) ended(turn, id, status);
         isFirstTurn = false;
       }
-      // Until all unsettled jobs have been read, no job can be cancelled or released.
-      if (!jobs.isLoaded() || isHeld(turn)) return;
+      // What comes due while the service stops is missed, and the next start catches up with it.
+      if (!jobs.mayBegin() || isHeld(turn)) return;
       const nowMs = turn.nowUs / 1_000;
       if (nowMs < due.nextMs) return;
       let fired = 0;

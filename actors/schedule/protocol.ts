@@ -68,8 +68,11 @@ export interface ScheduledJobs {
   isPaused(plugin: string, command: string): boolean;
   /** Whether a restored state waits to be resumed. Until then nothing fires. */
   isRestored(): boolean;
-  /** Whether all unsettled jobs have been read since the start. Until then no job can be cancelled or released. */
-  isLoaded(): boolean;
+  /**
+   * Whether jobs can begin: all unsettled jobs have been read since the start (until then, none can be cancelled or released), and the service
+   * is not stopping.
+   */
+  mayBegin(): boolean;
   /** Cancels jobs and runs; no caller waits for an answer. Returns how many of the ids were handled. */
   cancel(ids: readonly JobId[], cancel: Cancel, turn: Turn): number;
   /** Lets a job or run begin that was accepted with `whenReleasedUs`. */

@@ -8,7 +8,7 @@ import { queueMax } from '../../../actors/schedule/records/schedule.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { openSource } from '../../feature/events/reader.ts';
 import { everythingToken, type Settings } from './configuration.ts';
-import { Gateway } from './gateway.ts';
+import { Gateway, startGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -132,6 +132,28 @@ test('a clock that is set forward makes times missed, and one that is set back f
   clock.set('2027-11-01T13:00:00Z');
   const once = await told(ids, found => found['once']!.history.length > 2);
   expect(once['once']).toEqual([...forward.once, 'succeeded 13:00 (0)']);
+});
+
+test('what comes due while the service stops fires at the next start', async () => {
+  const each = { id: 'each', plugin: 'echo', every: '1s', if_running: 'allow', catch_up: 'run_all' };
+  const gateway = await startGateway({ plugins: { echo, worker }, schedules: [each] });
+  const held = await gateway.submit('worker/handle', { gate: 'slow' });
+  await gateway.noted('start', held);
+  const ended = gateway.term();
+  await until('new work is refused', async () => (await gateway.call('POST', '/plugin/echo/handle')).status === 503);
+  const stoppingMs = Date.now();
+  await until('three occurrences have come due', () => Date.now() > stoppingMs + 3_500);
+  gateway.open('slow');
+  await ended;
+  await gateway.start();
+  const history = await until('a later occurrence has fired', async () => {
+    const { body } = await gateway.call('GET', '/schedule/each');
+    const { history } = body as unknown as Schedule;
+    return Date.parse(history[0]?.due_at ?? '') > stoppingMs + 4_000 ? history : null;
+  });
+  expect(history.filter(({ reason }) => reason !== undefined)).toEqual([]);
+  const dues = history.map(({ due_at }) => Date.parse(due_at!));
+  expect(dues).toEqual(dues.map((_, place) => dues[0]! - 1_000 * place));
 });
 
 test('for the times of a pause catch_up decides when it ends', async () => {
