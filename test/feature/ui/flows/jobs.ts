@@ -11,7 +11,9 @@ export function jobFlows(gateway: Gateway): void {
     const page = await visit(gateway, { at: '#/jobs' });
     await page.getByLabel('Plugin').fill('failing');
     await page.keyboard.press('Enter');
-    await page.getByRole('navigation', { name: 'Statuses' }).getByRole('link', { name: 'failed' }).click();
+    const link = page.getByRole('navigation', { name: 'Statuses' }).getByRole('link', { name: 'failed' });
+    await expect.poll(() => link.getAttribute('href')).toBe('#/jobs?plugin=failing&status=failed');
+    await link.click();
     const rows = page.getByRole('table', { name: 'Jobs' }).getByRole('row');
     await expect.poll(() => new URL(page.url()).hash).toBe('#/jobs?plugin=failing&status=failed');
     await rows.getByTitle(failed.job_id, { exact: true }).waitFor();
