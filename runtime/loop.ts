@@ -68,7 +68,7 @@ export function startLoop(options: LoopOptions): Loop {
         handler.receive(actor, message, turn);
       }
       handler.end?.(turn);
-      if (turn.batch.size > 0) options.store.commit(turn.batch, () => turn.releaseDurable());
+      if (turn.batch.size > 0) options.store.commit(turn.batch);
     } catch (error) {
       options.onFailure(error, taken);
       if (queue.length > 0) schedule();
@@ -103,9 +103,7 @@ class OpenTurn implements Turn {
   readonly nowUs: number;
   readonly batch: Batch;
   readonly #options: LoopOptions;
-  readonly #durableEffects: (() => void)[] = [];
   readonly #effects: (() => void)[] = [];
-  readonly #failures: unknown[] = [];
   readonly #stopwatch: () => number;
   readonly #endMs: number;
 
@@ -133,30 +131,17 @@ class OpenTurn implements Turn {
     this.#effects.push(effect);
   }
 
-  onDurable(effect: () => void): void {
-    this.#durableEffects.push(effect);
-  }
-
-  /** Runs the effects that wait only for the disk. */
-  releaseDurable(): void {
-    this.#run(this.#durableEffects.splice(0));
-  }
-
   /** Runs all effects, even if some throw, and returns their errors. */
-  release(): readonly unknown[] {
-    this.releaseDurable();
-    this.#run(this.#effects);
-    return this.#failures;
-  }
-
-  /** An effect may add further effects, which run after all others. */
-  #run(effects: readonly (() => void)[]): void {
-    for (const effect of effects) {
+  release(): unknown[] {
+    const failures: unknown[] = [];
+    // An effect may add further effects, which run after all others.
+    for (const effect of this.#effects) {
       try {
         effect();
       } catch (error) {
-        this.#failures.push(error);
+        failures.push(error);
       }
     }
+    return failures;
   }
 }

@@ -16,13 +16,8 @@ export interface Turn {
   tell(actor: string, message: unknown): void;
   /** Answers an ask, after the commit. */
   reply(to: ReplyTo, value: unknown): void;
-  /** Runs the effect after the commit: for everything outside of the ledger, such as timers. */
+  /** Runs the effect after the commit: for everything outside of the ledger, such as frames to a host and timers. */
   after(effect: () => void): void;
-  /**
-   * Runs the effect as soon as the commit is on disk, when reads may not show it yet: for frames to hosts, which read nothing. Such an effect
-   * runs before all others.
-   */
-  onDurable(effect: () => void): void;
 }
 
 /** An actor: state that only its own handlers change. Actors of one thread call each other within a turn. */

@@ -228,7 +228,7 @@ export class Dispatcher {
       return;
     }
     const tasks = taskFrame(frame, state.completions.pluginState(lane.name), state.parts, delivery?.packed);
-    turn.onDurable(() => {
+    turn.after(() => {
       this.#hostOf(slot).submit(tasks);
       this.#outstanding.sent(slot.name, frame);
     });

@@ -201,7 +201,7 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
   let fault: StoreFault | null = null;
 
   /** Appends the batch to the log once LMDB has taken all of it, and before any other thread sees it. */
-  function append(batch: WriteBatch, onDurable: () => void): void {
+  function append(batch: WriteBatch): void {
     claim.assertOurs();
     const bytes = write(lmdb, batch);
     lmdb.databases.meta.put(appliedKey, encodeLsn(log.last + 1));
@@ -212,7 +212,6 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
       if (error instanceof StoreFull) throw error;
       throw new StoreFault(`the commit log cannot be written: ${(error as Error).message}`, { cause: error });
     }
-    onDurable();
   }
 
   function failed(error: unknown, isLogged: boolean): Error {
@@ -232,13 +231,13 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
     get applied() {
       return log.last;
     },
-    commit(batch: Batch, onDurable = () => {}) {
+    commit(batch: Batch) {
       const known = fault ?? faultOf();
       if (known !== null) throw known;
       const before = log.last;
       try {
         checkpoints.admit();
-        commitLock.commit(() => lmdb.env.transactionSync(() => append(batch as WriteBatch, onDurable)));
+        commitLock.commit(() => lmdb.env.transactionSync(() => append(batch as WriteBatch)));
         checkpoints.committed();
       } catch (error) {
         throw failed(error, log.last > before);

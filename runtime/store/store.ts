@@ -111,10 +111,9 @@ export interface Store<T extends string = Table> extends Reader<T> {
   batch(): Batch<T>;
   /**
    * Writes the whole batch or none of it. After it has returned, the batch is durable, and reads of this store show it. Throws StoreFull if
-   * there is no room, and StoreFault if the disk fails. `onDurable` is called once the batch is durable; reads of other threads may not show
-   * it yet. It must not throw.
+   * there is no room, and StoreFault if the disk fails.
    */
-  commit(batch: Batch<T>, onDurable?: () => void): void;
+  commit(batch: Batch<T>): void;
 }
 
 /** Thrown if there is no room for a commit. No part of the batch was written. */

@@ -12,7 +12,7 @@ export function syncedStore<T extends string>(lmdb: Lmdb<T>, path: string): Stor
   return {
     ...readerOf(lmdb),
     batch: () => new WriteBatch<T>(),
-    commit(batch, onDurable) {
+    commit(batch) {
       if (fault !== null) throw fault;
       try {
         lmdb.env.transactionSync(() => room.assertFor(write(lmdb, batch as WriteBatch<T>)));
@@ -21,7 +21,6 @@ export function syncedStore<T extends string>(lmdb: Lmdb<T>, path: string): Stor
         if (failure instanceof StoreFault) fault = failure;
         throw failure;
       }
-      onDurable?.();
     },
   };
 }

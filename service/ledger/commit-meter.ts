@@ -17,9 +17,9 @@ export class CommitMeter {
   over(store: Store, jobs: () => number): Store {
     return {
       ...store,
-      commit: (batch, onDurable) => {
+      commit: batch => {
         const startMs = performance.now();
-        store.commit(batch, onDurable);
+        store.commit(batch);
         this.seconds.add((performance.now() - startMs) / 1000);
         this.jobs.add(jobs());
       },

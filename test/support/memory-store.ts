@@ -63,7 +63,7 @@ function openMemory<T extends string>(
       fault = null;
     },
     batch: () => new WriteBatch<T>(),
-    commit(batch, onDurable) {
+    commit(batch) {
       if (fault !== null) throw fault;
       try {
         beforeCommit(batch);
@@ -86,7 +86,6 @@ function openMemory<T extends string>(
             value: copies ? Buffer.from(value) : value,
           });
       }
-      onDurable?.();
     },
   };
 }

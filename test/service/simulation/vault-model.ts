@@ -28,7 +28,6 @@ export class VaultModel {
   #principals = new Map<string, { readonly kind: string; readonly isRevoked: boolean }>();
   #secrets = new Map<string, Secret>();
   /** Something was answered in this turn. */
-  #deliveries: { readonly instance: string; readonly packed: Uint8Array | undefined }[] = [];
   #isChanged = false;
 
   constructor(store: Store, dice: Dice) {
@@ -71,7 +70,6 @@ export class VaultModel {
 
   /** What is on disk: after an end of the process nobody knows which of the last calls were taken. */
   reread(): void {
-    this.#deliveries = [];
     const { principals, secrets } = this.#opened();
     this.#principals = new Map(
       [...principals].map(([name, { kind, status }]) => [name, { kind, isRevoked: status === 'revoked' }]),
@@ -95,9 +93,8 @@ export class VaultModel {
     this.#isChanged = true;
   }
 
-  /** After a turn: the frames got what had been answered, and that is on disk. */
+  /** After a turn: what was answered is on disk. */
   settle(): void {
-    for (const { instance, packed } of this.#deliveries.splice(0)) this.#delivered(instance, packed);
     if (!this.#isChanged) return;
     this.#isChanged = false;
     const { principals, secrets } = this.#opened();
@@ -151,12 +148,8 @@ export class VaultModel {
     }
   }
 
-  /** A frame of the plugin leaves with these secrets. It leaves before the answers of its turn. */
+  /** A frame of the plugin leaves with these secrets. */
   delivered(instance: string, packed: Uint8Array | undefined): void {
-    this.#deliveries.push({ instance, packed });
-  }
-
-  #delivered(instance: string, packed: Uint8Array | undefined): void {
     holds(this.isOpen, () => `a frame of ${instance} leaves while the vault is sealed`);
     const principal = this.#principals.get(instance);
     holds(

@@ -2,7 +2,7 @@
 // Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
 import { parseId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
-import { type Batch, type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
+import { type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 import { Broken, holds } from './broken.ts';
@@ -84,8 +84,7 @@ export class World {
       partedBytesMin: runs.pick([0, 60, 2 ** 22]),
     };
     this.#poison = new Poison(memory, this.#commits, this.#runs);
-    const commit = (batch: Batch, onDurable?: () => void) => this.#commit(memory, ownCopy(batch), onDurable);
-    this.#store = this.#poison.over({ ...memory, commit });
+    this.#store = this.#poison.over({ ...memory, commit: batch => this.#commit(memory, ownCopy(batch)) });
     this.#vault = new VaultModel(memory, new Dice(seed, 'vault'));
     this.#code = new PluginCode(seed, this.faults);
     this.#hosts = new Hosts(
@@ -162,7 +161,11 @@ export class World {
 
   /** What fails by itself, and was made to fail by nobody. */
   #logged(message: string, fields: object): void {
-    const { error = '', ...record } = fields as { error?: string; table?: Table; key?: string };
+    const { error = '', ...record } = fields as {
+      readonly error?: string;
+      readonly table?: Table;
+      readonly key?: string;
+    };
     if (this.#poison.isOf(record)) this.faults.note('recordPoisoned');
     if (this.#poison.explains({ ...record, error })) return;
     const isOurs = /^(?:Error: )?poisoned/.test(error) || message === 'the disk is full';
@@ -200,7 +203,7 @@ export class World {
     for (const id of this.#callers.waiting) this.#ledger.deliver('job', { kind: 'await_job', id: parseId(id)! });
   }
 
-  #commit(memory: Store, batch: WriteBatch, onDurable?: () => void): void {
+  #commit(memory: Store, batch: WriteBatch): void {
     const { faults } = this;
     if (faults.strikes('killedBeforeCommit')) {
       this.#ledger.isGone = true;
@@ -212,12 +215,12 @@ export class World {
       if (this.#dice.chance(0.5)) this.#write(memory, batch);
       throw new StoreFault('input/output error');
     }
-    this.#write(memory, batch, onDurable);
+    this.#write(memory, batch);
     if (faults.strikes('killedAfterCommit')) this.#ledger.isGone = true;
     if (faults.strikes('killedAmidEffects')) this.#effectsLeft = this.#dice.below(4);
   }
 
-  #write(memory: Store, batch: WriteBatch, onDurable?: () => void): void {
+  #write(memory: Store, batch: WriteBatch): void {
     this.#commits.before(batch);
     this.#operators.committing(batch);
     this.#times.committing(batch, this.#nowUs);
@@ -226,7 +229,6 @@ export class World {
     for (let place = 0; place < tables.length; place++) this.#poison.written(tables[place]!, keys[place]!);
     memory.commit(batch);
     this.#commits.after(batch);
-    onDurable?.();
   }
 
   #step(): void {
@@ -328,8 +330,8 @@ export class World {
       return;
     }
     this.#effectsLeft = Number.POSITIVE_INFINITY;
-    this.#vault.settle();
     if (this.#restartIfStopped() || ledger.condition !== 'up') return;
+    this.#vault.settle();
     // Else what is open may not have been read back yet.
     if (!ledger.isDue) this.#commits.compareGauges(ledger.gauges);
     if (!ledger.isDue) deadlinesHold(this.#store, ledger.alarmUs, this.#commits, this.#poison.roots);

@@ -95,33 +95,6 @@ it('says all that was delivered when a message in the middle fails', () => {
   expect(log.slice(1)).toEqual(['commit 1', 'reply d', 'send elsewhere']);
 });
 
-it('runs the effects that wait only for the disk before all others, and none of them if the commit fails', () => {
-  const log: string[] = [];
-  const sender: TurnHandler = {
-    receive(actor, message, turn) {
-      writer.receive(actor, message, turn);
-      turn.onDurable(() => log.push(`frame ${message}`));
-      if (message === 'b') {
-        turn.onDurable(() => {
-          throw new Error('a bug');
-        });
-      }
-    },
-  };
-  let isFull = true;
-  const { loop, turn } = thread(sender, log, () => isFull);
-  loop.deliver('sender', 'a');
-  turn();
-  expect(log).toEqual(['failed no room 1']);
-  isFull = false;
-  loop.deliver('sender', 'b');
-  loop.deliver('sender', 'c');
-  turn();
-  expect(log.slice(1)).toEqual([
-    ...['commit 2', 'frame b', 'frame c', 'reply b', 'send elsewhere', 'reply c', 'send elsewhere', 'failed a bug 0'],
-  ]);
-});
-
 it('runs the effects behind one that throws, and tells of it', () => {
   const log: string[] = [];
   const careless: TurnHandler = {

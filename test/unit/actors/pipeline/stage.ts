@@ -201,7 +201,6 @@ export class Stage {
       tell: () => {},
       reply: (_, value) => effects.push(() => this.replies.push(value)),
       after: effect => effects.push(effect),
-      onDurable: effect => effects.push(effect),
     };
     this.#actor.begin(turn);
     handle(turn);
