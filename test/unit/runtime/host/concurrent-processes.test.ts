@@ -48,10 +48,12 @@ it('has never more than `concurrency` requests without an answer', async () => {
 });
 
 it('tells each outcome at its deadline, and drops the late answer', async () => {
-  const stage = staged('setTimeout(() => answer(request), payload.late ? 330 : 1);');
-  const { outcomes } = await stage.frame('p', { ...poll, payloads: [{ late: true }, {}], deadlineMs: 300 });
+  const stage = staged('setTimeout(() => answer(request), payload.late ? 1_030 : 1);');
+  // The process is up before the deadline that is under test.
+  await stage.run('p', { ...poll, payloads: [{}] });
+  const { outcomes } = await stage.frame('p', { ...poll, payloads: [{ late: true }, {}], deadlineMs: 1_000 });
   expect(byTask(outcomes)).toMatchObject([
-    { verdict: 'timed_out', error: 'timed out after 300 ms' },
+    { verdict: 'timed_out', error: 'timed out after 1000 ms' },
     { verdict: 'ok' },
   ]);
   // It waits for the place of the late one.
