@@ -5,7 +5,7 @@ import { children } from './bare/protocol.ts';
 import type { Bench, Metric } from './bench.ts';
 import { callFan, fanPipeline } from './fan-run.ts';
 import { closeGates, idle } from './gate.ts';
-import { runAtOnce, runJobs, runPipelines, runsMany, threeSteps } from './latency.ts';
+import { minimalAnswer, runAtOnce, runJobs, runPipelines, runsMany, threeSteps } from './latency.ts';
 import { runAccepting } from './load/accepting.ts';
 import type { LoadPlan } from './load/plan.ts';
 import { type Loaded, runLoad } from './load/run.ts';
@@ -101,10 +101,10 @@ async function leastFigures(least: BareGateway, plan: Bare, { directory }: Stage
 
 async function figures(service: Service, plan: Bare, stage: Stage): Promise<Round['own']> {
   const { requestUs, results: single } = await runJobs(service, plan.samples, plan.pauseMs);
-  const { timesUs, results: alone } = await runPipelines(service, plan.runs);
+  const { timesUs, results: alone } = await runPipelines(service, plan.runs, minimalAnswer);
   const fan = await fanUs(service, plan);
-  const { perS: runs } = await runAtOnce(service, runsFew(plan), plan.seconds);
-  const { perS: manyRuns } = await runAtOnce(service, runsMany, plan.seconds);
+  const { perS: runs } = await runAtOnce(service, runsFew(plan), plan.seconds, minimalAnswer);
+  const { perS: manyRuns } = await runAtOnce(service, runsMany, plan.seconds, minimalAnswer);
   await closeGates(service, stage);
   const { perS } = await runAccepting(service, { path, ...plan, directory: stage.directory });
   stage.openGates();

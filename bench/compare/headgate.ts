@@ -2,7 +2,7 @@
 
 import { callFan, fanPipeline, runFan } from '../fan-run.ts';
 import { closeGates, idle } from '../gate.ts';
-import { runAtOnce, runJobs, runPipelines, threeSteps } from '../latency.ts';
+import { minimalAnswer, runAtOnce, runJobs, runPipelines, threeSteps } from '../latency.ts';
 import { runAccepting } from '../load/accepting.ts';
 import { hasWrk } from '../load/wrk.ts';
 import { type Facts, payloadOf } from '../peers/peer.ts';
@@ -31,9 +31,11 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
   const bulk = await submitBatches(service, jobs);
   const drained = await drainQueued(service, stage, jobs, bulk.lastId);
   const { requestUs } = await runJobs(service, plan.samples, plan.pauseMs);
-  const { timesUs } = await runPipelines(service, plan.runs);
+  const { timesUs } = await runPipelines(service, plan.runs, minimalAnswer);
   const runRates: number[] = [];
-  for (const width of plan.runsAtOnce) runRates.push((await runAtOnce(service, width, plan.seconds)).perS);
+  for (const width of plan.runsAtOnce) {
+    runRates.push((await runAtOnce(service, width, plan.seconds, minimalAnswer)).perS);
+  }
   const fanoutUs: number[] = [];
   for (const children of plan.fanouts) fanoutUs.push(await fanOut(service, children));
   await service.stop();
@@ -69,7 +71,7 @@ async function warmUp(service: Service, stage: Stage, plan: TurnPlan): Promise<v
   await flightRateOf(service, stage, plan);
   stage.openGates();
   await idle(service.caller());
-  for (const width of plan.runsAtOnce) await runAtOnce(service, width, plan.seconds);
+  for (const width of plan.runsAtOnce) await runAtOnce(service, width, plan.seconds, minimalAnswer);
   for (let n = 0; n < warmFanouts; n++) await runFan(service.caller(), plan.warmup / 10);
 }
 

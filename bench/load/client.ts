@@ -19,10 +19,13 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
 /** Returns the bytes of request `n`. */
 type Requests = (n: number) => Buffer;
 
-function requestsOf({ path, padBytes, read }: LoadPlan, parts: Pick<RequestParts, 'host' | 'token'>): Requests {
+function requestsOf(
+  { path, padBytes, headers, read }: LoadPlan,
+  parts: Pick<RequestParts, 'host' | 'token'>,
+): Requests {
   const paths = typeof path === 'string' ? [path] : path;
   if (!read) {
-    const requests = paths.map(path => new NumberedRequest({ ...parts, path }, padBytes));
+    const requests = paths.map(path => new NumberedRequest({ ...parts, path, ...(headers && { headers }) }, padBytes));
     return n => requests[n % requests.length]!.number(n);
   }
   const reads = paths.map(path => requestBytes({ ...parts, path, method: 'GET', headers: read.headers }));

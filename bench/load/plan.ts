@@ -7,6 +7,8 @@ export type LoadPlan = {
   /** Bytes that are added to each payload. */
   readonly padBytes?: number;
   readonly token: string;
+  /** Headers of the numbered payloads: whole lines, each with CRLF. */
+  readonly headers?: string;
   /** Sends GET requests with these headers (whole lines, each with CRLF) instead of posting numbered payloads. */
   readonly read?: { readonly headers: string };
   readonly connections: number;

@@ -39,6 +39,8 @@ const promised = {
       'wait_to_run',
       'runs_per_s',
       'runs_per_s_128',
+      'runs_minimal_per_s',
+      'runs_minimal_per_s_128',
       ...costs,
     ],
   },
