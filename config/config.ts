@@ -262,6 +262,8 @@ export type Config = {
     readonly keep: number;
     /** The directory of the backups. */
     readonly into: string;
+    /** Whether the commit log is copied there, so that a state can be restored as of a time. */
+    readonly log: boolean;
   };
   /** Lines about broken plugins and other problems that do not prevent a start. */
   readonly warnings: readonly string[];
@@ -274,7 +276,7 @@ export const loggedJobs = ['none', 'failed', 'all'] as const;
 /** The values of the setting `api.server`: `auto` selects `uws` if it can be loaded, else `node`. */
 export const servers = ['auto', 'uws', 'node'] as const;
 
-type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'metrics' | 'vault';
+type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'metrics' | 'vault' | 'backups';
 /** The name of a value in a section of `Config`, such as `service.workersMax`. */
 export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string}` }[SectionName];
 

@@ -82,6 +82,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const webhooks = readWebhooks(root, tokens, instances, report);
   const metrics = readMetrics(root, reportAt);
   const ui = readUi(root, reportAt);
+  const backups = readBackups(root, main.file, reportAt);
   checkListeners(root, { api, webhooks, metrics }, reportAt);
   const service = readService(root, options.processors ?? availableParallelism());
   const warned: ConfigProblem[] = [...instances.warnings];
@@ -118,7 +119,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     pipelines,
     schedules,
     vault: readVault(root, state.path),
-    backups: readBackups(root, main.file),
+    backups,
     warnings,
   };
   return {

@@ -1,6 +1,6 @@
 // Holds the state directory, so that no service runs on it.
 import type { Config } from '../../config/config.ts';
-import type { StoreOptions } from '../../runtime/store/ledger-store.ts';
+import type { LedgerStore, StoreOptions } from '../../runtime/store/ledger-store.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 
@@ -8,14 +8,14 @@ import { failure } from '../failure.ts';
 export async function whileStopped<T>(
   { path, log, until }: Pick<Config['state'], 'path' | 'log'> & Pick<StoreOptions, 'until'>,
   why: string,
-  work: () => Promise<T>,
+  work: (store: LedgerStore) => Promise<T>,
 ): Promise<T> {
   const { openStore } = await import('../../runtime/store/ledger-store.ts');
   const { StoreHeld } = await import('../../runtime/store/owner.ts');
   try {
     const store = openStore(path, { log, ...(until !== undefined && { until }) });
     try {
-      return await work();
+      return await work(store);
     } finally {
       store.close();
     }

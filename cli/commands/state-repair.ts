@@ -18,8 +18,12 @@ export const stateRepair = command<{ readonly config?: string; readonly until: n
     '0 repaired, 74 the log has no such turn or cannot be read, 75 a service is running on it, 78 configuration',
   async run({ options: { config, until }, io, out }) {
     const { state } = await readConfiguration(config, io);
+    const { renewStoreId } = await import('../../runtime/store/store-id.ts');
     const { whileStopped } = await import('../backups/stopped.ts');
-    await whileStopped({ ...state, until }, 'the service must be stopped first', async () => {});
+    await whileStopped({ ...state, until }, 'the service must be stopped first', async store => {
+      // Its history differs from now on from that of copies and of an archived log.
+      renewStoreId(store);
+    });
     await out.answer({ repaired: true, turn: until }, () => [
       `repaired: turn ${until} is the last one; the old log is kept in ${state.path}/log-aside-*`,
     ]);

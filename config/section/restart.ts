@@ -24,4 +24,5 @@ export const restartSettings: readonly RestartSetting[] = [
   { key: 'webhooks.listen', setting: 'webhooks.listen' },
   { key: 'webhooks.tls', setting: 'webhooks.tls', isSwitch: true },
   { key: 'metrics.listen', setting: 'metrics.listen' },
+  { key: 'backups.log', setting: 'backups.log' },
 ];

@@ -81,10 +81,15 @@ export function readVault(root: SourceNode, statePath: string): Config['vault'] 
   };
 }
 
-export function readBackups(root: SourceNode, mainFile: string): Config['backups'] {
+export function readBackups(root: SourceNode, mainFile: string, reportAt: ReportAt): Config['backups'] {
   const backups = nodeAt(root, 'backups');
+  const everyMs = parseDuration(textOf(nodeAt(backups, 'every'))) ?? null;
+  const log = flagOf(nodeAt(backups, 'log')) ?? false;
+  if (log && everyMs === null)
+    reportAt(['backups', 'log'], 'needs "backups.every": the log is kept from the oldest of the scheduled backups on');
   return {
-    everyMs: parseDuration(textOf(nodeAt(backups, 'every'))) ?? null,
+    everyMs,
+    log,
     keep: numberOf(nodeAt(backups, 'keep')) ?? 7,
     into: readPath(nodeAt(backups, 'into')) ?? join(dirname(mainFile), 'backups'),
   };

@@ -328,6 +328,9 @@ export const settingsSchema = field.closedMap(
           'the path of a directory',
           'The directory of scheduled backups and of those that `POST /system/backup` writes, relative to this file. Default: `backups` beside the main file.',
         ),
+        log: field.flag(
+          'Whether the commit log is copied to `into` too, so that `headgate restore --until` can restore the state as of a time between two backups. It needs `every`. Default: `false`.',
+        ),
       },
       'Backups of the state.',
     ),

@@ -14,6 +14,7 @@ const answer = Type.Object({
   store_id: Type.Union([Type.String(), Type.Null()]),
   created_at: instant,
   last_commit: Type.Union([instant, Type.Null()]),
+  turn: Type.Union([Type.Object({ number: count, at: instant }), Type.Null()]),
   counts: Type.Object({
     jobs: count,
     unsettled: count,

@@ -10,6 +10,8 @@ export type Checkpoint = LogStart & {
   readonly isClean: boolean;
   /** The format of the state. */
   readonly format: number;
+  /** Whether the segments of the log are kept until they are archived. Absent: an earlier version wrote it. */
+  readonly keeps?: boolean;
   /** The root pages of the ledger, one after the other. */
   readonly roots: Buffer;
 };

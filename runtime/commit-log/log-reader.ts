@@ -69,14 +69,67 @@ export function* readLog(
   }
 }
 
-/** Whether turns were appended to the segment. If so, the segment begins with a part of a turn. */
-export function hasTurns(segment: Segment): boolean {
-  const files = new SegmentWindows([segment]);
+/**
+ * Yields the turns that follow `after` in archived segments, up to the first missing one. If a segment ends with a torn turn, the next
+ * segment continues with the turn of the same number.
+ */
+export function* readArchive(segments: readonly Segment[], after: Lsn): Generator<LoggedTurn, void, void> {
+  const files = new SegmentWindows(segments);
   try {
-    return files.header({ file: 0, offset: 0 }) !== null;
+    let last = after;
+    for (let at: Place = { file: 0, offset: 0 }; at.file < files.count; ) {
+      const header = files.header(at);
+      // The segment begins with the rest of a turn that began in an earlier one.
+      if (header !== null && header.part > 0) {
+        at = files.withRoom({ file: at.file, offset: at.offset + roomOf(header.bytes) });
+        continue;
+      }
+      if (header !== null && header.lsn > last + 1) return;
+      const found = header && turnAt(files, at, header.lsn, header.epoch);
+      if (found === null) {
+        at = { file: at.file + 1, offset: 0 };
+        continue;
+      }
+      if (header!.lsn === last + 1) {
+        last++;
+        yield { lsn: last, atUs: found.atUs, bytes: found.bytes };
+      }
+      at = files.withRoom(found.end);
+    }
   } finally {
     files.close();
   }
+}
+
+/** The number of bytes of the segment that parts of turns take up. */
+export function usedBytes(segment: Segment): number {
+  const files = new SegmentWindows([segment]);
+  try {
+    let offset = 0;
+    for (let header = files.header({ file: 0, offset }); header !== null; header = files.header({ file: 0, offset }))
+      offset += roomOf(header.bytes);
+    return offset;
+  } finally {
+    files.close();
+  }
+}
+
+/** The turn to which the first part in the segment belongs. Null: no turn was appended to it. */
+export function firstTurn(segment: Segment | undefined): Lsn | null {
+  if (segment === undefined) return null;
+  const head = Buffer.alloc(headerBytes);
+  const descriptor = openSync(segment.path, 'r');
+  try {
+    readSync(descriptor, head, 0, headerBytes, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  return readHeader(head, 0, segment.number)?.lsn ?? null;
+}
+
+/** Whether turns were appended to the segment. If so, the segment begins with a part of a turn. */
+export function hasTurns(segment: Segment): boolean {
+  return firstTurn(segment) !== null;
 }
 
 /**

@@ -3,6 +3,7 @@
 import { closeSync, fdatasyncSync, rmSync, writeSync } from 'node:fs';
 import type { WriteBatch } from '../store/batch.ts';
 import { StoreFull } from '../store/store.ts';
+import { ArchiveQueue, type ArchiveReport, type KeptSegment } from './archive.ts';
 import { crc32c } from './checksum.ts';
 import { headerBytes, type Lsn, partBytesMax, roomOf, writeHeader } from './part.ts';
 import { type OpenSegment, type Segment, Segments } from './segments.ts';
@@ -27,6 +28,10 @@ export type LogWriterOptions = {
   readonly last: Lsn;
   /** Segments in the directory that nothing needs. */
   readonly unused: readonly Segment[];
+  /** Segments that the checkpoint before needs, or that are not archived yet. */
+  readonly older?: readonly KeptSegment[];
+  /** Whether segments are kept until they are archived. */
+  readonly keeps?: boolean;
 };
 
 type Piece = { readonly segment: OpenSegment; readonly offset: number; readonly start: number; readonly bytes: number };
@@ -39,14 +44,19 @@ export class LogWriter {
   #last: Lsn;
   #appendedBytes = 0;
   /** The segments before the current one that a checkpoint may need. */
-  #older: Segment[] = [];
+  #older: KeptSegment[];
+  /** Null: segments are not archived. */
+  readonly #queue: ArchiveQueue | null;
   #buffer = Buffer.alloc(2 ** 16);
 
-  constructor({ directory, segment, segmentBytesMax, epoch, last, unused }: LogWriterOptions) {
+  constructor(options: LogWriterOptions) {
+    const { directory, segment, segmentBytesMax, epoch, last, unused, older = [], keeps = false } = options;
+    this.#older = [...older];
     this.#epoch = epoch;
     this.#last = last;
     this.#segments = new Segments(directory, segmentBytesMax);
     this.#segments.recycle(unused);
+    this.#queue = keeps ? new ArchiveQueue(segments => this.#segments.recycle(segments)) : null;
     // The segments keep the size to which they grew under earlier holders of the log.
     this.#current = this.#segments.take(segment, Math.floor(this.#segments.spareBytes / 2));
     this.#prepareNext();
@@ -134,7 +144,7 @@ export class LogWriter {
       if (segment !== this.#current) {
         closeSync(this.#current.descriptor);
         const { number, bytes: size, path } = this.#current;
-        this.#older.push({ number, bytes: size, path });
+        this.#older.push({ number, bytes: size, path, usedBytes: size });
         this.#current = segment;
       }
       this.#offset = offset + roomOf(bytes);
@@ -143,16 +153,39 @@ export class LogWriter {
     if (pieces.length > 1 || this.#offset > this.#current.bytes / 4) this.#prepareNext();
   }
 
-  /** Called when a checkpoint at this position is complete: recycles the segments before it. */
+  /** Called when a checkpoint at this position is complete: recycles the segments before it, once they are archived if they are to be. */
   releaseBefore({ segment }: LogPosition): void {
-    this.#segments.recycle(this.#older.filter(({ number }) => number < segment));
+    const released = this.#older.filter(({ number }) => number < segment);
     this.#older = this.#older.filter(({ number }) => number >= segment);
+    if (this.#queue === null) this.#segments.recycle(released);
+    else this.#queue.push(released, this.#inUse());
     this.#prepareNext();
   }
 
-  /** Recycles segments that nothing needs any more. */
-  discard(segments: readonly Segment[]): void {
-    this.#segments.recycle(segments);
+  /** The number of the segment that turns are appended to. */
+  get segment(): number {
+    return this.#current.number;
+  }
+
+  /** Whether segments are kept until they are archived. */
+  get keeps(): boolean {
+    return this.#queue !== null;
+  }
+
+  /** If segments are archived, copies them to this directory from now on. */
+  archiveTo(directory: string, report: ArchiveReport): void {
+    this.#queue?.archiveTo(directory, report);
+  }
+
+  /** If segments are archived, resolves when each turn until now is, or cannot be now. */
+  async archived(): Promise<void> {
+    this.#queue?.push([], this.#inUse());
+    await this.#queue?.settled();
+  }
+
+  #inUse(): KeptSegment[] {
+    const { number, bytes, path } = this.#current;
+    return [...this.#older, { number, bytes, path, usedBytes: this.#offset }];
   }
 
   #prepareNext(): void {
@@ -160,6 +193,7 @@ export class LogWriter {
   }
 
   close(): void {
+    this.#queue?.close();
     this.#segments.close();
     closeSync(this.#current.descriptor);
   }

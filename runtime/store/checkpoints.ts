@@ -196,9 +196,9 @@ export class Checkpoints {
   #take(isClean: boolean): Pending {
     const { lmdb, log, epoch, format } = this.#options;
     const hold = holdPages(lmdb.env);
-    const { last: lsn, position } = log;
     const roots = copyRoots(this.#descriptor);
-    const checkpoint = { number: this.#number + 1, epoch, lsn, ...position, isClean, format, roots };
+    const { last: lsn, position, keeps } = log;
+    const checkpoint = { number: this.#number + 1, epoch, lsn, ...position, isClean, format, keeps, roots };
     return {
       checkpoint,
       hold,

@@ -50,7 +50,7 @@ async function copy<T extends string>({ env }: Lmdb<T>, to: string): Promise<voi
 }
 
 /** Writes the contents of a file to disk. */
-function syncFile(path: string): void {
+export function syncFile(path: string): void {
   const file = openSync(path, 'r+');
   try {
     fsyncSync(file);

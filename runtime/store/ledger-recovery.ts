@@ -2,14 +2,16 @@
 // applied again: the same way after a kill, after a crash of the machine and after a power cut.
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import type { KeptSegment } from '../commit-log/archive.ts';
 import type { Checkpoint } from '../commit-log/checkpoint-file.ts';
-import { assertNewest, hasTurns, readLog } from '../commit-log/log-reader.ts';
+import { assertNewest, hasTurns, type LoggedTurn, readLog, usedBytes } from '../commit-log/log-reader.ts';
 import { LogWriter } from '../commit-log/log-writer.ts';
 import type { Lsn } from '../commit-log/part.ts';
 import { listSegments, type Segment } from '../commit-log/segments.ts';
 import { decodeTurn } from '../commit-log/turn-codec.ts';
 import { makeDirectory, syncDirectory } from '../durable-file.ts';
 import { isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
+import { appliedIn, appliedKey, encodeApplied } from './applied.ts';
 import type { WriteBatch } from './batch.ts';
 import { Checkpoints, type CheckpointsOptions, logDirectoryOf } from './checkpoints.ts';
 import { StoreDamaged } from './damage.ts';
@@ -24,7 +26,6 @@ import { awaitNoReaders } from './store-readers.ts';
 const groupBytesMax = 16 * 2 ** 20;
 
 const knownTables = new Set<string>(tables);
-export const appliedKey = Buffer.from('applied');
 /** Versions without a commit log kept the owner in the ledger. */
 export const legacyOwnerKey = Buffer.from('owner');
 
@@ -36,6 +37,8 @@ export type LedgerRecovery = {
   readonly readersMs: number;
   /** Whether a state of an older format gets the format of this version. */
   readonly upgrades: boolean;
+  /** Whether the segments of the log are kept until they are archived. */
+  readonly keeps: boolean;
   /** Turns after this one are given up. */
   readonly until: Lsn;
   readonly segmentBytes: number;
@@ -67,12 +70,12 @@ export function openLedger(recovery: LedgerRecovery): OpenLedger {
   try {
     assertReadable(path, formatIn(readerOf(lmdb)));
     if (isRecovered) lmdb.env.transactionSync(() => upgrade(recovery, lmdb));
-    const applied = appliedIn(lmdb);
+    const applied = appliedIn(readerOf(lmdb))?.lsn ?? 0;
     if (isRecovered && applied !== found.lsn)
       throw new StoreFault(
         `${path} does not fit its checkpoint: it has turn ${applied}, the checkpoint turn ${found.lsn}`,
       );
-    const last = isRecovered ? replay(lmdb, segments, found, until) : applied;
+    const last = isRecovered ? (applyTurns(lmdb, readLog(segments, found, until)) ?? applied) : applied;
     if (until < Number.POSITIVE_INFINITY && last !== until)
       throw new StoreFault(`the commit log has no turn ${until} to go back to: its last one is ${last}`);
     return begin(recovery, lmdb, segments, last);
@@ -144,10 +147,9 @@ function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments
   rmSync(join(path, 'lock.mdb'), { force: true });
 }
 
-/** Applies the turns after the checkpoint. Returns the last one. */
-function replay(lmdb: Lmdb<Table>, segments: readonly Segment[], from: Checkpoint, until: Lsn): Lsn {
-  const turns = readLog(segments, from, until);
-  let last = from.lsn;
+/** Applies the turns, several in one transaction. Returns the number of the last one; null: there was none. */
+export function applyTurns(lmdb: Lmdb<Table>, turns: Iterator<LoggedTurn, void>): Lsn | null {
+  let last: Lsn | null = null;
   for (let isOver = false; !isOver; ) {
     isOver = lmdb.env.transactionSync(() => {
       for (let bytes = 0; bytes < groupBytesMax; ) {
@@ -156,7 +158,7 @@ function replay(lmdb: Lmdb<Table>, segments: readonly Segment[], from: Checkpoin
         write(lmdb, batchOf(step.value.bytes, step.value.lsn));
         last = step.value.lsn;
         bytes += step.value.bytes.length;
-        lmdb.databases.meta.put(appliedKey, encodeLsn(last));
+        lmdb.databases.meta.put(appliedKey, encodeApplied(last, step.value.atUs));
       }
       return false;
     });
@@ -176,16 +178,19 @@ function batchOf(bytes: Buffer, lsn: Lsn): WriteBatch<Table> {
 
 /** Begins a new log with a checkpoint. The old log is needed until this checkpoint is complete. */
 function begin(recovery: LedgerRecovery, lmdb: Lmdb<Table>, segments: readonly Segment[], last: Lsn): OpenLedger {
-  const { path, epoch, found, segmentBytes, churnBytes, guard, onFault } = recovery;
+  const { path, epoch, found, keeps, until, segmentBytes, churnBytes, guard, onFault } = recovery;
   const directory = logDirectoryOf(path);
-  const isNeeded = found !== null && !found.isClean;
+  const isRepaired = until < Number.POSITIVE_INFINITY;
+  const isNeeded = (found !== null && !found.isClean) || keeps;
   const log = new LogWriter({
     directory,
     segment: (segments.at(-1)?.number ?? 0) + 1,
     segmentBytesMax: segmentBytes,
     epoch,
     last,
-    unused: isNeeded ? [] : segments,
+    unused: isNeeded || isRepaired ? [] : segments,
+    older: isNeeded && !isRepaired ? segments.map(segment => kept(segment, keeps)) : [],
+    keeps,
   });
   const checkpoints = new Checkpoints({
     lmdb,
@@ -208,9 +213,12 @@ function begin(recovery: LedgerRecovery, lmdb: Lmdb<Table>, segments: readonly S
     log.close();
     throw error;
   }
-  if (recovery.until < Number.POSITIVE_INFINITY) setAside(path, segments);
-  else if (isNeeded) log.discard(segments);
+  if (isRepaired) setAside(path, segments);
   return { lmdb, log, checkpoints };
+}
+
+function kept(segment: Segment, keeps: boolean): KeptSegment {
+  return { ...segment, usedBytes: keeps ? usedBytes(segment) : segment.bytes };
 }
 
 /** Moves the segments, whose last turns are given up, to a directory beside the log. */
@@ -231,15 +239,4 @@ export function moveLogAside(path: string): void {
 
 function newAside(path: string): string {
   return join(path, `log-aside-${new Date().toISOString().replaceAll(/[-:]/g, '')}`);
-}
-
-function appliedIn({ databases }: Pick<Lmdb<Table>, 'databases'>): Lsn {
-  const known = databases.meta.get(appliedKey);
-  return known === undefined ? 0 : Number(Buffer.from(known).readBigUInt64BE());
-}
-
-export function encodeLsn(lsn: Lsn): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64BE(BigInt(lsn));
-  return bytes;
 }

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../clock.ts';
+import type { ArchiveReport } from '../commit-log/archive.ts';
 import { readCheckpoint } from '../commit-log/checkpoint-file.ts';
 import { hasTurns } from '../commit-log/log-reader.ts';
 import { churnBytesMin, defaultLogSizes, type LogSizes, segmentBytesMin } from '../commit-log/log-sizes.ts';
@@ -10,12 +11,13 @@ import type { Lsn } from '../commit-log/part.ts';
 import { listSegments } from '../commit-log/segments.ts';
 import { makeDirectory } from '../durable-file.ts';
 import { isAlive, isHere } from '../processes/identity.ts';
+import { appliedKey, encodeApplied } from './applied.ts';
 import { WriteBatch } from './batch.ts';
 import { logDirectoryOf } from './checkpoints.ts';
 import { type CommitLock, openCommitLock } from './commit-lock.ts';
 import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
-import { appliedKey, encodeLsn, type OpenLedger, openLedger } from './ledger-recovery.ts';
+import { type OpenLedger, openLedger } from './ledger-recovery.ts';
 import { type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
 import { type Claim, commitLockMsMax, holderToWatch, type Owner, readOwner, StoreHeld, takeClaim } from './owner.ts';
 import { CommitRoom, diskPart } from './room.ts';
@@ -36,6 +38,8 @@ export type StoreOptions = {
   readonly watch?: typeof hasHeartbeat;
   /** Whether a state of an older format gets the format of this version. Default: yes. */
   readonly upgrades?: boolean;
+  /** Whether the segments of the log are kept until they are archived. Default: as the last time. */
+  readonly keeps?: boolean;
   /** Gives up all turns after this one, and keeps the old log beside the new one. */
   readonly until?: Lsn;
 };
@@ -46,6 +50,12 @@ export type LedgerStore = Store & {
   readonly applied: Lsn;
   /** Makes a checkpoint and waits for it. */
   checkpoint(): void;
+  /** The number of the segment of the log that turns are appended to. */
+  readonly segment: number;
+  /** If the store keeps the segments of the log, copies them to this directory from now on. */
+  archiveTo(directory: string, report: ArchiveReport): void;
+  /** If the store keeps the segments of the log, resolves when each turn until now is archived, or cannot be now. */
+  archived(): Promise<void>;
 };
 
 export function ledgerFile(path: string): string {
@@ -151,7 +161,14 @@ export function openStore(path: string, options: StoreOptions = {}): LedgerStore
  * is whole.
  */
 function hold(path: string, commitLock: CommitLock, options: StoreOptions): LedgerStore {
-  const { silenceMs = silenceMsMax, watch = hasHeartbeat, readersMs = readersMsMax, upgrades = true, until } = options;
+  const {
+    silenceMs = silenceMsMax,
+    watch = hasHeartbeat,
+    readersMs = readersMsMax,
+    upgrades = true,
+    keeps,
+    until,
+  } = options;
   const found = readCheckpoint(logDirectoryOf(path));
   const claim = takeClaim(path, (found?.epoch ?? 0) + 1);
   const { segmentBytes, churnBytes } = fitting(path, options.log);
@@ -169,6 +186,7 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
       found,
       readersMs,
       upgrades,
+      keeps: keeps ?? found?.keeps ?? false,
       until: until ?? Number.POSITIVE_INFINITY,
       segmentBytes,
       churnBytes,
@@ -204,10 +222,11 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
   function append(batch: WriteBatch): void {
     claim.assertOurs();
     const bytes = write(lmdb, batch);
-    lmdb.databases.meta.put(appliedKey, encodeLsn(log.last + 1));
+    const nowUs = clock.nowUs();
+    lmdb.databases.meta.put(appliedKey, encodeApplied(log.last + 1, nowUs));
     room.assertFor(bytes);
     try {
-      log.append(batch, clock.nowUs(), checkpoints.number);
+      log.append(batch, nowUs, checkpoints.number);
     } catch (error) {
       if (error instanceof StoreFull) throw error;
       throw new StoreFault(`the commit log cannot be written: ${(error as Error).message}`, { cause: error });
@@ -244,6 +263,11 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
       }
     },
     checkpoint: () => checkpoints.complete(),
+    get segment() {
+      return log.segment;
+    },
+    archiveTo: (directory, report) => log.archiveTo(directory, report),
+    archived: () => log.archived(),
     close() {
       const isWhole = (fault ?? faultOf()) === null && claim.isOurs();
       fault ??= new StoreFault(`${path} has been closed`);

@@ -4,6 +4,8 @@ import type { Reader, Store } from './store.ts';
 
 const key = Buffer.from('store_id');
 
+export const storeIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /** The id of the store. Null: it has none, because no service of this version has opened it. */
 export function storeIdIn(reader: Pick<Reader, 'get'>): string | null {
   const id = reader.get('meta', key);

@@ -8,7 +8,7 @@ import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { newestBackupMs, removeOlder } from './kept.ts';
+import { newestBackupMs, removeOlder, removeOldLogs } from './kept.ts';
 import type { BackupEnd } from './write.ts';
 
 export type BackupReply = BackupEnd | { readonly kind: 'running' };
@@ -17,6 +17,7 @@ export type BackupsOptions = {
   readonly config: () => Config;
   readonly log: Logger;
   readonly version: string;
+  readonly storeId: () => string | null;
 };
 
 /** The state of the scheduled backups, for the doctor and the metrics. */
@@ -136,15 +137,26 @@ export class Backups {
     const { log } = this.#options;
     try {
       for (const path of removeOlder(into, keep)) log.info({ path }, 'an old backup was removed');
+      const logs = removeOldLogs(into, this.#options.storeId());
+      if (logs.length > 0) log.info({ segments: logs.length }, 'the commit log before the oldest backup was removed');
     } catch (error) {
       log.error({ into, reason: (error as Error).message }, 'an old backup cannot be removed');
     }
   }
 
+  /** Null: there is none, or the directory cannot be read. Then a backup is due, and says what is wrong. */
   #newestMs(): number | null {
-    const { into } = this.#options.config().backups;
-    if (this.#newest?.into !== into) this.#newest = { into, ms: newestBackupMs(into) };
-    return this.#newest.ms;
+    const { config, log } = this.#options;
+    const { into } = config().backups;
+    if (this.#newest?.into === into) return this.#newest.ms;
+    let ms: number | null = null;
+    try {
+      ms = newestBackupMs(into);
+    } catch (error) {
+      log.error({ into, reason: (error as Error).message }, 'the directory of the backups cannot be read');
+    }
+    this.#newest = { into, ms };
+    return ms;
   }
 }
 

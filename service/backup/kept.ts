@@ -1,12 +1,15 @@
 // The backups in the directory `backups.into` whose names are times: the newest, and those that newer ones replace.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { archivedStore } from '../../runtime/commit-log/archive.ts';
+import { firstTurn } from '../../runtime/commit-log/log-reader.ts';
+import { listSegments } from '../../runtime/commit-log/segments.ts';
 import { syncDirectory } from '../../runtime/durable-file.ts';
 import { manifestName, readManifest } from './manifest.ts';
 import { backupNamePattern } from './write.ts';
 
 /** Their names, the newest first. */
-function namesIn(into: string): readonly string[] {
+export function namesIn(into: string): readonly string[] {
   if (!existsSync(into)) return [];
   const names = readdirSync(into).filter(name => backupNamePattern.test(name));
   return names.sort().reverse();
@@ -39,6 +42,39 @@ export function removeOlder(into: string, keep: number): readonly string[] {
       syncDirectory(path);
     }
     rmSync(path, { recursive: true, force: true });
+  }
+  return removed;
+}
+
+/**
+ * Removes the archived segments of commit logs that no kept backup needs, and returns their paths. The log of the store itself is kept as
+ * long as there is no backup of it. Throws BackupRefused if the manifest of a backup cannot be read: then it is unknown what is needed.
+ */
+export function removeOldLogs(into: string, storeId: string | null): readonly string[] {
+  const oldest = new Map<string, number>();
+  for (const name of namesIn(into)) {
+    const path = join(into, name);
+    if (!existsSync(join(path, manifestName))) continue;
+    const manifest = readManifest(path);
+    if (manifest.store_id && manifest.turn) oldest.set(manifest.store_id, manifest.turn.number);
+  }
+  const removed: string[] = [];
+  for (const name of readdirSync(into)) {
+    const store = archivedStore(name);
+    if (store === null) continue;
+    const path = join(into, name);
+    const turn = oldest.get(store);
+    if (turn === undefined && store === storeId) continue;
+    const segments = listSegments(path);
+    // The turns of a segment end where those of the next one begin, which may be in the midst of a turn.
+    const isNeeded = (n: number): boolean => turn !== undefined && (firstTurn(segments[n + 1]) ?? Infinity) > turn;
+    const needed = segments.filter((_, n) => isNeeded(n));
+    for (const segment of segments) {
+      if (needed.includes(segment)) continue;
+      rmSync(segment.path, { force: true });
+      removed.push(segment.path);
+    }
+    if (turn === undefined) rmSync(path, { recursive: true, force: true });
   }
   return removed;
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatsRead, formatsReadText, formatVersion } from '../../runtime/store/format.ts';
+import { storeIdPattern } from '../../runtime/store/store-id.ts';
 
 /** The version of the manifest's format. */
 export const manifestVersion = 1;
@@ -28,6 +29,11 @@ export type BackupManifest = {
   readonly created_at: string;
   /** The time of the newest commit that accepted or ended a job. Null: there is none. */
   readonly last_commit: string | null;
+  /**
+   * The newest turn in the commit log that the backup has, and when it was committed. Null: an earlier version committed it. Absent: an earlier
+   * version wrote the backup.
+   */
+  readonly turn?: { readonly number: number; readonly at: string } | null;
   readonly counts: {
     readonly jobs: number;
     readonly unsettled: number;
@@ -72,8 +78,14 @@ export function readManifest(directory: string): BackupManifest {
   const names = value.files.map(({ name }) => name);
   if (new Set(names).size < names.length) throw refuse('it lists a file twice');
   if (!names.includes('data.mdb')) throw refuse('it lists no ledger');
+  if (value.store_id && !storeIdPattern.test(value.store_id)) throw refuse('its "store_id" is not an id');
+  if (value.turn && !isTurn(value.turn)) throw refuse('its turn cannot be used');
   if (!formatsRead.includes(value.state_format)) throw new BackupRefused(wrongFormat(directory, value));
   return value;
+}
+
+function isTurn({ number, at }: NonNullable<BackupManifest['turn']>): boolean {
+  return Number.isSafeInteger(number) && !Number.isNaN(Date.parse(at));
 }
 
 function isEntry(entry: FileEntry): boolean {

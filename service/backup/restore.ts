@@ -10,13 +10,17 @@ import { ledgerFile } from '../../runtime/store/ledger-store.ts';
 import { renewStoreId } from '../../runtime/store/store-id.ts';
 import { copyFile, type OnBytes } from './files.ts';
 import { type BackupFile, type BackupManifest, BackupRefused, readManifest } from './manifest.ts';
+import { bringForward, startBefore } from './point-in-time.ts';
 import { hashProblem, sizeProblem } from './verify.ts';
 
 /** The files are collected in this directory of the state directory. If a restore dies, the next one removes the directory. */
 const stagingName = 'restore.partial';
 
 export type RestoreOrder = {
+  /** A backup; with `untilMs` also a directory of backups. */
   readonly backup: string;
+  /** The state is restored as of this time, with the archived commit log. */
+  readonly untilMs?: number | undefined;
   readonly into: string;
   /** Whether the restored state runs at once, without a pause. */
   readonly resumes: boolean;
@@ -27,12 +31,17 @@ export type Restored = {
   readonly statePath: string;
   readonly storeId: string;
   readonly manifest: BackupManifest;
+  /** The newest turn that the restored state has. Null: the backup does not say. */
+  readonly turn: NonNullable<BackupManifest['turn']> | null;
   /** What the restored state runs once it is resumed. */
   readonly unsettled: Unsettled;
 };
 
 /** Throws BackupRefused if the backup is not whole, or if there is a state already. */
-export async function restoreBackup({ backup, into, resumes, onBytes }: RestoreOrder): Promise<Restored> {
+export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
+  const { into, untilMs, resumes, onBytes } = order;
+  const origin = untilMs === undefined ? null : startBefore(order.backup, untilMs);
+  const backup = origin?.backup ?? order.backup;
   const manifest = readManifest(backup);
   const statePath = resolve(into);
   const ledger = ledgerFile(statePath);
@@ -44,11 +53,12 @@ export async function restoreBackup({ backup, into, resumes, onBytes }: RestoreO
   mkdirSync(staging, { mode: 0o700 });
   try {
     for (const entry of manifest.files) await copyEntry(backup, staging, entry, onBytes);
+    const turn = origin === null ? manifest.turn : await bringForward(staging, origin, untilMs!);
     const name = basename(resolve(backup));
     let storeId = '';
     await changeCopy(staging, store => {
       storeId = renewStoreId(store);
-      const pause = resumes ? null : holdOf(name);
+      const pause = resumes ? null : holdOf(origin === null ? name : `${name} as of ${turn!.at}`);
       if (pause === null) return;
       const batch = store.batch();
       batch.put('pauses', Buffer.from(pauseKey(pause)), encodePause(pause));
@@ -62,7 +72,7 @@ export async function restoreBackup({ backup, into, resumes, onBytes }: RestoreO
       statePath,
       manifest.files.map(entry => entry.name),
     );
-    return { statePath, storeId, manifest, unsettled };
+    return { statePath, storeId, manifest, turn: turn ?? null, unsettled };
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }
@@ -84,12 +94,12 @@ async function copyEntry(
 }
 
 /** The pause that holds a restored state until somebody resumes it. */
-function holdOf(backup: string): Pause {
+function holdOf(origin: string): Pause {
   return {
     kind: 'system',
     name: '',
     command: null,
-    reason: `restored from ${backup}`,
+    reason: `restored from ${origin}`,
     by: restoreName,
     sinceUs: Date.now() * 1000,
     untilUs: null,

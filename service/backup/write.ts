@@ -7,6 +7,7 @@ import { readUs } from '../../actors/job/records/journal.ts';
 import { unsettledIn } from '../../actors/job/views/unsettled.ts';
 import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
+import { type Applied, appliedIn } from '../../runtime/store/applied.ts';
 import { copyIndex, copyLedger, openCopy } from '../../runtime/store/copies.ts';
 import { formatIn } from '../../runtime/store/format.ts';
 import { indexFile } from '../../runtime/store/index-store.ts';
@@ -131,7 +132,9 @@ async function entryOf(directory: string, name: BackupFile, onBytes?: OnBytes): 
   return { name, ...(await hashOf(join(directory, name), onBytes)) };
 }
 
-type Facts = Pick<BackupManifest, 'state_format' | 'store_id' | 'last_commit' | 'counts' | 'oldest_unsettled'>;
+type Facts = Required<
+  Pick<BackupManifest, 'state_format' | 'store_id' | 'last_commit' | 'turn' | 'counts' | 'oldest_unsettled'>
+>;
 
 async function factsOf(directory: string): Promise<Facts> {
   const copy = openCopy(directory);
@@ -154,9 +157,15 @@ function factsIn(reader: Reader): Facts {
     state_format: formatIn(reader) ?? 0,
     store_id: storeIdIn(reader),
     last_commit: isoOf(lastMs),
+    turn: turnOf(appliedIn(reader)),
     counts: { jobs: accepted, unsettled: jobs, runs_unsettled: runs, attempts, schedules },
     oldest_unsettled: isoOf(oldestMs),
   };
+}
+
+function turnOf(applied: Applied | null): Facts['turn'] {
+  if (applied === null || applied.atUs === null) return null;
+  return { number: applied.lsn, at: new Date(Math.floor(applied.atUs / 1000)).toISOString() };
 }
 
 function isoOf(ms: number | null): string | null {

@@ -1,6 +1,7 @@
 // The ledger thread. It opens the store, and runs the actors that write it, in turns. Its messages to the main thread travel as packets.
 
 import { randomBytes, randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import type { InnerMessage } from '../../actors/job/actor.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
@@ -22,6 +23,7 @@ import {
 } from '../../actors/vault/unlock-key.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock, timerMsMax } from '../../runtime/clock.ts';
+import { archiveOf, newestArchived } from '../../runtime/commit-log/archive.ts';
 import { Host } from '../../runtime/host/client/host.ts';
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
@@ -34,7 +36,7 @@ import { StoreHeld } from '../../runtime/store/owner.ts';
 import { hasRoom } from '../../runtime/store/room.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
-import { ensureStoreId } from '../../runtime/store/store-id.ts';
+import { ensureStoreId, renewStoreId } from '../../runtime/store/store-id.ts';
 import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 import type { ThreadReport } from '../thread-report.ts';
 import { type ActorGeneration, ActorLifecycle } from './actor-lifecycle.ts';
@@ -56,7 +58,11 @@ export type LedgerData = {
 /** Sent to the ledger after its actors have stopped: it closes the store, and answers. */
 export type CloseLedger = { readonly kind: 'close'; readonly replyTo: ReplyTo };
 
+/** A stop waits this long for copies of the commit log. The next start makes those that are missing. */
+const archiveMsMax = 5_000;
+
 type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
+type Log = (level: LogLevel, message: string, fields: object) => void;
 
 /** Exit statuses of the service (docs/contract.md#exit-statuses). */
 const exitHeld = 75;
@@ -87,11 +93,13 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
     onMessage(actor, message) {
       const inner = message as InnerMessage | Reconfigure | CloseLedger;
       if (inner.kind === 'close') {
-        close(inner.replyTo);
+        void close(inner.replyTo);
         return;
       }
-      if (inner.kind === 'reconfigure') config = inner.config;
-      else if (inner.kind === 'stop') lifecycle.stopping(inner.replyTo);
+      if (inner.kind === 'reconfigure') {
+        config = inner.config;
+        archive();
+      } else if (inner.kind === 'stop') lifecycle.stopping(inner.replyTo);
       lifecycle.loop.deliver(actor, message);
     },
   });
@@ -99,15 +107,21 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
     link.tell('supervisor', report);
     link.flush();
   };
-  const log = (level: LogLevel, message: string, fields: object): void =>
-    notify({ kind: 'log', level, message, fields });
-  const opened = openOrTell(config.state, notify);
+  const log: Log = (level, message, fields) => notify({ kind: 'log', level, message, fields });
+  const opened = openOrTell(config, notify);
   if (!opened) return;
-  ensureStoreId(opened);
+  const storeId = ownStoreId(opened, config.backups, log);
+  /** Segments of the log are copied to where the configuration in force says. */
+  function archive(): void {
+    const { log: isArchived, into } = config.backups;
+    if (isArchived) opened!.archiveTo(archiveOf(into, storeId), (message, fields) => log('error', message, fields));
+  }
+  archive();
   let isClosed = false;
   /** Ends with a checkpoint, so that the next start has nothing to recover. */
-  function close(asked: ReplyTo): void {
+  async function close(asked: ReplyTo): Promise<void> {
     isClosed = true;
+    await Promise.race([opened!.archived(), pause(archiveMsMax, undefined, { ref: false })]);
     try {
       opened!.close();
     } catch (error) {
@@ -303,9 +317,30 @@ function workersOf(hosts: Iterable<Pick<HostSlot, 'name' | 'threads'>>): [kind: 
   return [...workers];
 }
 
-function openOrTell({ path, log }: Config['state'], notify: (report: ThreadReport) => void): LedgerStore | null {
+/**
+ * The id of the store. A state whose archived log goes on where its own begins is an older copy in its place: it gets a new id, so that the
+ * turns of two histories never follow each other.
+ */
+function ownStoreId(store: LedgerStore, { log: isArchived, into }: Config['backups'], log: Log): string {
+  const id = ensureStoreId(store);
+  if (!isArchived) return id;
+  const archive = archiveOf(into, id);
   try {
-    return openStore(path, { log });
+    if (newestArchived(archive) < store.segment) return id;
+  } catch (error) {
+    log('error', 'the archived commit log cannot be read', { archive, error: (error as Error).message });
+    return id;
+  }
+  log('warn', 'the state is an older copy of one whose commit log is archived: it gets a new id', { archive });
+  return renewStoreId(store);
+}
+
+function openOrTell(
+  { state: { path, log }, backups }: Config,
+  notify: (report: ThreadReport) => void,
+): LedgerStore | null {
+  try {
+    return openStore(path, { log, keeps: backups.log });
   } catch (error) {
     const exitStatus = error instanceof StoreHeld ? exitHeld : exitIo;
     notify({ kind: 'fatal', exitStatus, message: (error as Error).message });

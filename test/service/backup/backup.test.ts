@@ -231,6 +231,16 @@ test.each<readonly [string, (directory: string) => void, string]>([
     'its list of files cannot be used',
   ],
   [
+    'the manifest names a log elsewhere',
+    at => edit(at, text => text.replace(/"store_id": "[^"]*"/, '"store_id": "../elsewhere"')),
+    'its "store_id" is not an id',
+  ],
+  [
+    'the manifest has no time of its turn',
+    at => edit(at, text => text.replace(/"at": "[^"]*"/, '"at": null')),
+    'its turn cannot be used',
+  ],
+  [
     'its format is newer',
     at => edit(at, text => text.replace(`"state_format": ${formatVersion}`, '"state_format": 99')),
     'format 99',

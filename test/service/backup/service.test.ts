@@ -68,8 +68,12 @@ test('scheduled backups are written, and old ones are removed only after a newer
   await until('the first one is replaced', () => !named().includes(first));
   expect(named().length).toBeGreaterThanOrEqual(2);
   expect(readdirSync(place)).toContain('mine');
-  const { body } = await other.call('GET', '/system/doctor');
-  expect(body['checks']).toContainEqual({ name: 'backups', passed: true, detail: expect.stringContaining('newest') });
+  // On a busy machine a backup takes longer than `every`, so between two of them the newest may be overdue.
+  const passed = await until('a backup is in time', async () => {
+    const checks = (await other.call('GET', '/system/doctor')).body['checks'] as { name: string; passed: boolean }[];
+    return checks.find(check => check.name === 'backups' && check.passed);
+  });
+  expect(passed).toMatchObject({ detail: expect.stringContaining('newest') });
   const metrics = String((await other.call('GET', '/metrics')).body['text']);
   expect(metrics).toMatch(/headgate_backups_total\{outcome="written"\} [1-9]/);
   expect(metrics).toMatch(/headgate_backup_timestamp_seconds 1[0-9]{9}/);

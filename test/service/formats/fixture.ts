@@ -34,6 +34,7 @@ export const fixtures = [
   '10-phases',
   '10-counted',
   '11-log',
+  '11-times',
 ] as const;
 
 const home = new URL('.', import.meta.url);

@@ -15,7 +15,7 @@ import { until } from '../gateway/until.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'log';
+const shows = 'times';
 /** Runs of the batch: more than begin before the kill. */
 const batchedRuns = 640;
 /** Jobs of the action that is on its way. */

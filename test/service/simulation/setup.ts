@@ -126,7 +126,7 @@ function setupOf(seed: number, generation: number): Generation {
     pipelines: checked.pipelines,
     schedules: schedulesOf(new Dice(seed, 'schedules')),
     vault: { keyFile: '/state/vault.key', auditRetentionMs: fixed.pick([60_000, hourMs]), auditExport: null },
-    backups: { everyMs: null, keep: 7, into: '/backups' },
+    backups: { everyMs: null, keep: 7, into: '/backups', log: false },
   } as unknown as Config;
   return { pipelines, config };
 }

@@ -44,7 +44,7 @@ describe('an empty configuration', () => {
       schedules: [],
       ui: { enabled: true, path: '/ui' },
       vault: { keyFile: join(directory, 'data/vault.key'), auditRetentionMs: 90 * 86_400_000, auditExport: null },
-      backups: { everyMs: null, keep: 7, into: join(directory, 'backups') },
+      backups: { everyMs: null, keep: 7, into: join(directory, 'backups'), log: false },
       warnings: [],
     });
   });

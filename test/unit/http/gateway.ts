@@ -125,7 +125,7 @@ export function makeConfig(): Config {
       { ...pipeline('patient', 'synchronous', [uses('one')]), timeoutMs: 600_000 },
     ],
     vault: { keyFile: '/data/vault.key', auditRetentionMs: 0, auditExport: null },
-    backups: { everyMs: null, keep: 7, into: '/backups' },
+    backups: { everyMs: null, keep: 7, into: '/backups', log: false },
   } as unknown as Config;
 }
 

@@ -1,0 +1,170 @@
+// Copies of the segments of a commit log (`backups.log`), from which a state can be restored as of a time. The copies are made on other threads.
+import { existsSync } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { makeDirectory } from '../durable-file.ts';
+import { storeIdPattern } from '../store/store-id.ts';
+import { listSegments, type Segment } from './segments.ts';
+
+/**
+ * The maximum number of full segments that wait. If more do, the oldest is used again without a copy, so that a full disk of backups does not
+ * stop work.
+ */
+export const waitingMax = 16;
+const retryMs = 10_000;
+const chunkBytes = 2 ** 20;
+
+const prefix = 'log-';
+
+/** The directory of the copies below `into`. */
+export function archiveOf(into: string, storeId: string): string {
+  return join(into, prefix + storeId);
+}
+
+/** The id of the store whose log is archived in a directory of this name; null: it is no such directory. */
+export function archivedStore(name: string): string | null {
+  const id = name.slice(prefix.length);
+  return name.startsWith(prefix) && storeIdPattern.test(id) ? id : null;
+}
+
+/** The greatest number of an archived segment; 0: there is none. */
+export function newestArchived(directory: string): number {
+  return existsSync(directory) ? (listSegments(directory).at(-1)?.number ?? 0) : 0;
+}
+
+/** `usedBytes`: how much of the segment has turns. */
+export type KeptSegment = Segment & { readonly usedBytes: number };
+
+export type ArchiveReport = (message: string, fields: object) => void;
+
+/** Full segments wait until they are copied, and are then released. Those that are still in use are copied as far as they have turns. */
+export class ArchiveQueue {
+  readonly #release: (segments: readonly Segment[]) => void;
+  #target: { readonly directory: string; readonly report: ArchiveReport } | null = null;
+  #waiting: KeptSegment[] = [];
+  #inUse: readonly KeptSegment[] = [];
+  /** How many bytes of the segments are in their copies, by number. */
+  readonly #copied = new Map<number, number>();
+  #copying: { readonly number: number; readonly ended: Promise<void> } | null = null;
+  #retry: NodeJS.Timeout | null = null;
+  #isClosed = false;
+
+  /** `release` is called with segments that nothing needs any more. */
+  constructor(release: (segments: readonly Segment[]) => void) {
+    this.#release = release;
+  }
+
+  /** From now on segments are copied to this directory, beginning at once. */
+  archiveTo(directory: string, report: ArchiveReport): void {
+    if (directory !== this.#target?.directory) this.#copied.clear();
+    this.#target = { directory, report };
+    this.#stopRetry();
+    this.#next();
+  }
+
+  /** `inUse`: the segments that may not be released yet. */
+  push(full: readonly KeptSegment[], inUse: readonly KeptSegment[]): void {
+    this.#release(full.filter(({ usedBytes }) => usedBytes === 0));
+    this.#waiting.push(...full.filter(({ usedBytes }) => usedBytes > 0));
+    this.#inUse = inUse;
+    this.#next();
+    // Commands on a stopped state have no target: the next start of the service copies what they leave.
+    if (this.#target !== null) this.#giveUp(this.#target.report);
+  }
+
+  #giveUp(report: ArchiveReport): void {
+    while (this.#waiting.length > waitingMax) {
+      const oldest = this.#waiting.find(({ number }) => number !== this.#copying?.number)!;
+      this.#released(oldest);
+      report('a segment of the commit log was not archived: no restore can pass it', { segment: oldest.number });
+    }
+  }
+
+  #released(segment: KeptSegment): void {
+    this.#waiting = this.#waiting.filter(waiting => waiting !== segment);
+    this.#copied.delete(segment.number);
+    this.#release([segment]);
+  }
+
+  /** Resolves when everything is copied, or cannot be now. */
+  async settled(): Promise<void> {
+    while (this.#copying !== null) await this.#copying.ended;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stopRetry();
+  }
+
+  #stopRetry(): void {
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#retry = null;
+  }
+
+  #next(): void {
+    if (this.#target === null || this.#copying !== null || this.#retry !== null) return;
+    const copiedOf = ({ number }: KeptSegment) => this.#copied.get(number) ?? 0;
+    for (const segment of this.#waiting) if (copiedOf(segment) >= segment.usedBytes) this.#released(segment);
+    const segment = [...this.#waiting, ...this.#inUse].find(each => copiedOf(each) < each.usedBytes);
+    if (segment === undefined) return;
+    const { directory } = this.#target;
+    const ended = copy(segment, directory, copiedOf(segment)).then(
+      () => this.#copyEnded(segment, directory, null),
+      (error: Error) => this.#copyEnded(segment, directory, error),
+    );
+    this.#copying = { number: segment.number, ended };
+  }
+
+  #copyEnded({ number, usedBytes }: KeptSegment, directory: string, error: Error | null): void {
+    this.#copying = null;
+    if (this.#isClosed) return;
+    if (error !== null) {
+      this.#copied.delete(number);
+      this.#target!.report('the commit log cannot be archived', { into: directory, error: error.message });
+      this.#retry = setTimeout(() => {
+        this.#retry = null;
+        this.#next();
+      }, retryMs).unref();
+    } else if (directory === this.#target!.directory) {
+      this.#copied.set(number, usedBytes);
+    }
+    this.#next();
+  }
+}
+
+/** Copies what follows the first `from` bytes. A new copy appears under its name when it is whole and on disk. */
+async function copy({ path, usedBytes }: KeptSegment, directory: string, from: number): Promise<void> {
+  const to = join(directory, basename(path));
+  if (from > 0) {
+    await copyBytes(path, await open(to, 'r+'), from, usedBytes);
+    return;
+  }
+  makeDirectory(directory, 0o700);
+  const partial = `${to}.partial`;
+  await rm(partial, { force: true });
+  await copyBytes(path, await open(partial, 'wx', 0o600), 0, usedBytes);
+  await rename(partial, to);
+  const names = await open(directory, 'r');
+  await names.sync().finally(() => names.close());
+}
+
+async function copyBytes(path: string, target: FileHandle, from: number, to: number): Promise<void> {
+  const chunk = Buffer.alloc(chunkBytes);
+  try {
+    const source = await open(path, 'r');
+    try {
+      for (let at = from; at < to; ) {
+        const { bytesRead } = await source.read(chunk, 0, Math.min(chunkBytes, to - at), at);
+        if (bytesRead === 0) throw new Error(`${path} ends at byte ${at}`);
+        for (let written = 0; written < bytesRead; )
+          written += (await target.write(chunk, written, bytesRead - written, at + written)).bytesWritten;
+        at += bytesRead;
+      }
+    } finally {
+      await source.close();
+    }
+    await target.sync();
+  } finally {
+    await target.close();
+  }
+}

@@ -1,0 +1,29 @@
+// The newest turn that the ledger has: its number, and when it was appended to the commit log. It is written with each turn.
+import type { Lsn } from '../commit-log/part.ts';
+import type { Reader } from './store.ts';
+
+export const appliedKey = Buffer.from('applied');
+const timeAt = 8;
+const bytesOf = 16;
+
+export type Applied = {
+  readonly lsn: Lsn;
+  /** In µs since the Unix epoch. Null: an earlier version applied the turn, whose record is the number alone. */
+  readonly atUs: number | null;
+};
+
+/** Null: no turn of a commit log was applied. */
+export function appliedIn(reader: Pick<Reader, 'get'>): Applied | null {
+  const known = reader.get('meta', appliedKey);
+  if (known === undefined) return null;
+  const bytes = Buffer.from(known);
+  const hasTime = bytes.length >= bytesOf;
+  return { lsn: Number(bytes.readBigUInt64BE()), atUs: hasTime ? Number(bytes.readBigUInt64BE(timeAt)) : null };
+}
+
+export function encodeApplied(lsn: Lsn, atUs: number): Buffer {
+  const bytes = Buffer.alloc(bytesOf);
+  bytes.writeBigUInt64BE(BigInt(lsn));
+  bytes.writeBigUInt64BE(BigInt(atUs), timeAt);
+  return bytes;
+}

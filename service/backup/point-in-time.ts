@@ -1,0 +1,65 @@
+// Restores as of a time between backups: which backup they begin with, and what the archived commit log (`backups.log`) adds to it.
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { archiveOf } from '../../runtime/commit-log/archive.ts';
+import { replayArchive } from '../../runtime/store/archive-replay.ts';
+import { namesIn } from './kept.ts';
+import { type BackupManifest, BackupRefused, manifestName, readManifest } from './manifest.ts';
+
+type Turn = NonNullable<BackupManifest['turn']>;
+
+/** The backup to begin with, and the directory of the log that follows it. */
+export type StartingPoint = { readonly backup: string; readonly archive: string; readonly turn: Turn };
+
+/**
+ * The newest backup whose last turn is not after the time. `path` is a backup, or a directory of backups. Throws BackupRefused if there is none.
+ */
+export function startBefore(path: string, untilMs: number): StartingPoint {
+  const isBackup = existsSync(join(path, manifestName));
+  const into = isBackup ? dirname(path) : path;
+  const paths = isBackup ? [path] : namesIn(path).map(name => join(path, name));
+  let oldest: Turn | null = null;
+  for (const backup of paths) {
+    const manifest = manifestOf(backup, isBackup);
+    if (!manifest?.turn || !manifest.store_id) continue;
+    if (Date.parse(manifest.turn.at) <= untilMs)
+      return { backup, archive: archiveOf(into, manifest.store_id), turn: manifest.turn };
+    oldest = manifest.turn;
+  }
+  if (paths.length === 0) throw new BackupRefused(`${path} is not a backup, and has none`);
+  throw new BackupRefused(
+    oldest === null
+      ? `${path} has no backup to begin with: one whose last turn an earlier version committed does not say as of when it is`
+      : `${isBackup ? 'the' : 'the oldest'} backup in ${path} is as of ${oldest.at}: name this time or a later one`,
+  );
+}
+
+/** Brings the copy forward to the time. Returns the newest turn that it has. Throws BackupRefused if the log does not reach the time. */
+export async function bringForward(
+  copy: string,
+  { archive, turn, backup }: StartingPoint,
+  untilMs: number,
+): Promise<Turn> {
+  const { last, goesOn } = await replayArchive(copy, archive, untilMs);
+  const lastMs = Math.floor(last.atUs / 1000);
+  const reached = { number: last.lsn, at: new Date(lastMs).toISOString() };
+  if (goesOn || lastMs === untilMs) return reached;
+  const span =
+    last.lsn === turn.number
+      ? `there is no log directly after the backup ${backup}, which is as of ${turn.at}`
+      : `the log in ${archive} goes on from the backup ${backup}, as of ${turn.at}, without a gap until ${reached.at}: name this time or an earlier one`;
+  const remedy = existsSync(archive)
+    ? ''
+    : '; "backups.log: true" keeps the log, and a running service copies it within a minute of a change';
+  throw new BackupRefused(`${new Date(untilMs).toISOString()} cannot be restored: ${span}${remedy}`);
+}
+
+/** Null: it is not whole. If one backup was named, what is wrong with it is thrown. */
+function manifestOf(backup: string, isNamed: boolean): BackupManifest | null {
+  try {
+    return readManifest(backup);
+  } catch (error) {
+    if (isNamed || !(error instanceof BackupRefused)) throw error;
+    return null;
+  }
+}

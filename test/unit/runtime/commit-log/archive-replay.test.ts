@@ -1,0 +1,87 @@
+// A copy of the ledger and the archived log are the state as of a time, whatever the segments look like and however often the holder died.
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { listSegments } from '../../../../runtime/commit-log/segments.ts';
+import { replayArchive } from '../../../../runtime/store/archive-replay.ts';
+import { copyLedger, openCopy } from '../../../../runtime/store/copies.ts';
+import { type LedgerStore, openStore } from '../../../../runtime/store/ledger-store.ts';
+import { seededRandom } from '../../../service/crash/random.ts';
+import { until } from '../../../service/gateway/until.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'headgate-archive-replay-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const mib = 2 ** 20;
+const archive = join(scratch, 'archive');
+const base = join(scratch, 'base');
+
+function open(path: string): LedgerStore {
+  const store = openStore(path, { log: { segmentBytes: mib, churnBytes: 1024 * mib }, keeps: true });
+  store.archiveTo(archive, message => {
+    throw new Error(message);
+  });
+  return store;
+}
+
+/** The last millisecond in which the turn was the newest one. */
+async function commit(store: LedgerStore, name: string, bytes: number): Promise<number> {
+  const batch = store.batch();
+  batch.put('names', Buffer.from(name), Buffer.alloc(bytes, name));
+  store.commit(batch);
+  const at = Date.now() + 1;
+  await until('the next millisecond', () => Date.now() > at);
+  return at;
+}
+
+/** The names in the copy once it was brought to this time. */
+async function asOf(time: number, log = archive): Promise<{ readonly names: string[]; readonly goesOn: boolean }> {
+  const copy = mkdtempSync(join(scratch, 'copy-'));
+  cpSync(join(base, 'data.mdb'), join(copy, 'data.mdb'));
+  const { goesOn } = await replayArchive(copy, log, time);
+  const { reader, close } = openCopy(copy);
+  const names = Array.from(reader.keys('names', {}), key => Buffer.from(key).toString());
+  await close();
+  rmSync(copy, { recursive: true });
+  return { names, goesOn };
+}
+
+test('each turn is there from its time on, and a lost segment ends the log', { timeout: 60_000 }, async () => {
+  const random = seededRandom();
+  let path = join(scratch, 'state-0');
+  let store = open(path);
+  const names = ['n100'];
+  const times = [await commit(store, 'n100', 100)];
+  mkdirSync(base);
+  await copyLedger(path, base);
+  for (let n = 101; n < 150; n++) {
+    names.push(`n${n}`);
+    times.push(await commit(store, `n${n}`, n === 125 ? 9 * mib : random.between(1, n % 3 === 2 ? 400_000 : 2_000)));
+    if (n % 12 === 0 || n % 5 === 0) store.checkpoint();
+    if (n % 12 === 0) await store.archived();
+    if (n % 12 !== 1) continue;
+    // The holder dies, and its successor goes on with what it left: the last turn is not archived yet.
+    const next = join(scratch, `state-${n}`);
+    cpSync(path, next, { recursive: true });
+    rmSync(join(next, 'owner'));
+    store.close();
+    path = next;
+    store = open(path);
+  }
+  await store.archived();
+  store.close();
+
+  for (let n = 0; n < times.length; n += 4)
+    expect(await asOf(times[n]!), names[n]!).toEqual({ names: names.slice(0, n + 1), goesOn: n < times.length - 1 });
+  expect(await asOf(times.at(-1)!)).toEqual({ names, goesOn: false });
+
+  const segments = listSegments(archive);
+  expect(segments.length).toBeGreaterThan(12);
+  const gap = join(scratch, 'gap');
+  cpSync(archive, gap, { recursive: true });
+  rmSync(join(gap, segments[6]!.path.slice(archive.length)));
+  const reached = await asOf(times.at(-1)!, gap);
+  expect(reached.goesOn).toBe(false);
+  expect(reached.names).toEqual(names.slice(0, reached.names.length));
+  expect(reached.names.length).toBeLessThan(names.length);
+});
