@@ -129,7 +129,9 @@ function lines(all: readonly string[]): string {
 }
 
 function checkConfig(problems: readonly string[], { files }: Config): CheckResult {
-  return problems.length > 0 ? failed(lines(problems)) : passed(`${files.length} files`);
+  return problems.length > 0
+    ? failed(lines(problems))
+    : passed(`${files.length} ${files.length === 1 ? 'file' : 'files'}`);
 }
 
 function checkSealed({ isSealed, strict, lock, findings, gap }: Seal): CheckResult {
