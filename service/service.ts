@@ -76,7 +76,13 @@ export class Service {
     const { log, version } = options;
     this.#options = options;
     this.#log = log;
-    this.#backups = new Backups({ config: () => this.config, log, version, storeId: () => this.#storeId });
+    this.#backups = new Backups({
+      config: () => this.config,
+      log,
+      version,
+      storeId: () => this.#storeId,
+      archiveFailure: () => this.#reports.pulse?.archiveFailure ?? null,
+    });
     this.#reload = new Reload({ ...options, link: () => this.#link!, publish: groups => this.publish(groups) });
   }
 

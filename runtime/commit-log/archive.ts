@@ -47,11 +47,17 @@ export class ArchiveQueue {
   readonly #copied = new Map<number, number>();
   #copying: { readonly number: number; readonly ended: Promise<void> } | null = null;
   #retry: NodeJS.Timeout | null = null;
+  #failure: string | null = null;
   #isClosed = false;
 
   /** `release` is called with segments that nothing needs any more. */
   constructor(release: (segments: readonly Segment[]) => void) {
     this.#release = release;
+  }
+
+  /** Why the last copy failed. Null: it did not, or there was none. */
+  get failure(): string | null {
+    return this.#failure;
   }
 
   /** From now on segments are copied to this directory, beginning at once. */
@@ -118,6 +124,7 @@ export class ArchiveQueue {
   #copyEnded({ number, usedBytes }: KeptSegment, directory: string, error: Error | null): void {
     this.#copying = null;
     if (this.#isClosed) return;
+    this.#failure = error?.message ?? null;
     if (error !== null) {
       this.#copied.delete(number);
       this.#target!.report('the commit log cannot be archived', { into: directory, error: error.message });

@@ -177,6 +177,11 @@ export class LogWriter {
     this.#queue?.archiveTo(directory, report);
   }
 
+  /** If segments are archived: why the last copy failed. Null: it did not. */
+  get archiveFailure(): string | null {
+    return this.#queue?.failure ?? null;
+  }
+
   /** If segments are archived, resolves when each turn until now is, or cannot be now. */
   async archived(): Promise<void> {
     this.#queue?.push([], this.#inUse());

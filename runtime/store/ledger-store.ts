@@ -54,6 +54,8 @@ export type LedgerStore = Store & {
   readonly segment: number;
   /** If the store keeps the segments of the log, copies them to this directory from now on. */
   archiveTo(directory: string, report: ArchiveReport): void;
+  /** Why the log could not be archived most recently. Null: it could, or it is not archived. */
+  readonly archiveFailure: string | null;
   /** If the store keeps the segments of the log, resolves when each turn until now is archived, or cannot be now. */
   archived(): Promise<void>;
 };
@@ -265,6 +267,9 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
     checkpoint: () => checkpoints.complete(),
     get segment() {
       return log.segment;
+    },
+    get archiveFailure() {
+      return log.archiveFailure;
     },
     archiveTo: (directory, report) => log.archiveTo(directory, report),
     archived: () => log.archived(),

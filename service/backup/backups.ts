@@ -18,6 +18,8 @@ export type BackupsOptions = {
   readonly log: Logger;
   readonly version: string;
   readonly storeId: () => string | null;
+  /** Why the commit log could not be archived most recently. Null: it could. */
+  readonly archiveFailure: () => string | null;
 };
 
 /** The state of the scheduled backups, for the doctor and the metrics. */
@@ -26,6 +28,8 @@ export type BackupCondition = {
   readonly newestMs: number | null;
   /** Why the last scheduled backup was not written. Null: it was, or there was none. */
   readonly failure: string | null;
+  /** Why the commit log could not be archived most recently. Null: it could, or it is not archived. */
+  readonly archiveFailure: string | null;
   readonly startedAtMs: number;
 };
 
@@ -68,7 +72,8 @@ export class Backups {
   }
 
   get condition(): BackupCondition {
-    return { newestMs: this.#newestMs(), failure: this.#failure, startedAtMs: this.#startedAtMs };
+    const archiveFailure = this.#options.archiveFailure();
+    return { newestMs: this.#newestMs(), failure: this.#failure, archiveFailure, startedAtMs: this.#startedAtMs };
   }
 
   /** Writes a backup to `path` below `backups.into`. Null: the backup gets a name made from the time. */

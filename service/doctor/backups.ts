@@ -1,4 +1,4 @@
-// The doctor's check of backups: scheduled ones are written, and the newest is not too old.
+// The doctor's check of backups: scheduled ones are written, the newest is not too old, and the commit log is archived.
 import type { Config } from '../../config/config.ts';
 import type { BackupCondition } from '../backup/backups.ts';
 
@@ -7,13 +7,15 @@ export const overdueFactor = 2;
 
 export function checkBackups(
   { everyMs, into }: Config['backups'],
-  { newestMs, failure, startedAtMs }: BackupCondition,
+  { newestMs, failure, archiveFailure, startedAtMs }: BackupCondition,
   nowMs: number,
 ): { readonly passed: boolean; readonly detail: string } {
   const newest =
     newestMs === null ? `none in ${into}` : `the newest in ${into} is of ${new Date(newestMs).toISOString()}`;
   if (everyMs === null) return { passed: true, detail: `not scheduled; ${newest}` };
   if (failure !== null) return { passed: false, detail: `the last one was not written: ${failure}; ${newest}` };
+  if (archiveFailure !== null)
+    return { passed: false, detail: `the commit log is not archived: ${archiveFailure}; ${newest}` };
   const sinceMs = Math.max(newestMs ?? 0, startedAtMs);
   const isOverdue = nowMs - sinceMs > overdueFactor * everyMs;
   return { passed: !isOverdue, detail: isOverdue ? `overdue; ${newest}` : newest };

@@ -282,7 +282,8 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
     reportedMs = nowMs;
     const areActorsUp = lifecycle.state === 'up';
     const pulse = { kind: 'ledger_pulse', areActorsUp, lateMs, workers: workersOf(hosts.values()) } as const;
-    link.tell('edge', { ...pulse, restarts: [...restarts] } satisfies LedgerPulse);
+    const { archiveFailure } = opened;
+    link.tell('edge', { ...pulse, restarts: [...restarts], archiveFailure } satisfies LedgerPulse);
     link.flush();
     if (areActorsUp) lifecycle.loop.deliver('job', { kind: 'report' });
   }, reportMs).unref();

@@ -151,14 +151,21 @@ test.each<[check: string, change: (options: DoctorOptions) => Partial<DoctorOpti
     'backups',
     ({ config, nowMs }) => ({
       config: { ...config, backups: { ...config.backups, everyMs: 60_000 } },
-      backups: { newestMs: nowMs, failure: 'no room', startedAtMs: nowMs },
+      backups: { newestMs: nowMs, failure: 'no room', archiveFailure: null, startedAtMs: nowMs },
     }),
   ],
   [
     'backups',
     ({ config, nowMs }) => ({
       config: { ...config, backups: { ...config.backups, everyMs: 60_000 } },
-      backups: { newestMs: nowMs - 130_000, failure: null, startedAtMs: 0 },
+      backups: { newestMs: nowMs - 130_000, failure: null, archiveFailure: null, startedAtMs: 0 },
+    }),
+  ],
+  [
+    'backups',
+    ({ config, nowMs }) => ({
+      config: { ...config, backups: { ...config.backups, everyMs: 60_000, log: true } },
+      backups: { newestMs: nowMs, failure: null, archiveFailure: 'EACCES', startedAtMs: nowMs },
     }),
   ],
   ['pauses', ({ nowMs }) => ({ pauses: [{ ...paused, sinceUs: (nowMs - 25 * 3_600_000) * 1000 }] })],
@@ -276,7 +283,7 @@ test('callers that ask while an examination is under way share its findings', as
     reload: { reload: unused, dryRun: unused },
     listeners: { detail: 'uws', served: () => [] },
     index: () => index,
-    backups: { condition: { newestMs: null, failure: null, startedAtMs: Date.now() } },
+    backups: { condition: { newestMs: null, failure: null, archiveFailure: null, startedAtMs: Date.now() } },
     reader: openMemoryStore(),
     config: () => config,
     source: { cwd: '/', processors: 1 },
@@ -355,7 +362,7 @@ function soundOptions(): DoctorOptions {
     setAside: async () => ({ kind: 'set_aside', all: 0, listed: [] }),
     server: 'uws',
     index: { kind: 'open', replaced: null },
-    backups: { newestMs: null, failure: null, startedAtMs: Date.now() },
+    backups: { newestMs: null, failure: null, archiveFailure: null, startedAtMs: Date.now() },
     vault: () => noVault,
   };
 }

@@ -69,6 +69,7 @@ test('if they cannot be copied, so many wait, and then the oldest is given up, w
   for (let n = 1; n <= waitingMax; n++) queue.push([segment(n)], []);
   await queue.settled();
   expect([released, said]).toEqual([[], ['the commit log cannot be archived']]);
+  expect(queue.failure).toContain('ENOTDIR');
   queue.push([segment(waitingMax + 1)], []);
   expect(released).toEqual([1]);
   expect(said.at(-1)).toBe('a segment of the commit log was not archived: no restore can pass it');
@@ -77,5 +78,6 @@ test('if they cannot be copied, so many wait, and then the oldest is given up, w
   queue.archiveTo(join(taken, 'log'), () => {});
   await until('all are copied', () => released.length === waitingMax + 1);
   expect(readdirSync(join(taken, 'log'))).toHaveLength(waitingMax);
+  expect(queue.failure).toBeNull();
   queue.close();
 });
