@@ -176,9 +176,11 @@ export class Gateway {
     this.#webhooks = String(said['webhooks']);
   }
 
-  /** Prints the end of what the service has logged: a test has failed. */
+  /** Prints whether the service lives, its children, and the end of what it has logged: a test has failed. */
   report(): void {
-    process.stderr.write(`the log of the service, pid ${this.#child?.pid}:\n${this.stderr.slice(-4000)}\n`);
+    const pid = this.#child?.pid ?? 0;
+    const state = livingStat(pid) === null ? 'has ended' : `lives, with the children ${childrenOf(pid).join(', ')}`;
+    process.stderr.write(`the service, pid ${pid}, ${state}; its log:\n${this.stderr.slice(-4000)}\n`);
   }
 
   /** What the service has logged since its start. */
