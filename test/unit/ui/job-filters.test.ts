@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { filtersOf, whereOf } from '../../../ui/screens/jobs/filters.ts';
 
 test('a URL has the filters of GET /jobs; other parameters are none', () => {
-  const query = new URLSearchParams('status=failed&plugin=mailer&error=&panel=open');
-  expect(filtersOf(query)).toEqual({ status: 'failed', plugin: 'mailer' });
+  const query = new URLSearchParams('status=failed&plugin=mailer&error=&panel=open&rerun_of=x');
+  expect(filtersOf(query)).toEqual({ status: 'failed', plugin: 'mailer', rerun_of: 'x' });
 });
 
 test('an action matches the same jobs: the times of acceptance have another name there', () => {

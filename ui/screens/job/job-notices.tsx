@@ -82,7 +82,15 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
     notices.push(
       <Notice key="reruns" kind="rerun">
         Was rerun as <JobId id={reruns[0]!} />
-        {reruns.length > 1 && ` and ${count((job.rerun_count ?? reruns.length) - 1)} times more`}
+        {reruns.length > 1 && (
+          <>
+            {' '}
+            and{' '}
+            <a href={href('jobs', null, { rerun_of: job.job_id })}>
+              {count((job.rerun_count ?? reruns.length) - 1)} times more
+            </a>
+          </>
+        )}
       </Notice>,
     );
   return notices.length === 0 ? null : <div class="notices">{notices}</div>;

@@ -14,6 +14,7 @@ export const filterNames = [
   'run',
   'root',
   'parent',
+  'rerun_of',
 ] as const;
 export type FilterName = (typeof filterNames)[number];
 export type JobFilters = { readonly [N in FilterName]?: string };
