@@ -83,6 +83,11 @@ const logSchema = Type.Object({
   last_error: Type.Optional(Type.String()),
   stderr: Type.Optional(Type.String()),
   result: Type.Optional(outputSchema),
+  spans: Type.Optional(
+    Type.Array(Type.Object({ name: Type.String(), dur_ns: Type.Number() }), {
+      description: 'What the plugin measured within the attempt; with `include_result`, if there is any.',
+    }),
+  ),
 });
 
 const unsearched = Type.Optional(

@@ -161,7 +161,7 @@ export function writeJobRow(job: JobRow): string {
   );
 }
 
-/** One log in the answer of GET /job-logs. `bare`: for callers that may not see results. `result`: with the plugin output. */
+/** One log in the answer of GET /job-logs. `bare`: for callers that may not see results. `result`: with the plugin output and the spans. */
 export function logParts(log: LogView, detail: 'bare' | 'plain' | 'result'): JsonPart[] {
   const head =
     `{"job_id":"${log.jobId}","log_id":"${log.jobId}-${log.attempt}","plugin":${JSON.stringify(log.plugin)},` +
@@ -170,7 +170,7 @@ export function logParts(log: LogView, detail: 'bare' | 'plain' | 'result'): Jso
     `"completed_at":${time(log.completedUs)}`;
   if (detail === 'bare') return [`${head}}`];
   const common = `${head},"last_error":${JSON.stringify(log.lastError ?? '')},"stderr":${JSON.stringify(log.stderr ?? '')}`;
-  return detail === 'result' ? [`${common},"result":`, ...outputParts(log), '}'] : [`${common}}`];
+  return detail === 'result' ? [`${common},"result":`, ...outputParts(log), ...spansParts(log), '}'] : [`${common}}`];
 }
 
 /** One job in the answer of GET /job/{job_id}/tree. */
@@ -273,6 +273,11 @@ function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPa
   // Most outputs are small. For these it is faster to write all parts at once.
   if (small) return [`${head}${result}${error},"events":${events},"state_updates":${updates},"logs":${logs}}`];
   return [head, result, `${error},"events":`, events, ',"state_updates":', updates, ',"logs":', logs, '}'];
+}
+
+/** The spans that the response of the attempt reported. */
+function spansParts({ body }: LogView): JsonPart[] {
+  return hasPart(body, 'spans') ? [',"spans":', part(body, true, 'spans', '')] : [];
 }
 
 /** A part of the body: JSON text if the body is small, otherwise a function for writing in chunks. `absent`: the text for a missing part. */

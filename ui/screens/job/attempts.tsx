@@ -1,6 +1,7 @@
-// The attempts of a job, newest first: how each ended, its error, the output on stderr, and the lines that the plugin logged.
+// The attempts of a job, newest first: how each ended, its error, the lines that the plugin logged, its spans, and the output on stderr.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { duration } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { queryText } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
@@ -45,7 +46,7 @@ export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
 }
 
 function AttemptEntry({ attempt }: { attempt: ShownAttempt }) {
-  const { attempt: number, status, completed_at: endedAt, last_error: error, stderr, result } = attempt;
+  const { attempt: number, status, completed_at: endedAt, last_error: error, stderr, result, spans } = attempt;
   const logs = result?.logs ?? [];
   return (
     <li class="attempt">
@@ -65,6 +66,16 @@ function AttemptEntry({ attempt }: { attempt: ShownAttempt }) {
             </li>
           ))}
         </ul>
+      )}
+      {spans && (
+        <dl class="attempt-spans" aria-label={`Spans of attempt ${number}`}>
+          {spans.map(({ name, dur_ns }, n) => (
+            <div key={`${n} ${name}`}>
+              <dt>{name}</dt>
+              <dd class="number">{duration(dur_ns / 1_000)}</dd>
+            </div>
+          ))}
+        </dl>
       )}
       {stderr && (
         <details open={stderr.length < 2_000}>

@@ -66,6 +66,7 @@ export type ShownAttempt = {
   readonly last_error?: string;
   readonly stderr?: string;
   readonly result?: JobOutput;
+  readonly spans?: readonly { readonly name: string; readonly dur_ns: number }[];
 };
 
 const settled = new Set(['succeeded', 'failed', 'timed_out', 'dead', 'cancelled']);
