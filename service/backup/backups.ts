@@ -24,7 +24,7 @@ export type BackupsOptions = {
 
 /** The state of the scheduled backups, for the doctor and the metrics. */
 export type BackupCondition = {
-  /** When the newest whole backup below `backups.into` was written. Null: there is none. */
+  /** When the newest whole backup of this store below `backups.into` was written. Null: there is none. */
   readonly newestMs: number | null;
   /** Why the last scheduled backup was not written. Null: it was, or there was none. */
   readonly failure: string | null;
@@ -53,7 +53,7 @@ export class Backups {
   #isRunning = false;
   #failure: string | null = null;
   #failedMs = 0;
-  #newest: { readonly into: string; readonly ms: number | null } | null = null;
+  #newest: { readonly into: string; readonly storeId: string | null; readonly ms: number | null } | null = null;
 
   constructor(options: BackupsOptions) {
     this.#options = options;
@@ -153,14 +153,15 @@ export class Backups {
   #newestMs(): number | null {
     const { config, log } = this.#options;
     const { into } = config().backups;
-    if (this.#newest?.into === into) return this.#newest.ms;
+    const storeId = this.#options.storeId();
+    if (this.#newest?.into === into && this.#newest.storeId === storeId) return this.#newest.ms;
     let ms: number | null = null;
     try {
-      ms = newestBackupMs(into);
+      ms = newestBackupMs(into, storeId);
     } catch (error) {
       log.error({ into, reason: (error as Error).message }, 'the directory of the backups cannot be read');
     }
-    this.#newest = { into, ms };
+    this.#newest = { into, storeId, ms };
     return ms;
   }
 }

@@ -15,11 +15,15 @@ export function namesIn(into: string): readonly string[] {
   return names.sort().reverse();
 }
 
-/** When the newest whole backup was written, in ms. Null: there is none. */
-export function newestBackupMs(into: string): number | null {
+/**
+ * When the newest whole backup of this store was written, in ms. Null: there is none. A backup counts for every store if it does not say of
+ * which it is, and every backup counts if `storeId` is null.
+ */
+export function newestBackupMs(into: string, storeId: string | null): number | null {
   for (const name of namesIn(into)) {
     try {
-      return Date.parse(readManifest(join(into, name)).created_at);
+      const { store_id: id, created_at: createdAt } = readManifest(join(into, name));
+      if (!id || storeId === null || id === storeId) return Date.parse(createdAt);
     } catch {
       // This backup is not whole, so the next older one counts.
     }

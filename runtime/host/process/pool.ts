@@ -26,7 +26,7 @@ type PoolFrame = {
   readonly reject: (error: unknown) => void;
 };
 
-/** One of the pool's places for threads. Frames reach its thread over `port`. */
+/** One of the pool's places for threads. Frames and cancels reach its thread over `port`. */
 type Place = {
   port: MessagePort | null;
   /** The thread that runs the frames; null while it starts. */
@@ -155,8 +155,9 @@ export class ThreadPool {
     return best;
   }
 
+  /** Piscina takes every message at the thread's own port for its own, and the thread would end, so a cancel arrives where frames do. */
   cancel(threadId: number, task: CancelTask): void {
-    this.#threads.get(threadId)?.worker.postMessage(task);
+    this.#places.find(place => place.threadId === threadId)?.port?.postMessage(task);
   }
 
   /** Stops a thread, whatever it is doing. `reason` is reported when the thread is replaced. */

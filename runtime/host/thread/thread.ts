@@ -33,19 +33,21 @@ const deadline = new Deadline();
 /** The latest task with an async handler: its frame, its position in the frame, and its helpers. */
 let current: { readonly frameId: number; readonly task: number; readonly kit: HandlerKit } | null = null;
 
-port.on('message', (message: CancelTask | object) => {
-  if (!('cancel' in message) || current?.frameId !== message.cancel || current.task !== message.task) return;
-  current.kit.cancel(message.reason);
-});
-
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
-/** Runs the frames that arrive at the port, one after the other, as long as the thread lives. Piscina calls this function once. */
+/**
+ * Runs the frames that arrive at the port, one after the other, and cancels tasks, as long as the thread lives. Piscina calls this function
+ * once.
+ */
 export function serve(frames: MessagePort): Promise<never> {
   return new Promise((_, reject) => {
-    frames.on('message', async (shared: SharedArrayBuffer) => {
+    frames.on('message', async (message: SharedArrayBuffer | CancelTask) => {
+      if ('cancel' in message) {
+        cancel(message);
+        return;
+      }
       try {
-        await runFrame(shared);
+        await runFrame(message);
         frames.postMessage(null);
       } catch (error) {
         reject(error);
@@ -53,6 +55,11 @@ export function serve(frames: MessagePort): Promise<never> {
     });
     frames.postMessage(threadId);
   });
+}
+
+/** Has no effect unless the task has an async handler that has not ended. */
+function cancel({ cancel: frameId, task, reason }: CancelTask): void {
+  if (current?.frameId === frameId && current.task === task) current.kit.cancel(reason);
 }
 
 /** Runs the tasks of one frame. */

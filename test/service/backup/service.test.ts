@@ -1,5 +1,5 @@
 // Backups that a running service writes, on schedule and by a call; and what the commands say of a state.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { formatVersion } from '../../../runtime/store/format.ts';
@@ -85,6 +85,26 @@ test('scheduled backups are written, and old ones are removed only after a newer
   const failed = (await other.call('GET', '/system/doctor')).body['checks'];
   expect(failed).toContainEqual({ name: 'backups', passed: false, detail: expect.stringContaining('not written') });
   expect(named().length).toBeGreaterThanOrEqual(Math.min(2, before.length));
+});
+
+test('a restored state, which has another id, does not count the backups of the other store as its own', async () => {
+  const other = await startGateway({ plugins: { echo }, backups: { every: '1h' } });
+  const backups = join(other.directory, 'backups');
+  const names = () => (existsSync(backups) ? readdirSync(backups).filter(name => name.endsWith('Z')) : []);
+  await until('the first backup', () => names().length === 1);
+  const [first] = names();
+  await other.term();
+  const data = join(other.directory, 'data');
+  renameSync(data, `${data}-lost`);
+  expect((await headgate(['restore', join(backups, first!), '--into', data])).status).toBe(0);
+  await other.start();
+  await until('a backup of the restored state', () => names().length === 2);
+  // The service has noticed it once it has ended the process that wrote it.
+  const check = await until('the doctor knows it', async () => {
+    const checks = (await other.call('GET', '/system/doctor')).body['checks'] as { name: string; detail: string }[];
+    return checks.find(({ name, detail }) => name === 'backups' && detail.startsWith('the newest in'));
+  });
+  expect(check).toMatchObject({ passed: true });
 });
 
 test('state info, upgrade and export read a state beside its service', async () => {

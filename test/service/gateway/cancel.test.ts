@@ -6,7 +6,7 @@ import { headgate } from '../../feature/cli/headgate.ts';
 import { canary } from '../canary/canary.ts';
 import { everythingToken } from './configuration.ts';
 import { type Gateway, shareGateway } from './gateway.ts';
-import { echo, failing, step, worker } from './sources.ts';
+import { echo, failing, journal, step, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const env = { HEADGATE_TOKEN: everythingToken };
@@ -14,6 +14,21 @@ const readToken = canary('token that may read jobs');
 const nowhere = '0198c0de-0000-7000-8000-000000000000';
 const slow = { backoff_base: '24h', backoff_max: '24h' };
 const uses = (id: string, more: object = {}) => ({ id, uses: 'step', ...more });
+
+/** Once it is cancelled, waits for the gate that its payload names, and succeeds. Without a gate it ends only if its thread is stopped. */
+const tidy = `${journal}
+export async function handle(request, { signal }) {
+  const { gate: name, isQuick } = request.event.payload;
+  note(request, 'start');
+  if (isQuick) return { result: 'quick' };
+  await new Promise(heard => signal.addEventListener('abort', heard));
+  note(request, 'heard');
+  if (name === undefined) await new Promise(() => setInterval(() => {}, 1_000));
+  await gate(name);
+  await pause(100);
+  return { result: 'tidied' };
+}
+`;
 
 const gateway = shareGateway({
   api: {
@@ -27,6 +42,7 @@ const gateway = shareGateway({
   service: { max_workers: 2 },
   plugins: {
     ...{ echo, failing, step, worker },
+    tidy: { code: tidy, commands: { handle: { retry_safe: false } } },
     // A cancel takes 5 s to end it.
     deaf: {
       code: '#!/bin/sh\ntrap \'\' TERM\n: >"$(dirname "$0")/../../deaf"\nsleep 60\n',
@@ -178,6 +194,26 @@ test('a job that succeeds all the same stays so, and shows the cancel', async ()
   const job = await gateway.settled(id);
   if (job.status === 'succeeded') expect([202, 409]).toContain(answer[0]);
   else expect([job.status, answer[0]]).toEqual(['cancelled', 202]);
+});
+
+test('a handler that hears of its cancel has a second: it may still succeed, and the job behind it in its thread runs undisturbed', async () => {
+  const id = await gateway.submit('tidy/handle', { gate: 'tidied' });
+  await gateway.noted('start', id);
+  const next = await gateway.submit('tidy/handle', { isQuick: true });
+  expect(await cancel(id)).toMatchObject([202, { status: 'running' }]);
+  gateway.open('tidied');
+  expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1, result: { result: 'tidied' } });
+  expect(await gateway.settled(next)).toMatchObject({ status: 'succeeded', attempt: 1, result: { result: 'quick' } });
+});
+
+test('a handler that hears of its cancel, and goes on, is stopped after a second', async () => {
+  const id = await gateway.submit('tidy/handle');
+  await gateway.noted('start', id);
+  const startMs = performance.now();
+  await cancel(id);
+  await gateway.noted('heard', id);
+  expect(await gateway.settled(id)).toMatchObject({ status: 'cancelled', attempt: 1 });
+  expect(performance.now() - startMs).toBeGreaterThan(900);
 });
 
 test('a run ends with the jobs that wait; nothing of it starts any more, and no element that was left becomes a job', async () => {
