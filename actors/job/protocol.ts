@@ -179,6 +179,8 @@ export type EndedRun = {
   readonly body: Body;
   /** When the run was created, in µs. */
   readonly createdUs: number;
+  /** The number of its only log. 0: the run was cancelled before it began. */
+  readonly attempt: 0 | 1;
 };
 
 /** The job actor, as the other actors of its thread call it. All changes are part of the turn's commit. */

@@ -72,13 +72,13 @@ export class RunJobs {
     return builder;
   }
 
-  settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: EndedRun): void {
+  settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs, attempt: number }: EndedRun): void {
     const { completions, minutes, observations, awaited, followed } = this.#state;
     const completedUs = completions.commitUs(turn.nowUs);
     const startedUs = Math.min(Math.max(this.#end(turn, id) ?? 0, createdUs), completedUs);
     const attempt = { status, final: true, startedUs, completedUs, body };
     const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
-    completions.attempt(turn.batch, owner, id, 1, attempt);
+    completions.attempt(turn.batch, owner, id, number, attempt);
     minutes.settled(status, turn.nowUs);
     if (!this.#state.cancels.isEmpty) this.#state.cancels.ended(turn, id);
     if (!awaited.isEmpty) awaited.ended(id, turn);

@@ -27,13 +27,13 @@ export function finishRun(table: RunTable, run: Run, end: RunEnd): void {
   settleRun(table, { ...own, depth, inside, unstarted, reused: reuse?.jobs ?? 0, unsuccessful }, end);
 }
 
-export function settleRun(table: RunTable, run: FinishedRun, end: RunEnd): void {
+export function settleRun(table: RunTable, run: FinishedRun, end: RunEnd, attempt: 0 | 1 = 1): void {
   const { id, name: pipeline, hash, submittedBy, createdUs, outer, hooked, inside, reused, unsuccessful } = run;
   const { status, result, error, logs, phaseError } = end;
   const counts = encodeTally(tallyOf(inside, unsuccessful, reused), hash, phaseError);
   const detail = status === 'succeeded' ? logs && { logs } : { error: Buffer.from(error) };
   const body = encodeBody({ result, ...detail, counts });
-  table.jobs.settleRun({ id, pipeline, submittedBy, status, body, createdUs }, table.turn);
+  table.jobs.settleRun({ id, pipeline, submittedBy, status, body, createdUs, attempt }, table.turn);
   if (table.hasRunHooks && !outer && !hooked) table.moves.push({ kind: 'settled', run, status, body });
   if (outer) table.moves.push({ kind: 'returned', outer, run, end });
 }

@@ -181,7 +181,7 @@ export function settleUnbegun(
     hash: null,
     unsuccessful: noneUnsuccessful(),
   };
-  settleRun(table, ended, failedWith(error, status));
+  settleRun(table, ended, failedWith(error, status), status === 'cancelled' ? 0 : 1);
 }
 
 function createRun(table: RunTable, name: string, start: RunStart): JobId {

@@ -51,7 +51,10 @@ function start(): void {
     receive(_, message, turn) {
       const move = message as Move;
       const end = (id: JobId, pipeline: string) => {
-        job.settleRun({ id, pipeline, status: 'succeeded', submittedBy: 'api', body: pack(null), createdUs: 0 }, turn);
+        job.settleRun(
+          { id, pipeline, status: 'succeeded', submittedBy: 'api', body: pack(null), createdUs: 0, attempt: 1 },
+          turn,
+        );
       };
       if ('end' in move) {
         end(move.end, move.of);
