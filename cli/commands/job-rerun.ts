@@ -40,7 +40,8 @@ export const jobRerun = clientCommand<Options>({
     ),
     new Option('--from-failed', 'runs reuse their jobs that succeeded; with an id the same as --from failed'),
   ],
-  statuses: '0 the new job was accepted (with --wait: succeeded), 1 it failed, 5 it or the wait for it timed out',
+  statuses:
+    '0 the new job was accepted (with --wait: succeeded), 1 it failed, 5 it or the wait for it timed out, 6 it was cancelled',
   async run(call) {
     const { args, options } = call;
     const { from, fromFailed, tag, ...others } = options;

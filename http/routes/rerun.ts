@@ -31,7 +31,8 @@ import { submitAndWait } from './waiting.ts';
 const rerunBody = Type.Object(
   {
     from: Type.Optional(
-      Type.Union([Type.Literal('start'), Type.Literal('failed')], {
+      Type.String({
+        enum: ['start', 'failed'],
         description:
           'For a run: `failed` reuses the results of jobs that succeeded, and runs the others. `start`, which is the default, ' +
           'runs everything again.',
