@@ -21,7 +21,7 @@ const endMsMax = 30_000;
 /** Reached by no scenario. */
 const never = 65_535;
 
-const writingCalls = ['writev', 'pwrite64', 'fdatasync'] as const;
+const writingCalls = ['writev', 'pwrite64', 'fdatasync', 'write', 'fsync', 'rename'] as const;
 const faults = ['error=EIO', 'error=ENOSPC', 'signal=KILL'] as const;
 type Trial = { readonly name: string; readonly nth: number; readonly fault: string };
 
