@@ -68,14 +68,13 @@ function AttemptEntry({ attempt }: { attempt: ShownAttempt }) {
         </ul>
       )}
       {spans && (
-        <dl class="attempt-spans" aria-label={`Spans of attempt ${number}`}>
+        <ul class="attempt-spans" aria-label={`Spans of attempt ${number}`}>
           {spans.map(({ name, dur_ns }, n) => (
-            <div key={`${n} ${name}`}>
-              <dt>{name}</dt>
-              <dd class="number">{duration(dur_ns / 1_000)}</dd>
-            </div>
+            <li key={`${n} ${name}`}>
+              <span class="muted">{name}</span> <span class="number">{duration(dur_ns / 1_000)}</span>
+            </li>
           ))}
-        </dl>
+        </ul>
       )}
       {stderr && (
         <details open={stderr.length < 2_000}>
