@@ -247,6 +247,64 @@ test('a recovery waits for processes that read the ledger, then names them and c
   store.close();
 });
 
+test('a process that reads sees each turn whole while the owner commits, makes checkpoints, and is copied', async () => {
+  const path = join(directory, `${places++}`);
+  const to = join(directory, `${places++}`);
+  mkdirSync(to);
+  const store = openStore(path);
+  const commit = (turn: number) => {
+    const batch = store.batch();
+    for (const name of ['first', 'last']) batch.put('names', Buffer.from(name), Buffer.from(String(turn)));
+    batch.put('names', Buffer.from(`filler ${turn % 7}`), Buffer.alloc(20_000, turn));
+    store.commit(batch);
+  };
+  commit(0);
+  const reader = await processWith(
+    path,
+    `
+      const reader = ledger.openReaderBeside(path);
+      const turnOf = name => Number(Buffer.from(reader.get('names', Buffer.from(name))));
+      const seen = { torn: 0, back: 0, newest: 0 };
+      let isOver = false;
+      const look = () => {
+        const wasOver = isOver;
+        const turn = turnOf('first');
+        if (turnOf('last') !== turn) seen.torn++;
+        if (turn < seen.newest) seen.back++;
+        seen.newest = turn;
+        if (!wasOver) setImmediate(look);
+        else process.stdout.write(JSON.stringify(seen), () => process.exit());
+      };
+      look();
+      console.log('reads');
+      process.stdin.on('end', () => { isOver = true; }).resume();`,
+  );
+  const turns = 300;
+  let copied: Promise<unknown> | null = null;
+  for (let turn = 1; turn <= turns; turn++) {
+    commit(turn);
+    if (turn % 30 === 0) store.checkpoint();
+    if (turn === 100)
+      copied = processWith(
+        path,
+        `
+          const { copyLedger } = await import(${JSON.stringify(built('copies'))});
+          await copyLedger(path, ${JSON.stringify(to)});
+          console.log('copied');`,
+      );
+    // Lets the process of the copy start.
+    await new Promise(setImmediate);
+  }
+  await copied;
+  reader.stdin.end();
+  const [said] = await once(reader.stdout, 'data');
+  expect(JSON.parse(String(said))).toEqual({ torn: 0, back: 0, newest: turns });
+  store.close();
+  const copy = openStore(to);
+  expect(copy.get('names', Buffer.from('first'))).toEqual(copy.get('names', Buffer.from('last')));
+  copy.close();
+});
+
 /** Runs the code in a process, with the module `ledger` and the `path` of a ledger. Resolves once it has printed a line. */
 async function processWith(path: string, code: string): Promise<ChildProcessByStdio<Writable, Readable, null>> {
   const whole = `const ledger = await import(${JSON.stringify(built('ledger-store'))}); const path = process.argv[1]; ${code}`;
