@@ -1,6 +1,6 @@
 // The quarantine: hosts in each of which one suspect, or one exempt job (exempt.ts), runs at a time. If jobs of a plugin have recently
 // ended several hosts, the plugin is isolated: its jobs run one at a time in a host that only isolated plugins use.
-import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
+import { CrashHold } from '../../runtime/crash-hold.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endStoppedWaiting, isStopped } from './cancelled-jobs.ts';
 import { isExempt } from './exempt.ts';
@@ -26,7 +26,7 @@ export class Quarantine {
   readonly #state: JobState;
   readonly #onIsolated: (plugin: string) => void;
   readonly #outstanding: OutstandingFrames;
-  readonly #breakers = new Map<Lane, CircuitBreaker>();
+  readonly #crashHolds = new Map<Lane, CrashHold>();
 
   constructor(state: JobState, threads: number, onIsolated: (plugin: string) => void, outstanding: OutstandingFrames) {
     this.#state = state;
@@ -48,12 +48,12 @@ export class Quarantine {
 
   /** Counts a host that has died while a job of this lane was its only job. After too many of these, the lane is isolated. */
   endedHost(turn: Turn, lane: Lane): void {
-    let breaker = this.#breakers.get(lane);
-    if (!breaker) {
-      breaker = new CircuitBreaker({ crashesMax: endedHostsMax, windowMs: endedHostsWindowMs, openMs: isolationMs });
-      this.#breakers.set(lane, breaker);
+    let hold = this.#crashHolds.get(lane);
+    if (!hold) {
+      hold = new CrashHold({ crashesMax: endedHostsMax, windowMs: endedHostsWindowMs, holdMs: isolationMs });
+      this.#crashHolds.set(lane, hold);
     }
-    if (!breaker.crashed(turn.nowUs / 1000)) return;
+    if (!hold.crashed(turn.nowUs / 1000)) return;
     lane.isIsolated = true;
     for (const job of this.#state.suspects.splice(0)) this.take(job, false);
     turn.after(() => this.#onIsolated(lane.name));
@@ -61,8 +61,8 @@ export class Quarantine {
 
   /** Called after a reload: ends all isolations, because the plugin code may have been fixed. */
   reloaded(): void {
-    for (const lane of this.#breakers.keys()) lane.isIsolated = false;
-    this.#breakers.clear();
+    for (const lane of this.#crashHolds.keys()) lane.isIsolated = false;
+    this.#crashHolds.clear();
   }
 
   /**
@@ -71,8 +71,8 @@ export class Quarantine {
    */
   dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, mayGoOn: () => boolean): void {
     let isIsolating = false;
-    for (const [lane, breaker] of this.#breakers) {
-      lane.isIsolated &&= breaker.isOpen(turn.nowUs / 1000);
+    for (const [lane, hold] of this.#crashHolds) {
+      lane.isIsolated &&= hold.holds(turn.nowUs / 1000);
       isIsolating ||= lane.isIsolated;
     }
     if (!isIsolating) this.#closeIfIdle(turn, this.isolation);

@@ -11,7 +11,7 @@ import { type FailedRecord, FailedRecordError, failedRecordText } from '../../ac
 import type { InnerMessage } from '../../actors/job/actor.ts';
 import type { Refusal, SubmitReply } from '../../actors/job/protocol.ts';
 import type { FailRun } from '../../actors/pipeline/protocol.ts';
-import { CircuitBreaker, type CircuitBreakerLimits } from '../../runtime/circuit-breaker.ts';
+import { CrashHold, type CrashHoldLimits } from '../../runtime/crash-hold.ts';
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import { type Loop, type LoopOptions, type QueuedMessage, startLoop } from '../../runtime/loop.ts';
@@ -28,7 +28,7 @@ const exitIo = 74;
  * `crashesMax` failures within `windowMs` end the service. Failed effects, and failed turns for which there is no remedy, count
  * as failures.
  */
-const failuresMax: CircuitBreakerLimits = { crashesMax: 4, windowMs: 10_000, openMs: 0 };
+const failuresMax: CrashHoldLimits = { crashesMax: 4, windowMs: 10_000, holdMs: 0 };
 
 export type ActorGeneration = {
   /** The number of the generation, counted from 1. */
@@ -67,7 +67,7 @@ const wake: QueuedMessage = { actor: 'job', message: { kind: 'wake' } satisfies 
 export class ActorLifecycle {
   readonly loop: Loop;
   readonly #options: ActorLifecycleOptions;
-  readonly #failures = new CircuitBreaker(failuresMax);
+  readonly #failures = new CrashHold(failuresMax);
   /** How often each failed record has been dealt with (`#takeMeasure`). */
   readonly #measures = new Map<string, number>();
   /** The outcomes that have replaced outcomes that could not be handled (`#substituteFor`). */

@@ -1,8 +1,8 @@
 // Starts the processes of one plugin. Idle persistent processes are kept for the next frames, until they are too old or have run their
-// maximum number of jobs. After too many crashes no process is started for a while (circuit-breaker.ts).
+// maximum number of jobs. After too many crashes no process is started for a while (crash-hold.ts).
 
-import { CircuitBreaker, openReason, processLimits } from '../../circuit-breaker.ts';
 import { timerMsMax } from '../../clock.ts';
+import { CrashHold, holdReason, processLimits } from '../../crash-hold.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { describe } from '../wire/response.ts';
 import type { HostSender } from './host-sender.ts';
@@ -13,7 +13,7 @@ export class ProcessStarter {
   readonly #plugin: HostedPlugin;
   readonly #programs: Programs;
   readonly #sender: HostSender;
-  readonly #breaker = new CircuitBreaker(processLimits);
+  readonly #crashHold = new CrashHold(processLimits);
 
   constructor(plugin: HostedPlugin, programs: Programs, sender: HostSender) {
     this.#plugin = plugin;
@@ -30,7 +30,7 @@ export class ProcessStarter {
     retire: (process: P) => void,
   ): Promise<P | string> {
     const { entrypoint, persistent } = this.#plugin;
-    if (this.#breaker.isOpen(performance.now())) return openReason;
+    if (this.#crashHold.holds(performance.now())) return holdReason;
     try {
       const process = make(await this.#programs.start(this.#plugin));
       if (persistent === undefined) return process;
@@ -49,7 +49,7 @@ export class ProcessStarter {
   #crashed(reason: string): void {
     const fields = { plugin: this.#plugin.instance };
     this.#sender.log('warn', 'a plugin process crashed', { ...fields, reason });
-    if (this.#breaker.crashed(performance.now())) this.#sender.log('error', openReason, fields);
+    if (this.#crashHold.crashed(performance.now())) this.#sender.log('error', holdReason, fields);
   }
 }
 

@@ -3,13 +3,13 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
-  CircuitBreaker,
+  CrashHold,
   crashesMax,
   crashWindowMs,
-  openMs,
-  openReason,
+  holdMs,
+  holdReason,
   processLimits,
-} from '../../../../runtime/circuit-breaker.ts';
+} from '../../../../runtime/crash-hold.ts';
 import { LineReader } from '../../../../runtime/host/process/lines.ts';
 import { identify } from '../../../../runtime/processes/identity.ts';
 import { until } from '../../../service/gateway/until.ts';
@@ -163,7 +163,7 @@ describe('A persistent process plugin', () => {
     const ends: Ended[] = [];
     for (let i = 0; i <= crashesMax; i++) ends.push(await stage.run('p'));
     for (const end of ends.slice(0, -1)) expect(end.error).toBe('the process ended (exit status 1) without an answer');
-    expect(ends.at(-1)).toMatchObject({ verdict: 'error', permanent: false, error: openReason });
+    expect(ends.at(-1)).toMatchObject({ verdict: 'error', permanent: false, error: holdReason });
     await stage.heard('log', /^error not started: /);
   });
 
@@ -270,22 +270,22 @@ describe('A persistent process plugin', () => {
   });
 });
 
-describe('The breaker', () => {
+describe('The crash hold', () => {
   it('opens with the fifth crash within a minute, for half a minute, and again with the next one soon after', () => {
-    const breaker = new CircuitBreaker(processLimits);
-    for (let i = 1; i < crashesMax; i++) expect(breaker.crashed(i)).toBe(false);
-    expect(breaker.isOpen(10)).toBe(false);
-    expect(breaker.crashed(10)).toBe(true);
-    expect([breaker.isOpen(10), breaker.isOpen(9 + openMs), breaker.isOpen(10 + openMs)]).toEqual([true, true, false]);
-    expect(breaker.crashed(10 + openMs)).toBe(true);
+    const hold = new CrashHold(processLimits);
+    for (let i = 1; i < crashesMax; i++) expect(hold.crashed(i)).toBe(false);
+    expect(hold.holds(10)).toBe(false);
+    expect(hold.crashed(10)).toBe(true);
+    expect([hold.holds(10), hold.holds(9 + holdMs), hold.holds(10 + holdMs)]).toEqual([true, true, false]);
+    expect(hold.crashed(10 + holdMs)).toBe(true);
     // One more while it is open: it stays open for longer.
-    expect(breaker.crashed(20 + openMs)).toBe(false);
-    expect([breaker.isOpen(19 + 2 * openMs), breaker.isOpen(20 + 2 * openMs)]).toEqual([true, false]);
+    expect(hold.crashed(20 + holdMs)).toBe(false);
+    expect([hold.holds(19 + 2 * holdMs), hold.holds(20 + 2 * holdMs)]).toEqual([true, false]);
   });
 
   it('forgets crashes that are longer ago', () => {
-    const breaker = new CircuitBreaker(processLimits);
-    for (let i = 0; i < 20; i++) expect(breaker.crashed((i * crashWindowMs) / (crashesMax - 1))).toBe(false);
+    const hold = new CrashHold(processLimits);
+    for (let i = 0; i < 20; i++) expect(hold.crashed((i * crashWindowMs) / (crashesMax - 1))).toBe(false);
   });
 });
 

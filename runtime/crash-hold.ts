@@ -1,0 +1,41 @@
+// A crash hold counts crashes. After too many crashes within a window of time, it holds for a while what has crashed.
+
+export const crashesMax = 5;
+export const crashWindowMs = 60_000;
+export const holdMs = 30_000;
+
+export type CrashHoldLimits = { readonly crashesMax: number; readonly windowMs: number; readonly holdMs: number };
+
+/** The limits for the persistent processes of one plugin in one host. During the hold, no such process is started. */
+export const processLimits: CrashHoldLimits = { crashesMax, windowMs: crashWindowMs, holdMs };
+
+/** All times are in ms, by one clock that the caller chooses. */
+export class CrashHold {
+  readonly #limits: CrashHoldLimits;
+  #crashesAtMs: number[] = [];
+  #untilMs = 0;
+
+  constructor(limits: CrashHoldLimits) {
+    this.#limits = limits;
+  }
+
+  /** Whether the hold is in force. */
+  holds(nowMs: number): boolean {
+    return nowMs < this.#untilMs;
+  }
+
+  /**
+   * Counts a crash. After `crashesMax` crashes within `windowMs`, the hold is in force until `holdMs` after the latest crash. True: the hold
+   * begins with this crash. False: it has not begun, or was in force already.
+   */
+  crashed(nowMs: number): boolean {
+    const { crashesMax, windowMs, holdMs } = this.#limits;
+    this.#crashesAtMs = [...this.#crashesAtMs.filter(atMs => nowMs - atMs < windowMs), nowMs].slice(-crashesMax);
+    if (this.#crashesAtMs.length < crashesMax) return false;
+    const didHold = this.holds(nowMs);
+    this.#untilMs = nowMs + holdMs;
+    return !didHold;
+  }
+}
+
+export const holdReason = `not started: the plugin's processes crashed ${crashesMax} times within ${crashWindowMs / 1000} s, and none is started for ${holdMs / 1000} s`;
