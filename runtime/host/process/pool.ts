@@ -155,7 +155,10 @@ export class ThreadPool {
     return best;
   }
 
-  /** Piscina takes every message at the thread's own port for its own, and the thread would end, so a cancel arrives where frames do. */
+  /**
+   * Sends the cancel over the port of the frames. A message at the thread's own port would end the thread, because piscina takes each message
+   * there for one of its own.
+   */
   cancel(threadId: number, task: CancelTask): void {
     this.#places.find(place => place.threadId === threadId)?.port?.postMessage(task);
   }

@@ -1,41 +1,20 @@
 // The limit of actions that are open at the same time.
 import { expect, test } from 'vitest';
-import { startJobActor } from '../../../../actors/job/actor.ts';
-import { Gauges } from '../../../../actors/job/gauges.ts';
 import type { StartAction, SubmitReply } from '../../../../actors/job/protocol.ts';
 import { type ActionPlan, actionsOpenMax, noSelection } from '../../../../actors/job/records/action.ts';
-import { makeBlockKeys } from '../../../../runtime/ids.ts';
-import { startLoop } from '../../../../runtime/loop.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
-import { config, noPipeline } from './simulator.ts';
+import { bareJobActor } from './bare-job-actor.ts';
 
 test('so many actions are open, and a further one is refused', () => {
   const store = openMemoryStore();
   const replies: SubmitReply[] = [];
   const nowUs = 1_700_000_000_000_000;
-  const loop = startLoop({
+  const { loop, job } = bareJobActor(
     store,
-    clock: { nowUs: () => nowUs },
-    schedule: () => {},
-    send: () => {},
-    reply: (_, value) => void replies.push(value as SubmitReply),
-    onFailure: error => {
-      throw error;
-    },
-  });
-  const job = startJobActor({
-    reader: store,
-    config: config([]),
-    blockKeys: makeBlockKeys(() => 7),
-    random: Math.random,
-    gauges: new Gauges(),
-    nowMs: nowUs / 1000,
-    self: () => {},
-    pipeline: noPipeline,
-    alarm: () => {},
-    startHost: () => ({ configure() {}, submit() {}, cancel() {}, stop: async () => {} }),
-  });
+    () => nowUs,
+    value => void replies.push(value as SubmitReply),
+  );
   loop.setHandler({
     begin: turn => job.begin(turn),
     receive: (_, message, turn) => job.receive(message as StartAction, turn),

@@ -1,15 +1,13 @@
 // The jobs that stand for runs: which of them share a block, and that each ends by itself.
 import { beforeEach, expect, test } from 'vitest';
-import { startJobActor } from '../../../../actors/job/actor.ts';
-import { Gauges } from '../../../../actors/job/gauges.ts';
 import { runsPerBlockMax } from '../../../../actors/job/run-jobs.ts';
 import { findJob } from '../../../../actors/job/views/jobs.ts';
-import { blockOf, formatId, type JobId, makeBlockKeys } from '../../../../runtime/ids.ts';
-import { type Loop, startLoop } from '../../../../runtime/loop.ts';
+import { blockOf, formatId, type JobId } from '../../../../runtime/ids.ts';
+import type { Loop } from '../../../../runtime/loop.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
-import { config, noPipeline } from './simulator.ts';
+import { bareJobActor } from './bare-job-actor.ts';
 
 type Move =
   /** `over`: it ends in the turn that it begins in. */
@@ -21,30 +19,11 @@ let loop: Loop;
 let ids: JobId[];
 let nowUs = 1_700_000_000_000_000;
 
-/** A life of the ledger over what the store holds, with a pipeline actor that does as it is told. */
+/** A life of the ledger over what the store holds, with moves in the place of a pipeline actor. */
 function start(): void {
-  loop = startLoop({
-    store,
-    clock: { nowUs: () => ++nowUs },
-    schedule: () => {},
-    send: () => {},
-    reply: () => {},
-    onFailure: error => {
-      throw error;
-    },
-  });
-  const job = startJobActor({
-    reader: store,
-    config: config([]),
-    blockKeys: makeBlockKeys(() => 7),
-    random: Math.random,
-    gauges: new Gauges(),
-    nowMs: Math.floor(nowUs / 1000),
-    self: () => {},
-    pipeline: noPipeline,
-    alarm: () => {},
-    startHost: () => ({ configure() {}, submit() {}, cancel() {}, stop: async () => {} }),
-  });
+  const bare = bareJobActor(store, () => ++nowUs);
+  loop = bare.loop;
+  const { job } = bare;
   const group = { depth: 0, event: null, context: pack({}), pipeline: null, stepId: null };
   loop.setHandler({
     begin: turn => job.begin(turn),
