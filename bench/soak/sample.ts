@@ -1,5 +1,9 @@
 // A sample of what a service uses: memory, descriptors, threads, and the files of its state.
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { readCheckpoint } from '../../runtime/commit-log/checkpoint-file.ts';
+import { logDirectoryOf } from '../../runtime/store/checkpoints.ts';
+import { indexPath } from '../../runtime/store/index-store.ts';
 import { rssMb } from '../cost.ts';
 import type { Service } from '../service.ts';
 import { descendantsOf } from '../usage.ts';
@@ -18,9 +22,15 @@ export type Sample = {
   readonly descriptors: number;
   readonly threads: number;
   readonly files: number;
+  /** The sizes of the data files of ledger and index, and of the segments of the commit log. */
+  readonly ledgerMb: number;
+  readonly indexMb: number;
+  readonly logMb: number;
+  /** The checkpoints of the ledger per minute, since the last sample. */
+  readonly checkpoints: number;
 };
 
-export type Held = Omit<Sample, 'minute' | 'p99Ms' | 'unsettled'>;
+export type Held = Omit<Sample, 'minute' | 'p99Ms' | 'unsettled' | 'checkpoints'>;
 
 export function held(service: Service, state: string): Held {
   const processes = [service.pid, ...descendantsOf(service.pid)];
@@ -32,7 +42,23 @@ export function held(service: Service, state: string): Held {
   const files = readdirSync(state, { recursive: true }).length;
   const usage = service.usage();
   const anonymousMb = usage.service.rssAnonymousMb + usage.host.rssAnonymousMb;
-  return { memoryMb: rssMb(usage), anonymousMb, descriptors, threads, files };
+  const log = logDirectoryOf(state);
+  return {
+    ...{ memoryMb: rssMb(usage), anonymousMb, descriptors, threads, files },
+    ledgerMb: sizeMb(join(state, 'data.mdb')),
+    indexMb: sizeMb(join(indexPath(state), 'data.mdb')),
+    logMb: namesIn(log).reduce((sum, name) => sum + sizeMb(join(log, name)), 0),
+  };
+}
+
+/** The number of the newest checkpoint of the ledger. */
+export function checkpointNumber(state: string): number {
+  return readCheckpoint(logDirectoryOf(state))?.number ?? 0;
+}
+
+/** 0 if the file has just been removed. */
+function sizeMb(path: string): number {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / 2 ** 20;
 }
 
 /** The connections to the service's port, as `/proc/PID/fd` names them. See proc(5), `/proc/net/tcp`. */

@@ -9,7 +9,7 @@ import type { Service } from '../service.ts';
 import { singles } from '../singles.ts';
 import type { Stage } from '../stage.ts';
 import { Mix, pipeline } from './mix.ts';
-import { held, type Sample } from './sample.ts';
+import { checkpointNumber, held, type Sample } from './sample.ts';
 
 type Soak = {
   readonly minutes: number;
@@ -146,13 +146,17 @@ type Sampled = {
 async function sampled({ service, stage, minutes, endMs, samples, onSingles }: Sampled): Promise<void> {
   const sampleMs = (minutes * 60_000) / samplesCount;
   const caller = service.caller();
+  let last = { minute: 0, checkpoint: checkpointNumber(stage.state) };
   for (let left = samplesCount - 1; left >= 0; left--) {
     const done = await singles(caller, singlesPauseMs, () => performance.now() >= endMs - left * sampleMs);
     onSingles(done.length);
     const times = done.map(({ sentUs, job }) => (momentUs(job.completed_at) - sentUs) / 1000);
     const minute = minutes - (left * sampleMs) / 60_000;
     const unsettled = await caller.unsettled();
-    samples.push({ minute, p99Ms: percentile(times, 99), unsettled, ...held(service, stage.state) });
+    const checkpoint = checkpointNumber(stage.state);
+    const checkpoints = (checkpoint - last.checkpoint) / (minute - last.minute);
+    samples.push({ minute, p99Ms: percentile(times, 99), unsettled, checkpoints, ...held(service, stage.state) });
+    last = { minute, checkpoint };
   }
 }
 
@@ -177,6 +181,10 @@ function compared(samples: readonly Sample[]): Metric[] {
     ...[...pair('memoryMb', 'MB'), share('memoryMb')],
     ...[...pair('anonymousMb', 'MB'), share('anonymousMb')],
     ...[...pair('p99Ms', 'ms'), share('p99Ms')],
+    ...[...pair('ledgerMb', 'MB'), share('ledgerMb')],
+    ...[...pair('logMb', 'MB'), share('logMb')],
+    ...pair('indexMb', 'MB'),
+    ...pair('checkpoints', '1/min'),
     ...(['descriptors', 'threads', 'files'] as const).flatMap(name => [...pair(name, ''), more(name)]),
   ];
 }
@@ -198,6 +206,10 @@ function plot(samples: readonly Sample[]): string {
     panel('descriptors', 'descriptors'),
     panel('threads', 'threads'),
     panel('files of the state', 'files'),
+    panel('ledger, MB', 'ledgerMb'),
+    panel('commit log, MB', 'logMb'),
+    panel('index, MB', 'indexMb'),
+    panel('checkpoints per minute', 'checkpoints'),
   ];
   return drawPlot({ title: 'soak: mixed load at 60 % of capacity', scale: 'linear', axis: 'minutes', panels });
 }
