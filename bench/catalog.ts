@@ -13,6 +13,7 @@ import { failures } from './failures.ts';
 import { fanout } from './fanout.ts';
 import { flood } from './flood.ts';
 import { httpRead } from './http-read.ts';
+import { indexing } from './indexing.ts';
 import { io } from './io.ts';
 import { latency } from './latency.ts';
 import { metrics } from './metrics.ts';
@@ -54,6 +55,7 @@ export const benches: readonly Bench[] = [
   timeline,
   ui,
   search,
+  indexing,
   failures,
   sse,
   vault,

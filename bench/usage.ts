@@ -51,9 +51,15 @@ export function fineCpuUs(pid: number): number {
   return [pid, ...descendantsOf(pid)].reduce((sum, each) => sum + threadsUs(each), 0);
 }
 
-function threadsUs(pid: number): number {
+/** CPU time of the threads of a process that have this niceness, in µs. */
+export function nicedThreadsUs(pid: number, niceness: number): number {
+  return threadsUs(pid, thread => Number(statIn(`/proc/${pid}/task/${thread}`)?.[16]) === niceness);
+}
+
+function threadsUs(pid: number, isWanted = (_thread: string): boolean => true): number {
   let us = 0;
   for (const thread of entriesOf(`/proc/${pid}/task`)) {
+    if (!isWanted(thread)) continue;
     us += Number(textOf(`/proc/${pid}/task/${thread}/schedstat`)?.split(' ')[0] ?? 0) / 1000;
   }
   return us;
@@ -80,7 +86,12 @@ function add(a: Cost, b: Cost): Cost {
 
 /** The fields behind the process's name: state, parent, … */
 function statOf(pid: number): string[] | null {
-  const text = textOf(`/proc/${pid}/stat`);
+  return statIn(`/proc/${pid}`);
+}
+
+/** Of a process or a thread. */
+function statIn(directory: string): string[] | null {
+  const text = textOf(`${directory}/stat`);
   return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 

@@ -11,6 +11,7 @@ import type { LoadOptions, LoadResult } from '../config/load.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
+import { LoopDelay } from '../runtime/loop-delay.ts';
 import { openReader } from '../runtime/store/ledger-store.ts';
 import { readable } from '../runtime/store/set-aside.ts';
 import { storeIdIn } from '../runtime/store/store-id.ts';
@@ -59,6 +60,7 @@ export class Service {
   });
   readonly #gauges = new Gauges();
   readonly #commits = new CommitMeter();
+  readonly #loopDelays = { ledger: new LoopDelay(), reads: new LoopDelay(), indexer: new LoopDelay() };
   readonly #reports = new LedgerReports();
   readonly #vault = new VaultClient(() => this.#link!);
   readonly #origins = new JobOrigins();
@@ -138,7 +140,14 @@ export class Service {
   readonly startLedger = async (): Promise<Running> => {
     const { umask, vaultKey } = this.#options;
     const { shared: commits } = this.#commits;
-    const data: LedgerData = { config: this.config, gauges: this.#gauges.shared, commits, umask, vaultKey };
+    const data: LedgerData = {
+      config: this.config,
+      gauges: this.#gauges.shared,
+      commits,
+      loopDelay: this.#loopDelays.ledger.shared,
+      umask,
+      vaultKey,
+    };
     const { link, died } = await startThread(ledgerThread, data, this.#log, (actor, message) => {
       if (actor === 'hub') this.publish((message as Observed).groups);
       else if (actor === 'edge') this.#receive(message as EdgeMessage | VaultStatus | LedgerReport);
@@ -182,6 +191,7 @@ export class Service {
       reports: this.#reports,
       index: () => this.#index,
       areReadsUp: () => this.#reads.isUp,
+      loopDelays: this.#loopDelays,
       streams: () => this.engine.events,
       reloads: this.#reload.outcomes,
     });
@@ -204,10 +214,17 @@ export class Service {
     });
   }
 
-  readonly startReads = (): Promise<Running> => this.#reads.start({ path: this.config.state.path }, this.#log);
+  readonly startReads = (): Promise<Running> => {
+    const data = { path: this.config.state.path, loopDelay: this.#loopDelays.reads.shared };
+    return this.#reads.start(data, this.#log);
+  };
 
   readonly startIndexer = async (): Promise<Running> => {
-    const data: IndexerData = { path: this.config.state.path, gauges: this.#gauges.shared };
+    const data: IndexerData = {
+      path: this.config.state.path,
+      gauges: this.#gauges.shared,
+      loopDelay: this.#loopDelays.indexer.shared,
+    };
     const { link, died } = await startThread(indexerThread, data, this.#log, (_, condition) => {
       this.#index = condition as IndexCondition;
     });

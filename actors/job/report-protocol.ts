@@ -18,14 +18,13 @@ export type LedgerFigures = {
   }[];
 };
 /**
- * To the main thread, once a second, even while no actors work, for the metrics. `lateMs`: how many ms later than planned the thread sent
- * this message. `workers`: by kind of host, how many threads or processes its running hosts have. `restarts`: by host, how often its
- * process was lost. `archiveFailure`: why the commit log could not be archived most recently (`backups.log`); null: it could.
+ * To the main thread, once a second, even while no actors work, for the metrics. `workers`: by kind of host, how many threads or processes
+ * its running hosts have. `restarts`: by host, how often its process was lost. `archiveFailure`: why the commit log could not be archived
+ * most recently (`backups.log`); null: it could.
  */
 export type LedgerPulse = {
   readonly kind: 'ledger_pulse';
   readonly areActorsUp: boolean;
-  readonly lateMs: number;
   readonly workers: readonly (readonly [kind: string, count: number])[];
   readonly restarts: readonly (readonly [host: string, count: number])[];
   readonly archiveFailure: string | null;

@@ -19,10 +19,6 @@ const form = {
 } as const;
 
 /** A page of groups, those that were seen last first. `query`: the parameters of `GET /failures`. */
-export function fetchFailureGroups(
-  client: Client,
-  query: ClientQuery,
-  signal?: AbortSignal,
-): Promise<FailureGroupPage> {
-  return client.get<FailureGroupPage>('/failures', form, query, { ...(signal && { signal }) });
+export function fetchFailureGroups(client: Client, query: ClientQuery): Promise<FailureGroupPage> {
+  return client.get<FailureGroupPage>('/failures', form, query);
 }

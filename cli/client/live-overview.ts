@@ -7,7 +7,7 @@ import type { TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 import type { ClientCall } from './connect.ts';
-import { fetchTop, settledPerSecond, type TopDocument } from './overview.ts';
+import { fetchOverview, type OverviewDocument, settledPerSecond } from './overview.ts';
 
 type Shown = { readonly intervalMs: number; readonly order: LaneOrder };
 
@@ -49,7 +49,7 @@ export async function showLive(
   shown: Shown,
 ): Promise<NodeJS.Signals | null> {
   // The first answer is awaited before the screen opens, so that a failure is printed like that of any other command.
-  const live = new LiveOverview(client, shown, await fetchTop(client));
+  const live = new LiveOverview(client, shown, await fetchOverview(client));
   const screen = new Screen(io, out.hasColours);
   try {
     for (;;) {
@@ -73,7 +73,7 @@ export class LiveOverview {
   readonly #client: Client;
   readonly #intervalMs: number;
   readonly #closing = new AbortController();
-  #overview: TopDocument;
+  #overview: OverviewDocument;
   #perSecond: number | null = null;
   #order: LaneOrder;
   #isReversed = false;
@@ -87,7 +87,7 @@ export class LiveOverview {
   /** The failure of the last request, if asking again cannot help. */
   #failure: unknown = null;
 
-  constructor(client: Client, { intervalMs, order }: Shown, first: TopDocument) {
+  constructor(client: Client, { intervalMs, order }: Shown, first: OverviewDocument) {
     this.#client = client;
     this.#intervalMs = intervalMs;
     this.#order = order;
@@ -106,7 +106,7 @@ export class LiveOverview {
     if (this.#isAsking || this.#isPaused || nowMs < this.#askedMs + this.#intervalMs) return;
     this.#isAsking = true;
     this.#askedMs = nowMs;
-    void fetchTop(this.#client, this.#closing.signal)
+    void fetchOverview(this.#client, this.#closing.signal)
       .then(
         overview => this.#take(overview),
         error => this.#failed(error),
@@ -117,7 +117,7 @@ export class LiveOverview {
       });
   }
 
-  #take(overview: TopDocument): void {
+  #take(overview: OverviewDocument): void {
     this.#lost = null;
     // The display may have been paused after the request.
     if (this.#isPaused) return;

@@ -1,10 +1,7 @@
-// The overview of the API as JSON documents, which `headgate top` shows together with groups of failed jobs, and the rate at which jobs
-// end.
-import { exitStatus } from '../exit-status.ts';
-import { CommandFailure } from '../failure.ts';
+// The overview of the API as a JSON document, which `headgate top` shows, and the rate at which jobs end.
 import { msOf } from '../terminal/time.ts';
 import type { Client } from './client.ts';
-import { type FailureGroupDocument, fetchFailureGroups } from './failures.ts';
+import type { FailureGroupDocument } from './failures.ts';
 import type { Counts } from './jobs.ts';
 import type { PauseDocument } from './pauses.ts';
 
@@ -65,13 +62,9 @@ export type OverviewDocument = {
   readonly pauses: readonly PauseDocument[];
   /** Newest first, by the end of the job. */
   readonly failures: readonly FailureDocument[];
+  /** The groups of failed jobs that were seen last. Absent: the service could not read them now. */
+  readonly failure_groups?: readonly FailureGroupDocument[];
 };
-
-/** An overview with the groups of failed jobs that were seen last. Absent: the service could not read them now. */
-export type TopDocument = OverviewDocument & { readonly failure_groups?: readonly FailureGroupDocument[] };
-
-/** The maximum number of groups that `headgate top` shows. */
-const groupsMax = 10;
 
 const form = {
   captured_at: true,
@@ -84,18 +77,8 @@ const form = {
   failures: ['job_id', 'status', 'completed_at'],
 } as const;
 
-export async function fetchTop(client: Client, signal?: AbortSignal): Promise<TopDocument> {
-  const [overview, groups] = await Promise.all([
-    client.get<OverviewDocument>('/overview', form, {}, { ...(signal && { signal }) }),
-    fetchFailureGroups(client, { limit: groupsMax }, signal).catch(orNull),
-  ]);
-  return groups === null ? overview : { ...overview, failure_groups: groups.failures };
-}
-
-/** While the index is away, or too many reads are under way, the overview is shown without groups. */
-function orNull(error: unknown): null {
-  if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) return null;
-  throw error;
+export function fetchOverview(client: Client, signal?: AbortSignal): Promise<OverviewDocument> {
+  return client.get<OverviewDocument>('/overview', form, {}, { ...(signal && { signal }) });
 }
 
 const minuteMs = 60_000;

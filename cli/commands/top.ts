@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import { type ClientCall, clientCommand } from '../client/connect.ts';
-import { fetchTop, settledPerSecond, type TopDocument } from '../client/overview.ts';
+import { fetchOverview, type OverviewDocument, settledPerSecond } from '../client/overview.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { parseCount, parseMs } from '../quantity.ts';
@@ -33,7 +33,7 @@ export const topCommand = clientCommand<Options>({
   async run(call) {
     const { options, client, io, out } = call;
     if (options.once) {
-      const overview = await fetchTop(client);
+      const overview = await fetchOverview(client);
       const lanes = sortedLanes(overview.lanes, options.sort);
       return out.answer(overview, () => {
         const { head, lanes: table, failures } = overviewParts(overview, lanes, null);
@@ -57,12 +57,12 @@ function parseInterval(text: string): number {
 
 /** Prints a line for each overview, until `--count` lines are printed or the process is interrupted. */
 async function printLines({ options, client, out }: ClientCall<Options>): Promise<void> {
-  let before: TopDocument | null = null;
+  let before: OverviewDocument | null = null;
   let isLost = false;
   for (let left = options.count ?? Number.POSITIVE_INFINITY; ; ) {
     const askedMs = performance.now();
     try {
-      const overview: TopDocument = await fetchTop(client);
+      const overview: OverviewDocument = await fetchOverview(client);
       const perSecond = before && settledPerSecond(before, overview);
       await out.item(overview, () => overviewLine(overview, perSecond));
       before = overview;

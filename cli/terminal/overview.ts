@@ -1,5 +1,5 @@
 // Formats an overview: as one line, and as the parts of a screen.
-import type { FailureDocument, LaneDocument, OverviewDocument, TopDocument } from '../client/overview.ts';
+import type { FailureDocument, LaneDocument, OverviewDocument } from '../client/overview.ts';
 import { pauseLines } from '../client/pauses.ts';
 import { failureGroupLines } from './failures.ts';
 import { sparkline } from './plot.ts';
@@ -31,7 +31,7 @@ export function sortedLanes(lanes: readonly LaneDocument[], order: LaneOrder, is
 }
 
 /** `perSecond`: how many jobs ended per second since the previous overview; null if this is unknown. */
-export function overviewLine(overview: TopDocument, perSecond: number | null): TerminalLine {
+export function overviewLine(overview: OverviewDocument, perSecond: number | null): TerminalLine {
   const { captured_at: at, counts, queue, recent, pauses, failure_groups: groups = [] } = overview;
   const [last] = groups;
   const { oldest_queued_at: oldest } = queue;
@@ -57,7 +57,7 @@ export type OverviewParts = {
 };
 
 export function overviewParts(
-  overview: TopDocument,
+  overview: OverviewDocument,
   lanes: readonly LaneDocument[],
   perSecond: number | null,
 ): OverviewParts {
@@ -123,7 +123,7 @@ function stateOf({ hold, breaker, isolated, held_count: held }: LaneDocument): P
 }
 
 /** Groups of failed jobs; if the service could not read them, the jobs that failed last. */
-function failureLines({ failures, failure_groups: groups }: TopDocument): TerminalLine[] {
+function failureLines({ failures, failure_groups: groups }: OverviewDocument): TerminalLine[] {
   if (groups !== undefined) return groups.length === 0 ? [] : failureGroupLines(groups);
   if (failures.length === 0) return [];
   return table(['FAILED AT (UTC)', 'WHAT', 'STATUS', 'ERROR', 'JOB'], failures.map(failureRow));

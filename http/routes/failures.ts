@@ -17,7 +17,7 @@ const limitDefault = 50;
 
 const name = text(nameCharactersMax);
 
-const failureSchema = Type.Object({
+export const failureSchema = Type.Object({
   fingerprint: fingerprintSchema,
   plugin: Type.String(),
   command: Type.String(),

@@ -2,11 +2,18 @@
 import { breakerStates } from '../../actors/job/queue-protocol.ts';
 import { failureStatuses, statuses } from '../../actors/job/records/job.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { failureCharsMax, recentFailuresMax, recentMinutes, trendMinutes } from '../../service/reads/overview.ts';
+import {
+  failureCharsMax,
+  overviewGroupsMax,
+  recentFailuresMax,
+  recentMinutes,
+  trendMinutes,
+} from '../../service/reads/overview.ts';
 import { answerRead } from '../answer.ts';
 import { instant, oneOfTexts, uuid } from '../openapi/schemas.ts';
 import { problem } from '../problem.ts';
 import { anyOf, type Route, route } from '../route.ts';
+import { failureSchema } from './failures.ts';
 import { pauseSchema } from './pauses.ts';
 
 const count = Type.Integer({ minimum: 0 });
@@ -103,7 +110,7 @@ const getOverview = route({
   method: 'GET',
   path: '/overview',
   section: 'Observation',
-  summary: 'Reports what is going on now: counts, lanes, pauses, throughput, and recent failures.',
+  summary: 'Reports what is going on now: counts, lanes, pauses, throughput, recent failures and their groups.',
   notes:
     'The answer comes from counters and from the first jobs of the queues, so it takes no longer if a million jobs wait. `headgate top` ' +
     'shows it.',
@@ -128,6 +135,13 @@ const getOverview = route({
           maxItems: recentFailuresMax,
           description: 'The newest jobs that failed, timed out or are dead. The one that ended last comes first.',
         }),
+        failure_groups: Type.Optional(
+          Type.Array(failureSchema, {
+            maxItems: overviewGroupsMax,
+            description:
+              'The newest groups of failed jobs, as in `GET /failures`. Absent: they cannot be read now, for example because the index restarts.',
+          }),
+        ),
       }),
     },
   },

@@ -9,6 +9,7 @@ import { Stopwatch } from '../../actors/index/stopwatch.ts';
 import { TagIndex } from '../../actors/index/tag-index.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import { openLink } from '../../runtime/link.ts';
+import { LoopDelay } from '../../runtime/loop-delay.ts';
 import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
 import { openIndexStore } from '../../runtime/store/index-store.ts';
 import { openReader } from '../../runtime/store/ledger-store.ts';
@@ -18,7 +19,11 @@ import type { ThreadReport } from '../thread-report.ts';
 import { IndexerThrottle } from './indexer-throttle.ts';
 
 /** The data that the thread gets at its start. `path`: the state directory. */
-export type IndexerData = { readonly path: string; readonly gauges: SharedArrayBuffer };
+export type IndexerData = {
+  readonly path: string;
+  readonly gauges: SharedArrayBuffer;
+  readonly loopDelay: SharedArrayBuffer;
+};
 /**
  * The condition of the index. `closed`: the index is not open, and opening is retried. `failing`: the index is open, but cannot
  * be updated. `replaced`: if this thread has replaced an unusable index, the reason, and where the old index is now.
@@ -45,8 +50,9 @@ function consumersOf(stores: IndexStores): JournalConsumer[] {
 /** The parts that maintain the index. */
 type Feeds = { readonly journal: JournalFollower; readonly tags: TagIndex };
 
-function run({ path, gauges: shared }: IndexerData): void {
+function run({ path, gauges: shared, loopDelay }: IndexerData): void {
   yieldToOthers(niceness);
+  new LoopDelay(loopDelay).measure();
   const gauges = new Gauges(shared);
   let stores: IndexStores | null = null;
   let feeds: Feeds | null = null;

@@ -19,7 +19,8 @@ export function writeFailures({ groups, total, more, indexedUs }: FailurePage, n
   });
 }
 
-function failureJson(group: FailureGroup, nowUs: number): object {
+/** A group of failed jobs as a member of a document. */
+export function failureJson(group: FailureGroup, nowUs: number): object {
   const { fingerprint, plugin, command, pattern, count, first, last, sample, hours } = group;
   const hour = Math.floor(nowUs / hourUs);
   return {

@@ -6,11 +6,12 @@ import type { LaneHold, LaneState } from '../../actors/job/queue-protocol.ts';
 import type { SettledCounts } from '../../actors/job/records/minute-counters.ts';
 import { earlier } from '../../runtime/clock.ts';
 import { type Overview, type RecentFailure, recentMinutes } from '../reads/overview.ts';
+import { failureJson } from './failures.ts';
 import { pauseDocument } from './pause.ts';
 import { optionalTime, timestamp } from './timestamp.ts';
 
 export function writeOverview(overview: Overview): string {
-  const { nowUs, queue, counts, pauses, times, failures } = overview;
+  const { nowUs, queue, counts, pauses, times, failures, failureGroups } = overview;
   const oldestUs = queue.lanes.reduce<number | null>((oldest, lane) => earlier(oldest, lane.oldestUs), null);
   const lanes = queue.lanes.toSorted((a, b) => (a.plugin < b.plugin ? -1 : 1));
   return JSON.stringify({
@@ -32,6 +33,7 @@ export function writeOverview(overview: Overview): string {
     lanes: lanes.map(lane => laneDocument(lane, times?.plugins.get(lane.plugin) ?? null)),
     pauses: pauses.map(pauseDocument),
     failures: failures.map(failureDocument),
+    ...(failureGroups && { failure_groups: failureGroups.map(group => failureJson(group, nowUs)) }),
   });
 }
 

@@ -28,6 +28,7 @@ import { Host } from '../../runtime/host/client/host.ts';
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
 import { type Link, openLink } from '../../runtime/link.ts';
+import { LoopDelay } from '../../runtime/loop-delay.ts';
 import { givenData } from '../../runtime/preloaded-thread.ts';
 import { sandboxFault } from '../../runtime/processes/sandbox.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
@@ -49,6 +50,7 @@ export type LedgerData = {
   readonly config: Config;
   readonly gauges: SharedArrayBuffer;
   readonly commits: SharedArrayBuffer;
+  readonly loopDelay: SharedArrayBuffer;
   /** The value that HEADGATE_VAULT_KEY had at the start. */
   readonly vaultKey?: string | undefined;
   /** The umask of plugins; absent: the umask of the service. */
@@ -72,7 +74,8 @@ const diskCheckMs = 1_000;
 const pruneMs = 2_000;
 const reportMs = 1_000;
 
-function run({ config: first, gauges: shared, commits, umask, vaultKey }: LedgerData): void {
+function run({ config: first, gauges: shared, commits, loopDelay, umask, vaultKey }: LedgerData): void {
+  new LoopDelay(loopDelay).measure();
   const gauges = new Gauges(shared);
   const meter = new CommitMeter(commits);
   const clock = systemClock();
@@ -275,13 +278,9 @@ function run({ config: first, gauges: shared, commits, umask, vaultKey }: Ledger
     return host;
   }
 
-  let reportedMs = performance.now();
   setInterval(() => {
-    const nowMs = performance.now();
-    const lateMs = Math.max(0, nowMs - reportedMs - reportMs);
-    reportedMs = nowMs;
     const areActorsUp = lifecycle.state === 'up';
-    const pulse = { kind: 'ledger_pulse', areActorsUp, lateMs, workers: workersOf(hosts.values()) } as const;
+    const pulse = { kind: 'ledger_pulse', areActorsUp, workers: workersOf(hosts.values()) } as const;
     const { archiveFailure } = opened;
     link.tell('edge', { ...pulse, restarts: [...restarts], archiveFailure } satisfies LedgerPulse);
     link.flush();

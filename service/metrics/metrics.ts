@@ -10,6 +10,7 @@ import { isHosted, pipelinePlugin } from '../../actors/job/records/job.ts';
 import { readUs, usKey } from '../../actors/job/records/journal.ts';
 import { listPauses } from '../../actors/job/views/pauses.ts';
 import type { Config } from '../../config/config.ts';
+import type { LoopDelay } from '../../runtime/loop-delay.ts';
 import { formatVersion } from '../../runtime/store/format.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
 import { KeptRecords } from '../../runtime/store/kept-records.ts';
@@ -35,6 +36,8 @@ export type MetricsOptions = {
   readonly commits: CommitMeter;
   readonly reports: LedgerReports;
   readonly index: () => IndexCondition;
+  /** By thread, without the main thread. */
+  readonly loopDelays: { readonly [thread: string]: LoopDelay };
   /** Whether the reads thread is up. */
   readonly areReadsUp: () => boolean;
   /** The open event streams, and how many gaps they were sent, by reason. */
@@ -113,7 +116,6 @@ export function openMetrics(options: MetricsOptions) {
 
   function sourceFamilies(index: IndexReading, mainDelayMs: number): readonly MetricFamily[] {
     const diskAgeMs = disk.ageMs;
-    const { pulse } = reports;
     return [
       {
         name: 'headgate_up',
@@ -143,10 +145,12 @@ export function openMetrics(options: MetricsOptions) {
       {
         name: 'headgate_event_loop_delay_seconds',
         type: 'gauge',
-        help: 'How late the event loop of the thread was the last time that it was measured.',
+        help: 'How late the event loop of the thread was the last time that it was measured, or has been since.',
         samples: [
           { labels: { thread: 'main' }, value: mainDelayMs / 1000 },
-          ...(pulse ? [{ labels: { thread: 'ledger' }, value: pulse.lateMs / 1000 }] : []),
+          ...Object.entries(options.loopDelays).flatMap(([thread, { ms }]) =>
+            ms === null ? [] : [{ labels: { thread }, value: ms / 1000 }],
+          ),
         ],
       },
     ];

@@ -1,7 +1,9 @@
-// Reads the overview: the state of the queue, which the ledger has just reported, with counters, pauses, recent times and recent failures from
-// the stores. The duration does not depend on the number of waiting jobs.
+// Reads the overview: the state of the queue, which the ledger has just reported, with counters, pauses, recent times, recent failures and their
+// groups from the stores. The duration does not depend on the number of waiting jobs.
 
+import type { FailureGroup } from '../../actors/index/records/failures.ts';
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';
+import { listFailures } from '../../actors/index/views/failures.ts';
 import { recentTimes, type TimesOfPlugins } from '../../actors/index/views/recent-times.ts';
 import type { QueueReply } from '../../actors/job/queue-protocol.ts';
 import { jobsByStatus, readCounts } from '../../actors/job/records/counts.ts';
@@ -24,6 +26,8 @@ export const recentMinutes = 5;
 export const trendMinutes = 60;
 /** The maximum number of recent failures. */
 export const recentFailuresMax = 10;
+/** The maximum number of groups of failed jobs. */
+export const overviewGroupsMax = 10;
 /** The maximum length of a recent failure's error. The rest is cut. */
 export const failureCharsMax = 300;
 
@@ -51,7 +55,11 @@ export type Overview = OverviewQuery & {
   readonly times: TimesOfPlugins | null;
   /** Newest first, by the end of the job. */
   readonly failures: readonly RecentFailure[];
+  /** The groups that were seen last. Null: there is no index at the moment. */
+  readonly failureGroups: readonly FailureGroup[] | null;
 };
+
+const anyGroup = { plugin: null, command: null, fromUs: null, toUs: null };
 
 export function openOverview(
   reader: Reader,
@@ -63,13 +71,13 @@ export function openOverview(
   let known = new Map<string, RecentFailure>();
 
   function* times({ lanes }: OverviewQuery['queue'], minute: number): Sliced<TimesOfPlugins | null> {
-    try {
-      const plugins = lanes.map(({ plugin }) => plugin);
-      return yield* recentTimes(index(), plugins, { from: minute - recentMinutes, to: minute });
-    } catch (error) {
-      if (error instanceof IndexUnavailable) return null;
-      throw error;
-    }
+    const plugins = lanes.map(({ plugin }) => plugin);
+    return yield* ifIndexed(() => recentTimes(index(), plugins, { from: minute - recentMinutes, to: minute }));
+  }
+
+  function* failureGroups(): Sliced<readonly FailureGroup[] | null> {
+    const page = yield* ifIndexed(() => listFailures(index(), anyGroup, overviewGroupsMax, null));
+    return page?.groups ?? null;
   }
 
   function* failuresAmong(ids: readonly JobId[]): Sliced<RecentFailure[]> {
@@ -115,8 +123,19 @@ export function openOverview(
       firstMinute,
       times: yield* times(wanted.queue, minute),
       failures,
+      failureGroups: yield* failureGroups(),
     };
   };
+}
+
+/** What `read` returns; null if there is no index at the moment. */
+function* ifIndexed<T>(read: () => Sliced<T>): Sliced<T | null> {
+  try {
+    return yield* read();
+  } catch (error) {
+    if (error instanceof IndexUnavailable) return null;
+    throw error;
+  }
 }
 
 const nothing: Readonly<SettledCounts> = { succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: 0 };

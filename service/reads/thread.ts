@@ -4,6 +4,7 @@ import { parentPort } from 'node:worker_threads';
 import { type Findings, selfcheck } from '../../actors/job/views/selfcheck.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import { openLink } from '../../runtime/link.ts';
+import { LoopDelay } from '../../runtime/loop-delay.ts';
 import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
 import { Slices } from '../../runtime/slices.ts';
 import { withSourceNames } from '../../runtime/source-names.ts';
@@ -18,7 +19,7 @@ import type { Read } from './reads.ts';
 import { type CountQuery, openSelecting, type PageQuery } from './selecting.ts';
 
 /** The data that the thread gets at its start. `path`: the state directory. */
-export type ReadsData = { readonly path: string };
+export type ReadsData = { readonly path: string; readonly loopDelay: SharedArrayBuffer };
 
 /** The messages to the thread. The reply to `begin` and to `more` is a chunk of the answer; null: the read was dropped. */
 export type ReadsMessage =
@@ -37,8 +38,9 @@ export type ThreadReply<T> = { readonly value: T } | { readonly fault: string };
 /** The niceness of the thread: its priority is lower than that of the main and ledger threads, and higher than that of the indexer. */
 const niceness = 5;
 
-function run({ path }: ReadsData): void {
+function run({ path, loopDelay }: ReadsData): void {
   yieldToOthers(niceness);
+  new LoopDelay(loopDelay).measure();
   const reader = openReader(path);
   const indexes = new IndexReaders(path);
   const refresh = (): void => {

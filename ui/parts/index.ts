@@ -4,6 +4,7 @@ export { Confirm, confirmMany, Dialog, type ManyDeed, ManyDialog, type ManyReque
 export { Bar, type BarPart, Spark, Stat } from './figures.tsx';
 export { Empty, Loading, Page, Problem, Section } from './page.tsx';
 export { type Column, Table } from './table.tsx';
+export { fieldTime, type Stretch, stretchOf, TimeFields } from './times.tsx';
 export {
   Announce,
   Code,

@@ -159,6 +159,12 @@ test('a scrape has these families with these labels, and docs/metrics.md describ
   expect(described.sort()).toEqual(Object.keys(labelsOf).sort());
 });
 
+test('the delay of the event loop is measured on each thread', () => {
+  const found = worked.all('headgate_event_loop_delay_seconds').map(({ labels: { thread }, value }) => [thread, value]);
+  expect(found).toEqual(['main', 'ledger', 'reads', 'indexer'].map(thread => [thread, expect.any(Number)]));
+  expect(found.every(([, value]) => Number(value) >= 0)).toBe(true);
+});
+
 test('a histogram has 18 limits and one bucket without, which counts all; its sum is that of the jobs', async () => {
   const labels = { plugin: 'echo', command: 'say' };
   const buckets = worked.all('headgate_attempt_seconds_bucket', labels);

@@ -1,6 +1,11 @@
 // GET /overview: what is going on now, for tokens that may only read jobs; its figures against those of the lists and of the analytics.
 import { expect, test } from 'vitest';
-import { failureCharsMax, recentFailuresMax, trendMinutes } from '../../../service/reads/overview.ts';
+import {
+  failureCharsMax,
+  overviewGroupsMax,
+  recentFailuresMax,
+  trendMinutes,
+} from '../../../service/reads/overview.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing, worker } from '../../service/gateway/sources.ts';
@@ -37,6 +42,7 @@ type Overview = {
   readonly lanes: readonly Lane[];
   readonly pauses: readonly { readonly by: string }[];
   readonly failures: readonly { readonly job_id: string; readonly last_error?: string }[];
+  readonly failure_groups?: readonly { readonly fingerprint: string; readonly count: number }[];
 };
 
 async function overview(): Promise<Overview> {
@@ -67,6 +73,7 @@ test('a service with nothing to do has zeros everywhere, and nulls where nothing
     recent: { settled_count: 0, per_second: 0, error_rate: null, run_p95_us: null, queue_p95_us: null },
     pauses: [],
     failures: [],
+    failure_groups: [],
   });
   const { since, settled, failed } = seen.trend;
   expect([settled, failed]).toEqual([Array(trendMinutes).fill(0), Array(trendMinutes).fill(0)]);
@@ -174,6 +181,18 @@ test('failures are those of the newest failed jobs, with the beginning of their 
   for (let n = 0; n <= recentFailuresMax; n++) await gateway.finished('failing/handle', { message: `error ${n}` });
   const errors = (await overview()).failures.map(({ last_error: error }) => error);
   expect(errors).toEqual(Array.from({ length: recentFailuresMax }, (_, n) => `error ${recentFailuresMax - n}`));
+});
+
+test('failure groups are the newest ones of the list of failures', async () => {
+  for (const word of 'one two three four five six seven eight nine ten eleven'.split(' '))
+    await gateway.finished('failing/handle', { message: `no ${word}` });
+  const seen = await until('the last one is indexed', async () => {
+    const { failure_groups: groups = [] } = await overview();
+    return (groups[0] as { pattern?: string } | undefined)?.pattern === 'no eleven' && groups;
+  });
+  expect(seen).toHaveLength(overviewGroupsMax);
+  const { body } = await gateway.call('GET', `/failures?limit=${overviewGroupsMax}`);
+  expect(seen).toEqual(body['failures']);
 });
 
 test('a breaker that has opened is a pause, and shows in its lane; one whose time is over is half open', async () => {

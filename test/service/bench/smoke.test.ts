@@ -49,6 +49,7 @@ const promised = {
     work: '4774418039b6652a',
     metrics: ['cancel_answer_ms', 'cancel_ended_s', 'idle_p99_ms', 'single_p99_ms', ...costs],
   },
+  indexing: { work: '', metrics: ['succeeded_us', 'failed_us'] },
   'http-read': {
     work: 'dcd499798e712f6c',
     metrics: ['healthz_per_s', 'healthz_p99_ms', 'job_per_s', 'jobs_per_s', 'jobs_p99_ms', ...costs],

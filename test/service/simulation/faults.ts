@@ -24,8 +24,9 @@ export const faultOdds = {
   diskStaysFull: [0, 0, 0.01],
   diskFault: [0, 0, 0.02],
   diskLow: [0, 0, 0.02],
-  // Of the clock: back before a start; ahead at any time; and slow, since it was set back while the service runs, so that timers are early.
+  // Of the clock: back before a start; far ahead, since nobody started the service for long; ahead at any time; and slow, since it was set back while the service runs, so that timers are early.
   clockBack: [0, 0, 0.5],
+  startedLate: [0, 0, 0.3],
   clockAhead: [0, 0, 0.01],
   clockSlow: [0, 0, 0.1],
   // Of records that cannot be decoded, for a start.
@@ -96,4 +97,6 @@ export type Scenario = {
   readonly turns: number;
   /** Faults that are left out. */
   readonly without: ReadonlySet<string>;
+  /** Where the world keeps its ledger on disk; null: the ledger is in memory. Both give the same life. */
+  readonly disk: string | null;
 };

@@ -1,4 +1,5 @@
-// npm run simulate: many seeds over all cores, or one again. With --planted: that the world finds the bugs that are planted in it.
+// npm run simulate: many seeds over all cores, or one again. With --disk DIRECTORY: on stores on that disk. With --planted: that the world
+// finds the bugs that are planted in it.
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -19,10 +20,12 @@ const { values } = parseArgs({
     worker: { type: 'boolean', default: false },
     planted: { type: 'boolean', default: false },
     only: { type: 'string' },
+    disk: { type: 'string' },
   },
 });
 const turns = Number(values.turns);
 const workers = Number(values.workers);
+const disk = values.disk ?? null;
 const without = new Set(values.without.split(',').filter(name => name !== ''));
 
 /** Worlds make much that lives for a turn: it need not be moved. */
@@ -39,7 +42,7 @@ type Told =
   | { readonly failed: { readonly seed: number; readonly problem: string } };
 
 function one(seed: number): void {
-  const ran = run({ seed, turns, without });
+  const ran = run({ seed, turns, without, disk });
   if (ran.problem === null) {
     console.log(`seed ${seed}: ${ran.turns} turns, nothing broke; compared ${JSON.stringify(ran.compared)}`);
     return;
@@ -54,7 +57,7 @@ function work(): void {
     const struck = new Set<string>();
     const compared: Compared = {};
     for (let seed = from; seed < to; seed++) {
-      const ran = run({ seed, turns, without });
+      const ran = run({ seed, turns, without, disk });
       if (ran.problem !== null) process.send!({ failed: { seed, problem: ran.problem } } satisfies Told);
       for (const name of ran.struck.keys()) struck.add(name);
       add(compared, ran.compared ?? {});
@@ -78,7 +81,7 @@ async function many(from: number, count: number): Promise<void> {
     new Promise<void>((resolve, reject) => {
       const child = fork(
         fileURLToPath(import.meta.url),
-        ['--worker', '--turns', String(turns), '--without', values.without],
+        ['--worker', '--turns', String(turns), '--without', values.without, ...(disk === null ? [] : ['--disk', disk])],
         { execArgv: heap },
       );
       const hand = (): void => {
@@ -113,7 +116,7 @@ async function many(from: number, count: number): Promise<void> {
   console.log(`compared ${JSON.stringify(compared)}; faults that never struck: ${spared.join(', ') || 'none'}`);
   for (const { seed, problem } of failures.slice(0, 10)) {
     console.log(`\nseed ${seed}: ${problem}`);
-    const smallest = shrink(run({ seed, turns, without }));
+    const smallest = shrink(run({ seed, turns, without, disk }));
     console.log(`  in short, ${smallest.problem}\n  again: ${commandOf(smallest.scenario)}`);
   }
   if (failures.length > 0) process.exitCode = 1;

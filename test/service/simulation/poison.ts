@@ -5,6 +5,7 @@ import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Commits } from './commits.ts';
 import type { Dice } from './dice.ts';
+import type { Faults } from './faults.ts';
 import type { RunLimits } from './ledger.ts';
 
 /** Tables whose records are poisoned. */
@@ -60,13 +61,22 @@ export class Poison {
     return this.#records.size > 0 && this.#records.has(nameOf(table, key));
   }
 
-  isOf({ table, key = '' }: LoggedRecord): boolean {
+  /** Nothing fails by itself: a line of the log comes of a poisoned record or message, or of a full disk. */
+  logged(message: string, fields: object, faults: Pick<Faults, 'note'>): void {
+    const { error = '', ...record } = fields as LoggedRecord & { readonly error?: string };
+    if (this.#isOf(record)) faults.note('recordPoisoned');
+    if (this.#explains({ ...record, error })) return;
+    const isOurs = /^(?:Error: )?poisoned/.test(error) || message === 'the disk is full';
+    holds(isOurs, () => `${message}: ${error}`);
+  }
+
+  #isOf({ table, key = '' }: LoggedRecord): boolean {
     return table !== undefined && this.has(table, Buffer.from(key, 'hex'));
   }
 
   /** Whether what was logged comes of such a record, or of a run that has one. */
-  explains({ error, ...record }: LoggedRecord & { readonly error: string }): boolean {
-    if (this.isOf(record)) return true;
+  #explains({ error, ...record }: LoggedRecord & { readonly error: string }): boolean {
+    if (this.#isOf(record)) return true;
     const [, run] = /^(?:Error: )?run ([0-9a-f-]{36}): /.exec(error) ?? [];
     const id = run && parseId(run);
     return Boolean(id && (this.has('runs', id) || this.has('open', blockOf(id))));

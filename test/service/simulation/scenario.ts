@@ -1,4 +1,6 @@
 // One life of a world, from a seed: it runs clean, or it is told what broke, and which smaller scenario breaks too.
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { Broken } from './broken.ts';
 import type { Scenario } from './faults.ts';
 import { faultNames } from './faults.ts';
@@ -18,11 +20,14 @@ export type Ran = {
   readonly struck: ReadonlyMap<string, number>;
 };
 
+/** Every run on disk has a directory of its own in that of the scenario. */
 export function run(scenario: Scenario): Ran {
   Broken.first = null;
   let world: World | null = null;
   try {
-    world = new World(scenario);
+    world = new World(
+      scenario.disk === null ? scenario : { ...scenario, disk: mkdtempSync(join(scenario.disk, 'world-')) },
+    );
     const compared = world.run();
     return { scenario, turns: world.turns, problem: null, compared, struck: world.faults.struck };
   } catch (error) {
@@ -30,6 +35,8 @@ export function run(scenario: Scenario): Ran {
     const problem = error instanceof Broken ? message : stack;
     const turns = world?.turns ?? 0;
     return { scenario, turns, problem, compared: null, struck: world?.faults.struck ?? new Map() };
+  } finally {
+    world?.close();
   }
 }
 
@@ -54,7 +61,8 @@ export function shrink(failed: Ran): Ran {
 }
 
 /** The command that repeats it. */
-export function commandOf({ seed, turns, without }: Scenario): string {
+export function commandOf({ seed, turns, without, disk }: Scenario): string {
   const left = without.size > 0 ? ` --without ${[...without].join(',')}` : '';
-  return `npm run simulate -- --seed ${seed} --turns ${turns}${left}`;
+  const on = disk === null ? '' : ` --disk ${disk}`;
+  return `npm run simulate -- --seed ${seed} --turns ${turns}${left}${on}`;
 }

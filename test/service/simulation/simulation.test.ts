@@ -1,10 +1,11 @@
 // Lives of the whole ledger from seeds: whatever fails, nothing is lost, nothing happens twice, and in the end everything settles.
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { cyclesOf } from '../../support/deep.ts';
 import { type Patch, planted, readPatches } from './planted.ts';
 
@@ -14,14 +15,21 @@ const seeds = cyclesOf({ deep: 1000, quick: 200 });
 const turns = cyclesOf({ deep: 200, quick: 100 });
 /** The first lives of a process take several times as long as later ones, and beside them other tests use the other cores. */
 const workers = cyclesOf({ deep: availableParallelism(), quick: 1 });
+/** Lives whose ledger is on disk. */
+const diskSeeds = cyclesOf({ deep: 200, quick: 8 });
 const root = fileURLToPath(new URL('../../..', import.meta.url));
+const main = 'dist/simulated/test/service/simulation/main.js';
 
-// Compiled, and in processes of its own: the runner of the tests would make each life take three times as long.
-it('keeps every promise in every life', { timeout: 1_200_000 }, async () => {
-  await exec('npx', ['tsc', '-p', 'test/service/simulation'], { cwd: root });
-  const main = 'dist/simulated/test/service/simulation/main.js';
-  const how = ['--seeds', String(seeds), '--turns', String(turns), '--workers', String(workers)];
+beforeAll(() => exec('npx', ['tsc', '-p', 'test/service/simulation'], { cwd: root }), 120_000);
+
+/** Runs lives in processes of their own, compiled: the runner of the tests would make each life take three times as long. */
+async function simulate(...how: readonly string[]): Promise<string> {
   const { stdout } = await exec(process.execPath, [main, ...how], { cwd: root }).catch(error => error);
+  return stdout;
+}
+
+it('keeps every promise in every life', { timeout: 1_200_000 }, async () => {
+  const stdout = await simulate('--seeds', `${seeds}`, '--turns', `${turns}`, '--workers', `${workers}`);
   expect(stdout).toMatch(`${seeds} seeds in `);
   expect(stdout).toMatch(/: nothing broke\n/);
   // It is worth something only when all of it happens.
@@ -33,6 +41,25 @@ it('keeps every promise in every life', { timeout: 1_200_000 }, async () => {
   expect(compared.started).toBeGreaterThan(10 * seeds);
   expect(compared.taken).toBeGreaterThan(seeds / 10);
   expect(compared.acted).toBeGreaterThan(seeds / 2);
+});
+
+it('keeps every promise in lives whose ledger is on disk, with its commit log, checkpoints and recoveries', {
+  timeout: 1_200_000,
+}, async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-worlds-'));
+  const stdout = await simulate(
+    '--seeds',
+    `${diskSeeds}`,
+    '--turns',
+    `${turns}`,
+    '--workers',
+    '1',
+    '--disk',
+    directory,
+  );
+  expect(stdout).toMatch(new RegExp(`^${diskSeeds} seeds in .*: nothing broke$`, 'm'));
+  expect(readdirSync(directory)).toEqual([]);
+  rmSync(directory, { recursive: true });
 });
 
 it('has planted bugs that still apply: npm run simulate -- --planted shows that they are found', () => {

@@ -1,15 +1,15 @@
-// One world for the whole ledger: its real actors and turns over a store in memory, with hosts, callers, clock and disk made of values.
-// Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
+// One world for the whole ledger: its real actors and turns over a store in memory or on disk, with hosts, callers and
+// clock made of values. Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
 import { parseId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
-import { type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
+import { type Store, StoreFault, StoreFull } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
-import { openMemoryStore } from '../../support/memory-store.ts';
 import { Broken, holds } from './broken.ts';
 import { Callers } from './callers.ts';
 import { CancelModel } from './cancel-model.ts';
 import { Commits } from './commits.ts';
 import { Dice } from './dice.ts';
+import { openDisk, type WorldDisk } from './disk.ts';
 import { Faults, type Scenario } from './faults.ts';
 import { frameHolds, hostsHold } from './handing-out.ts';
 import { Hosts, nameOf } from './hosts.ts';
@@ -44,6 +44,7 @@ export class World {
   readonly #scenario: Scenario;
   readonly #dice: Dice;
   readonly #store: Store;
+  readonly #disk: WorldDisk;
   readonly #commits: Commits;
   readonly #poison: Poison;
   readonly #hosts: Hosts;
@@ -72,7 +73,8 @@ export class World {
     this.#scenario = scenario;
     this.#dice = new Dice(seed, 'order');
     this.faults = new Faults(seed, scenario.without);
-    const memory = openMemoryStore(undefined, { copies: false });
+    this.#disk = openDisk(scenario);
+    const memory = this.#disk.store;
     this.#commits = new Commits(memory, seed, {
       has: (table, key) => this.#poison.has(table, key),
       isDamaged: root => this.#poison.roots.has(root),
@@ -119,6 +121,10 @@ export class World {
     return { store, commits: this.#commits, cancels: this.#cancels, hosts: this.#hosts, vault: this.#vault, configs };
   }
 
+  close(): void {
+    this.#disk.close();
+  }
+
   run(): Compared & { readonly acted: number } {
     while (this.turns < this.#scenario.turns) this.#step();
     this.faults.isCalm = true;
@@ -134,6 +140,7 @@ export class World {
     this.#isDiskLow = false;
     this.#stop = new Stopping();
     if (this.faults.strikes('clockBack')) this.#nowUs -= hourUs;
+    if (this.faults.strikes('startedLate')) this.#nowUs += this.#dice.pick([1, 48]) * hourUs;
     this.#inForce.settle(this.#commits.count);
     this.#vault.isLocked = this.faults.strikes('sealed');
     this.#ledger = new Ledger({
@@ -149,7 +156,7 @@ export class World {
       startHost: slot => this.#hosts.start(slot),
       endHosts: () => this.#endHosts(),
       hasRoom: () => !this.#isDiskFull && !this.faults.strikes('diskLow'),
-      log: (message, fields) => this.#logged(message, fields),
+      log: (message, fields) => this.#poison.logged(message, fields, this.faults),
     });
   }
 
@@ -157,19 +164,6 @@ export class World {
     if ((value as { readonly kind: string }).kind === 'stopped') this.#stop.state = 'answered';
     if (this.#times.answered(to) || this.#many.answered(to, value) || this.#operators.answered(to, value)) return;
     this.#callers.answered(to, value, this.#ledger.condition === 'over');
-  }
-
-  /** What fails by itself, and was made to fail by nobody. */
-  #logged(message: string, fields: object): void {
-    const { error = '', ...record } = fields as {
-      readonly error?: string;
-      readonly table?: Table;
-      readonly key?: string;
-    };
-    if (this.#poison.isOf(record)) this.faults.note('recordPoisoned');
-    if (this.#poison.explains({ ...record, error })) return;
-    const isOurs = /^(?:Error: )?poisoned/.test(error) || message === 'the disk is full';
-    holds(isOurs, () => `${message}: ${error}`);
   }
 
   /** The process ends at this moment, with its hosts; another starts from what is on disk. */
@@ -180,6 +174,7 @@ export class World {
     this.#callers.drop();
     this.#operators.drop();
     this.#many.drop();
+    this.#disk.restart(this.#stop.state === 'answered');
     this.#vault.reread();
     if (this.#poison.isWanted && this.faults.tries('recordPoisoned')) this.#poison.strike(this.#dice);
     this.#start();
@@ -238,6 +233,7 @@ export class World {
       this.#stop.begin(this.#ledger, this.#callers);
     for (let inputs = dice.below(4); inputs > 0; inputs--) this.#input();
     if (dice.chance(0.1)) this.#isDiskFull = false;
+    this.#disk.step();
     if (this.#stop.state === 'asked' && !this.#ledger.isDue && dice.chance(0.2))
       this.#stop.endHosts(this.#ledger, this.#hosts);
     if (this.#ledger.isDue || dice.chance(0.1)) this.#turn();

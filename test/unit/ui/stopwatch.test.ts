@@ -38,11 +38,25 @@ it('ends now, at a whole minute, unless the URL names times', () => {
   expect(rangeName(new URLSearchParams({ range: 'nonsense' }))).toBe('1h');
 });
 
-it('compares with the window before, or with the same one a day or a week earlier', () => {
+it('compares with the window before, with the same one a day or a week earlier, or with one that the URL names', () => {
   const hour = { fromMs: 10_000_000, toMs: 13_600_000 };
-  expect(comparedWindow(hour, 'before')).toEqual({ fromMs: 6_400_000, toMs: 10_000_000 });
-  expect(comparedWindow(hour, 'day')).toEqual({ fromMs: 10_000_000 - 86_400_000, toMs: 13_600_000 - 86_400_000 });
-  expect(comparedWindow(hour, null)).toBeNull();
+  expect(comparedWindow(hour, new URLSearchParams('against=before'))).toEqual({ fromMs: 6_400_000, toMs: 10_000_000 });
+  expect(comparedWindow(hour, new URLSearchParams('against=day'))).toEqual({
+    fromMs: 10_000_000 - 86_400_000,
+    toMs: 13_600_000 - 86_400_000,
+  });
+  expect(comparedWindow(hour, new URLSearchParams())).toBeNull();
+  const named = new URLSearchParams({
+    against: 'own',
+    against_from: '2026-11-24T01:00:30Z',
+    against_to: '2026-11-24T01:10:30Z',
+  });
+  expect(comparedWindow(hour, named)).toEqual({
+    fromMs: Date.parse('2026-11-24T01:00:00Z'),
+    toMs: Date.parse('2026-11-24T01:11:00Z'),
+  });
+  named.set('against_to', '2026-11-24T01:00:00Z');
+  expect(comparedWindow(hour, named)).toBeNull();
 });
 
 it('has a point for each bucket of the window, also for those without samples', () => {

@@ -5,7 +5,7 @@ import { useResource } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Section, Time } from '../../parts/index.ts';
-import type { Overview, OverviewPause } from './overview.ts';
+import type { FailureGroup, Overview, OverviewPause } from './overview.ts';
 import { ResumeButton, targetText } from './pausing.tsx';
 import { RestoredNote, ResumeRestored, useWouldRun } from './restored.tsx';
 import { isRestored, type WouldRun } from './would-run.ts';
@@ -27,36 +27,23 @@ type Notice = {
 type Doctor = {
   readonly checks: readonly { readonly name: string; readonly passed: boolean; readonly detail: string }[];
 };
-type FailureGroups = {
-  readonly total: number;
-  readonly failures: readonly {
-    readonly fingerprint: string;
-    readonly plugin: string;
-    readonly command: string;
-    readonly pattern: string;
-    readonly count: number;
-    readonly last_at: string;
-  }[];
-};
 
 export function Attention({ overview, reload }: { overview: Overview; reload: () => void }): JSX.Element {
   const doctor = useResource<Doctor>(may('system:ro', 'system:rw') ? '/system/doctor' : null, { everyMs: 60_000 });
-  const groups = useResource<FailureGroups>(`/failures?limit=${groupsShownMax}`, {
-    live: ['job.failed', 'job.dead', 'job.timed_out'],
-  });
+  const groups = overview.failure_groups ?? [];
   const would = useWouldRun(overview.pauses.some(isRestored));
   const notices = [
     ...pausedNotices(overview, would, reload),
     ...laneNotices(overview),
     ...waitNotices(overview, now.value),
     ...doctorNotices(doctor.data),
-    ...groupNotices(groups.data, now.value),
+    ...groupNotices(groups.slice(0, groupsShownMax), now.value),
   ];
   return (
     <Section
       title="Attention"
       note={notices.length === 0 ? '' : counted(notices.length, 'notice')}
-      actions={(groups.data?.total ?? 0) > groupsShownMax && <a href={href('failures')}>All failures</a>}
+      actions={groups.length > groupsShownMax && <a href={href('failures')}>All failures</a>}
     >
       {notices.length === 0 ? (
         <p class="calm">
@@ -182,8 +169,8 @@ function doctorNotices(doctor: Doctor | undefined): Notice[] {
   }));
 }
 
-function groupNotices(groups: FailureGroups | undefined, nowMs: number): Notice[] {
-  const recent = groups?.failures.filter(({ last_at }) => nowMs - Date.parse(last_at) < recentFailureMs) ?? [];
+function groupNotices(groups: readonly FailureGroup[], nowMs: number): Notice[] {
+  const recent = groups.filter(({ last_at }) => nowMs - Date.parse(last_at) < recentFailureMs);
   return recent.map(({ fingerprint, plugin, command, pattern, count: jobs, last_at }) => ({
     key: `group ${fingerprint}`,
     kind: 'bad',

@@ -34,6 +34,14 @@ export type RecentFailure = {
   readonly completed_at: string;
   readonly last_error?: string;
 };
+export type FailureGroup = {
+  readonly fingerprint: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly pattern: string;
+  readonly count: number;
+  readonly last_at: string;
+};
 export type Overview = {
   readonly captured_at: string;
   readonly counts: Readonly<Record<string, number>>;
@@ -60,6 +68,8 @@ export type Overview = {
   readonly lanes: readonly Lane[];
   readonly pauses: readonly OverviewPause[];
   readonly failures: readonly RecentFailure[];
+  /** Absent: the service could not read them now. */
+  readonly failure_groups?: readonly FailureGroup[];
 };
 
 /** The statuses in the order in which they are shown. */

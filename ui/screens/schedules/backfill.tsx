@@ -3,17 +3,17 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
 import { Refusal, request } from '../../core/api.ts';
-import { clock, count, day } from '../../core/format.ts';
+import { count } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
-import { Button, Confirm, Field, Problem } from '../../parts/index.ts';
+import { Button, Confirm, Field, fieldTime, Problem, stretchOf, TimeFields } from '../../parts/index.ts';
 import type { QuestionProps } from './schedule-view.ts';
 
 type DryBackfill = { readonly matched: number; readonly already_fired: number };
 const dayMs = 86_400_000;
 
 export function Backfill({ id, path, onDone, onClose }: QuestionProps): JSX.Element {
-  const [from, setFrom] = useState(() => localText(new Date(Date.now() - dayMs)));
-  const [to, setTo] = useState(() => localText(new Date()));
+  const [from, setFrom] = useState(() => fieldTime(new Date(Date.now() - dayMs)));
+  const [to, setTo] = useState(() => fieldTime(new Date()));
   const [reason, setReason] = useState('');
   const [counted, setCounted] = useState<DryBackfill | Refusal | 'counting' | null>(null);
   const stretch = stretchOf(from, to);
@@ -53,10 +53,7 @@ export function Backfill({ id, path, onDone, onClose }: QuestionProps): JSX.Elem
       onClose={onClose}
     >
       <p>Fires the occurrences between two times that have not fired, beside each other, oldest first.</p>
-      <div class="backfill-times">
-        <Field label="From" type="datetime-local" value={from} onInput={changed(setFrom)} />
-        <Field label="To" type="datetime-local" value={to} onInput={changed(setTo)} />
-      </div>
+      <TimeFields from={from} to={to} onFrom={changed(setFrom)} onTo={changed(setTo)} />
       <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with the action." />
       <div class="backfill-count">
         <Button onClick={() => void ask()} disabled={stretch === null || counted === 'counting'}>
@@ -75,15 +72,4 @@ export function Backfill({ id, path, onDone, onClose }: QuestionProps): JSX.Elem
       {counted instanceof Refusal && <Problem error={counted} />}
     </Confirm>
   );
-}
-
-/** A time as a field for local times has it. */
-function localText(date: Date): string {
-  return `${day(date)}T${clock(date).slice(0, 5)}`;
-}
-
-function stretchOf(from: string, to: string): { readonly from: string; readonly to: string } | null {
-  const [start, end] = [new Date(from), new Date(to)];
-  if (Number.isNaN(start.getTime()) || Number.isNaN(end.getTime()) || start >= end) return null;
-  return { from: start.toISOString(), to: end.toISOString() };
 }

@@ -1,10 +1,23 @@
 // The stopwatch of a plugin: how long its jobs waited and ran, over time, and against another window.
 import type { JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { clock, count, counted, day, duration, now } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { go, href, place, queryText, setQuery } from '../../core/router.ts';
-import { Button, Empty, JobId, Loading, Page, Problem, Section, Select } from '../../parts/index.ts';
+import {
+  Button,
+  Empty,
+  fieldTime,
+  JobId,
+  Loading,
+  Page,
+  Problem,
+  Section,
+  Select,
+  type Stretch,
+  stretchOf,
+  TimeFields,
+} from '../../parts/index.ts';
 import { HeatMap } from './heat-map.tsx';
 import { type MeasuredStopwatchStep, type MeasuredWindow, seriesColumns } from './measured.ts';
 import { PercentilesChart } from './percentiles-chart.tsx';
@@ -48,23 +61,41 @@ export function StopwatchScreen(): JSX.Element {
 function WindowTools({ query }: { query: URLSearchParams }) {
   const range = rangeName(query);
   const own = windowOf(query, now.peek());
+  const against = query.get('against') ?? '';
+  const compared = comparedWindow(own, query);
+  const chooseWindow = (name: string) => {
+    const { from, to } = name === 'own' ? stretchIn(own) : { from: undefined, to: undefined };
+    setQuery({ from, to, ...(name !== 'own' && { range: name }) });
+  };
+  const chooseAgainst = (name: string) => {
+    const { from, to } = name === 'own' ? stretchIn(compared ?? own) : { from: undefined, to: undefined };
+    setQuery({ against: name, against_from: from, against_to: to });
+  };
   return (
     <>
       <Select
         label="Window"
         value={range}
         options={[
-          ...(range === 'own' ? [{ value: 'own', text: windowText(own) }] : []),
           ...ranges.map(({ name, text }) => ({ value: name, text })),
+          { value: 'own', text: range === 'own' ? windowText(own) : 'other times' },
         ]}
-        onChange={name => name !== 'own' && setQuery({ range: name, from: undefined, to: undefined })}
+        onChange={chooseWindow}
       />
+      {range === 'own' && <OwnTimes window={own} onShow={stretch => setQuery(stretch)} />}
       <Select
         label="Against"
-        value={query.get('against') ?? ''}
+        value={against}
         options={[{ value: '', text: 'nothing' }, ...comparisons.map(({ name, text }) => ({ value: name, text }))]}
-        onChange={against => setQuery({ against })}
+        onChange={chooseAgainst}
       />
+      {against === 'own' && (
+        <OwnTimes
+          of="Against"
+          window={compared ?? own}
+          onShow={({ from, to }) => setQuery({ against_from: from, against_to: to })}
+        />
+      )}
       {range === 'own' && (
         <Button kind="plain" onClick={() => setQuery({ from: undefined, to: undefined })}>
           Back to {ranges.find(({ name }) => name === (query.get('range') ?? '1h'))?.text}
@@ -72,6 +103,41 @@ function WindowTools({ query }: { query: URLSearchParams }) {
       )}
     </>
   );
+}
+
+type OwnTimesProps = { window: TimeWindow; onShow: (stretch: Stretch) => void; of?: string };
+
+/** Two times that the user enters. */
+function OwnTimes({ window: { fromMs, toMs }, onShow, of }: OwnTimesProps) {
+  const [from, setFrom] = useState('');
+  const [to, setTo] = useState('');
+  useEffect(() => {
+    setFrom(fieldTime(new Date(fromMs)));
+    setTo(fieldTime(new Date(toMs)));
+  }, [fromMs, toMs]);
+  const stretch = stretchOf(from, to);
+  return (
+    <form
+      class="own-times"
+      onSubmit={event => {
+        event.preventDefault();
+        if (stretch) onShow(stretch);
+      }}
+    >
+      <TimeFields {...(of && { of })} from={from} to={to} onFrom={setFrom} onTo={setTo} />
+      <Button
+        type="submit"
+        disabled={stretch === null}
+        title={stretch === null ? 'The first time must lie before the second.' : ''}
+      >
+        Show
+      </Button>
+    </form>
+  );
+}
+
+function stretchIn({ fromMs, toMs }: TimeWindow): Stretch {
+  return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
 }
 
 function windowText({ fromMs, toMs }: TimeWindow): string {
@@ -82,7 +148,7 @@ function windowText({ fromMs, toMs }: TimeWindow): string {
 
 function Measured({ plugin, query }: { plugin: string; query: URLSearchParams }) {
   const window = windowOf(query, now.value);
-  const against = comparedWindow(window, query.get('against'));
+  const against = comparedWindow(window, query);
   const current = useResource<MeasuredWindow>(pathOf(plugin, window));
   const before = useResource<MeasuredWindow>(against && pathOf(plugin, against));
   const { data } = current;
@@ -108,9 +174,8 @@ function Measured({ plugin, query }: { plugin: string; query: URLSearchParams })
   );
 }
 
-function pathOf(plugin: string, { fromMs, toMs }: TimeWindow, more: { readonly [name: string]: string } = {}): string {
-  const window = { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
-  return `/stopwatch/${encodeURIComponent(plugin)}${queryText({ ...window, ...more })}`;
+function pathOf(plugin: string, window: TimeWindow, more: { readonly [name: string]: string } = {}): string {
+  return `/stopwatch/${encodeURIComponent(plugin)}${queryText({ ...stretchIn(window), ...more })}`;
 }
 
 /** The step with the longest p95, of those that measure how long attempts ran. */
@@ -136,8 +201,7 @@ function StepOverTime({ plugin, step, window, against }: StepOverTimeProps) {
   if (current.error && !data) return <Problem error={current.error} retry={current.reload} />;
   if (!data || !measured || !columns) return <Loading rows={8} />;
   // The axis is the window asked for. The service may have begun the window a minute earlier.
-  const zoom = ({ fromMs, toMs }: TimeWindow) =>
-    setQuery({ from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() });
+  const zoom = (zoomed: TimeWindow) => setQuery(stretchIn(zoomed));
   const { sample_count: samples, p50_us, p95_us, p99_us } = measured;
   if (samples === 0 && !old?.sample_count)
     return (

@@ -21,12 +21,13 @@ export const comparisons = [
   { name: 'before', text: 'the time before' },
   { name: 'day', text: 'a day earlier' },
   { name: 'week', text: 'a week earlier' },
+  { name: 'own', text: 'other times' },
 ] as const;
 
 /** The window that the parameters `from` and `to` or `range` of the URL name. It has whole minutes, as the service counts. */
 export function windowOf(query: URLSearchParams, nowMs: number): TimeWindow {
-  const [from, to] = [Date.parse(query.get('from') ?? ''), Date.parse(query.get('to') ?? '')];
-  if (to > from) return { fromMs: Math.floor(from / minuteMs) * minuteMs, toMs: Math.ceil(to / minuteMs) * minuteMs };
+  const own = timesIn(query, 'from', 'to');
+  if (own !== null) return own;
   const { ms } = ranges.find(({ name }) => name === query.get('range')) ?? rangeDefault;
   const toMs = Math.ceil(nowMs / minuteMs) * minuteMs;
   return { fromMs: toMs - ms, toMs };
@@ -38,8 +39,16 @@ export function rangeName(query: URLSearchParams): string {
   return (ranges.find(({ name }) => name === query.get('range')) ?? rangeDefault).name;
 }
 
-/** The window that is compared with; null: none is chosen. */
-export function comparedWindow({ fromMs, toMs }: TimeWindow, against: string | null): TimeWindow | null {
+function timesIn(query: URLSearchParams, from: string, to: string): TimeWindow | null {
+  const [fromMs, toMs] = [Date.parse(query.get(from) ?? ''), Date.parse(query.get(to) ?? '')];
+  if (!(toMs > fromMs)) return null;
+  return { fromMs: Math.floor(fromMs / minuteMs) * minuteMs, toMs: Math.ceil(toMs / minuteMs) * minuteMs };
+}
+
+/** The window that is compared with: that of the parameter `against`, or of `against_from` and `against_to`; null: none is chosen. */
+export function comparedWindow({ fromMs, toMs }: TimeWindow, query: URLSearchParams): TimeWindow | null {
+  const against = query.get('against');
+  if (against === 'own') return timesIn(query, 'against_from', 'against_to');
   const shiftMs = against === 'before' ? toMs - fromMs : against === 'day' ? dayMs : against === 'week' ? 7 * dayMs : 0;
   return shiftMs === 0 ? null : { fromMs: fromMs - shiftMs, toMs: toMs - shiftMs };
 }

@@ -104,6 +104,23 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     await page.getByRole('heading', { name: 'greeter', level: 1 }).waitFor();
   });
 
+  test('two windows of the stopwatch are compared, by times that somebody enters', async () => {
+    const page = await visit(gateway, { at: '#/stopwatch/greeter' });
+    await page.getByLabel('Against', { exact: true }).selectOption('other times');
+    await page.getByLabel('Against from').fill('2020-01-01T02:00');
+    await page.getByLabel('Against to').fill('2020-01-01T01:00');
+    const show = page.getByRole('button', { name: 'Show', exact: true });
+    expect(await show.isDisabled()).toBe(true);
+    await page.getByLabel('Against from').fill('2020-01-01T00:00');
+    await show.click();
+    await page.getByText(/^2020-01-01 00:00 to 01:00 → /).waitFor();
+    await page.getByLabel('Window', { exact: true }).selectOption('other times');
+    await page.getByLabel('From', { exact: true }).fill('2020-01-02T00:00');
+    await page.getByLabel('To', { exact: true }).fill('2020-01-02T01:00');
+    await show.first().click();
+    await page.getByText('2020-01-01 00:00 to 01:00 → 2020-01-02 00:00 to 01:00').waitFor();
+  });
+
   test('a pipeline is drawn with the counts of its newest run', async () => {
     const { job_id: newest } = await gateway.ran('send-parcels', { count: 2 });
     const page = await visit(gateway, { at: '#/pipelines' });

@@ -1,0 +1,33 @@
+// Where a world keeps its ledger: in memory, or on a real disk. Both give the same life.
+import type { Store } from '../../../runtime/store/store.ts';
+import { openKillableStore } from '../../support/killable-store.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
+import { Dice } from './dice.ts';
+import type { Scenario } from './faults.ts';
+
+export type WorldDisk = {
+  readonly store: Store;
+  /** The process has ended, in good order or not, and another opens what it has left. */
+  restart(isClean: boolean): void;
+  /** Now and then, a checkpoint. */
+  step(): void;
+  close(): void;
+};
+
+/** The chance of a checkpoint before a turn. */
+const checkpointOdds = 0.05;
+
+export function openDisk({ seed, disk }: Scenario): WorldDisk {
+  if (disk === null)
+    return { store: openMemoryStore(undefined, { copies: false }), restart() {}, step() {}, close() {} };
+  const store = openKillableStore(disk);
+  const dice = new Dice(seed, 'checkpoints');
+  return {
+    store,
+    restart: isClean => store.restart(isClean),
+    step() {
+      if (dice.chance(checkpointOdds)) store.checkpoint();
+    },
+    close: () => store.close(),
+  };
+}
