@@ -1,6 +1,10 @@
 // Bench: the cost of a million queued jobs, and then of a million queued runs beside them, in memory and at the next start; and the
 // cost of an idle service.
-import { atMost, type Bench, type Metric } from './bench.ts';
+
+import { usedBytes } from '../runtime/commit-log/log-reader.ts';
+import { listSegments } from '../runtime/commit-log/segments.ts';
+import { logDirectoryOf } from '../runtime/store/checkpoints.ts';
+import { atLeast, atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { memoryMetrics, rssMb } from './cost.ts';
 import { freePort } from './free-port.ts';
@@ -8,7 +12,7 @@ import type { LoadSample } from './load/plan.ts';
 import { runLoad } from './load/run.ts';
 import { pause, until } from './pause.ts';
 import type { Service } from './service.ts';
-import { type Stage, workers } from './stage.ts';
+import { type Setting, type Stage, workers } from './stage.ts';
 import { fineCpuUs } from './usage.ts';
 
 type Backlog = {
@@ -19,6 +23,8 @@ type Backlog = {
   readonly sampleEvery: number;
   /** The time between a start and the measurement of the idle service. */
   readonly settleSeconds: number;
+  /** The bytes of the commit log that another start after a crash applies again, in MiB: two full segments. */
+  readonly replayMb: number;
   readonly idleSeconds: number;
 };
 
@@ -26,15 +32,24 @@ export const backlog: Bench<Backlog> = {
   name: 'backlog',
   purpose:
     'a million queued jobs, then a million queued runs beside them: memory, and the start after a crash; and the CPU of an idle service',
-  limitMs: { smoke: 30_000, real: 900_000 },
+  limitMs: { smoke: 60_000, real: 900_000 },
   parameters: {
-    smoke: { jobs: 2_000, runs: 1_000, connections: 16, sampleEvery: 200, settleSeconds: 0.1, idleSeconds: 0.25 },
+    smoke: {
+      jobs: 2_000,
+      runs: 1_000,
+      connections: 16,
+      sampleEvery: 200,
+      settleSeconds: 0.1,
+      replayMb: 2,
+      idleSeconds: 0.25,
+    },
     real: {
       jobs: 1_000_000,
       runs: 1_000_000,
       connections: 128,
       sampleEvery: 10_000,
       settleSeconds: 20,
+      replayMb: 32,
       idleSeconds: 10,
     },
   },
@@ -53,7 +68,8 @@ export const backlog: Bench<Backlog> = {
       found.push([n, plugin, command]);
     }
     const after = restarted.service.usage();
-    const runs = await queueRuns(restarted.service, parameters, stage);
+    const replayed = await replay(restarted.service, parameters, stage);
+    const runs = await queueRuns(replayed.service, { ...parameters, jobs: replayed.jobs }, stage);
     return {
       metrics: [
         { name: 'rss_mb', value: rssMb(full), unit: 'MB', target: atMost(400) },
@@ -62,6 +78,7 @@ export const backlog: Bench<Backlog> = {
         { name: 'queued_per_s', value: perS, unit: '1/s' },
         ...restarted.metrics,
         { name: 'rss_restarted_mb', value: rssMb(after), unit: 'MB', target: atMost(400) },
+        ...replayed.metrics,
         ...runs,
         ...idle,
       ],
@@ -69,6 +86,35 @@ export const backlog: Bench<Backlog> = {
     };
   },
 };
+
+/** No checkpoint shortens the log before it is as long as the bench wants it. */
+const longLog = { log: { segment: '256MB', churn: '4GB' } };
+const padBytes = 1_000;
+
+/** Queues more jobs until a start must apply two full segments of the commit log again; then kills the service and starts it again. */
+async function replay(before: Service, { jobs, connections, replayMb }: Backlog, stage: Stage) {
+  await before.kill();
+  const { service } = await restart(before, jobs, stage, longLog);
+  const more = Math.ceil((replayMb * 2 ** 20) / padBytes);
+  await runLoad(service, {
+    path: '/plugin/gate/hold',
+    padBytes,
+    connections,
+    until: { kind: 'requests', count: more },
+    expect: { status: 202 },
+    sampleEvery: 0,
+  });
+  await depthIs(service.caller(), jobs + more);
+  await service.kill();
+  const bytes = listSegments(logDirectoryOf(stage.state)).reduce((sum, segment) => sum + usedBytes(segment), 0);
+  const restarted = await restart(service, jobs + more, stage);
+  const ready = restarted.metrics.find(({ name }) => name === 'restart_to_ready_ms')!;
+  const metrics: Metric[] = [
+    { name: 'replayed_mb', value: bytes / 2 ** 20, unit: 'MB', target: atLeast(replayMb) },
+    { ...ready, name: 'replay_restart_to_ready_ms' },
+  ];
+  return { service: restarted.service, jobs: jobs + more, metrics };
+}
 
 const setting = { pipelines: [{ name: 'held', on: 'bench.held', steps: [{ id: 'hold', uses: 'gate.hold' }] }] };
 
@@ -117,8 +163,8 @@ async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage
 }
 
 /** Starts the service again on the same address, and asks from the first moment on until it answers. */
-async function restart(before: Service, queued: number, stage: Stage) {
-  const service = stage.launch({ port: Number(before.url.port), ...setting });
+async function restart(before: Service, queued: number, stage: Stage, more: Setting = {}) {
+  const service = stage.launch({ port: Number(before.url.port), ...setting, ...more });
   const startMs = performance.now();
   const answers = async (): Promise<true | undefined> => {
     service.assertRunning();

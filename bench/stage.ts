@@ -26,6 +26,8 @@ export type Setting = {
   /** More keys of these sections. */
   readonly service?: object;
   readonly retention?: object;
+  /** The keys of `state.log`. */
+  readonly log?: object;
   /** Options of node for the service's own process. */
   readonly nodeOptions?: readonly string[];
 };
@@ -72,11 +74,12 @@ export class Stage {
       threads = workers,
       service: more,
       retention,
+      log,
       nodeOptions,
     } = setting;
     const config = {
       service: { name: 'bench', max_workers: threads, max_queue_depth: queueDepthMax, ...more },
-      state: { path: this.state, retention: { max_jobs: storedJobsMax, ...retention } },
+      state: { path: this.state, retention: { max_jobs: storedJobsMax, ...retention }, ...(log && { log }) },
       webhooks: { listen: '127.0.0.1:0' },
       api: {
         listen: `127.0.0.1:${port}`,

@@ -49,7 +49,7 @@ const promised = {
     work: '4774418039b6652a',
     metrics: ['cancel_answer_ms', 'cancel_ended_s', 'idle_p99_ms', 'single_p99_ms', ...costs],
   },
-  indexing: { work: '', metrics: ['succeeded_us', 'failed_us'] },
+  indexing: { work: 'fe1d4f05859050b3', metrics: ['succeeded_us', 'failed_us'] },
   'http-read': {
     work: 'dcd499798e712f6c',
     metrics: ['healthz_per_s', 'healthz_p99_ms', 'job_per_s', 'jobs_per_s', 'jobs_p99_ms', ...costs],
@@ -151,6 +151,8 @@ const promised = {
     metrics: [
       'rss_mb',
       'restart_to_ready_ms',
+      'replayed_mb',
+      'replay_restart_to_ready_ms',
       'runs_restart_to_ready_ms',
       'runs_rss_restarted_mb',
       'idle_cpu_percent',
