@@ -73,34 +73,40 @@ function WindowTools({ query }: { query: URLSearchParams }) {
   };
   return (
     <>
-      <Select
-        label="Window"
-        value={range}
-        options={[
-          ...ranges.map(({ name, text }) => ({ value: name, text })),
-          { value: 'own', text: range === 'own' ? windowText(own) : 'other times' },
-        ]}
-        onChange={chooseWindow}
-      />
-      {range === 'own' && <OwnTimes window={own} onShow={stretch => setQuery(stretch)} />}
-      <Select
-        label="Against"
-        value={against}
-        options={[{ value: '', text: 'nothing' }, ...comparisons.map(({ name, text }) => ({ value: name, text }))]}
-        onChange={chooseAgainst}
-      />
-      {against === 'own' && (
-        <OwnTimes
-          of="Against"
-          window={compared ?? own}
-          onShow={({ from, to }) => setQuery({ against_from: from, against_to: to })}
+      <div class={`window-tools ${range === 'own' ? 'window-row' : ''}`}>
+        <Select
+          label="Window"
+          value={range}
+          options={[
+            ...ranges.map(({ name, text }) => ({ value: name, text })),
+            { value: 'own', text: range === 'own' ? windowText(own) : 'other times' },
+          ]}
+          onChange={chooseWindow}
         />
-      )}
-      {range === 'own' && (
-        <Button kind="plain" onClick={() => setQuery({ from: undefined, to: undefined })}>
-          Back to {ranges.find(({ name }) => name === (query.get('range') ?? '1h'))?.text}
-        </Button>
-      )}
+        {range === 'own' && (
+          <>
+            <OwnTimes window={own} onShow={stretch => setQuery(stretch)} />
+            <Button kind="plain" onClick={() => setQuery({ from: undefined, to: undefined })}>
+              Back to {ranges.find(({ name }) => name === (query.get('range') ?? '1h'))?.text}
+            </Button>
+          </>
+        )}
+      </div>
+      <div class="window-tools">
+        <Select
+          label="Against"
+          value={against}
+          options={[{ value: '', text: 'nothing' }, ...comparisons.map(({ name, text }) => ({ value: name, text }))]}
+          onChange={chooseAgainst}
+        />
+        {against === 'own' && (
+          <OwnTimes
+            of="Against"
+            window={compared ?? own}
+            onShow={({ from, to }) => setQuery({ against_from: from, against_to: to })}
+          />
+        )}
+      </div>
     </>
   );
 }
