@@ -10,7 +10,7 @@ export type FailedRecord =
   | { readonly kind: 'run'; readonly id: JobId }
   /** A block of jobs, or its open record. */
   | { readonly kind: 'block'; readonly key: Uint8Array }
-  /** Events of a job, or the end of a job or run that a hook reports: they wait to start runs (pipeline/deferred-events.ts). */
+  /** Events or a hook whose runs have not started yet (pipeline/deferred-events.ts). A hook reports the end of a job or run. */
   | { readonly kind: 'emission'; readonly key: Uint8Array };
 
 export class FailedRecordError extends Error {

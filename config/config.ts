@@ -89,8 +89,7 @@ export type Manifest = {
   readonly dialect: 'headgate' | 'ductile';
   readonly runtime: 'worker' | 'process';
   /**
-   * `directory`, the plugin's directory, and `entrypoint` are absolute paths with links resolved. `entrypoint` is inside
-   * `directory`.
+   * `directory` is the plugin's directory; `entrypoint` is a file inside it. Both are absolute paths with links resolved.
    */
   readonly directory: string;
   readonly entrypoint: string;

@@ -31,7 +31,7 @@ export type ReadOptions = {
   readonly cwd: string;
   /** The number of processors, which is the default of `service.max_workers`. */
   readonly processors?: number;
-  /** The current time, for the check of schedules: it finds expressions that never fire and times `at` in the past. Default: now. */
+  /** The current time. The check of schedules reports expressions that never fire, and times `at` in the past. Default: now. */
   readonly nowMs?: number;
   /** The file system. Each configuration file and each manifest is read exactly once, through `read`. */
   readonly disk?: Files;

@@ -86,7 +86,7 @@ function identify({ vault, config, authorization }: AdmissionRequest, authentica
 
 /** The refusal of a caller that has none of these scopes. */
 export function forbidden(anyOf: readonly string[]): HttpProblem {
-  return problem('forbidden', `this needs ${scopesText(anyOf)}`);
+  return problem('forbidden', `this call needs ${scopesText(anyOf)}`);
 }
 
 function routeOf(place: RoutesAtPath, method: string): Route | undefined {

@@ -63,27 +63,34 @@ export function makeAuthenticate(
 ): Authenticate {
   let known: Config | undefined;
   let entries: ReadonlyMap<string, KnownToken> = new Map();
-  const presented = Buffer.alloc(32);
+  const last = new LastHeader();
   return (config, authorization) => {
-    const token = authorization === undefined ? undefined : bearerToken(authorization);
-    if (token === undefined) return undefined;
+    if (authorization === undefined) return undefined;
     if (config !== known) {
       entries = index(config);
       known = config;
+      last.forget();
       // If a reload removes an API token, its sessions end. They do not return if a later reload adds the token again.
       sessions.keepThoseOf(originDigest => entries.has(binary(originDigest)));
     }
+    const repeated = last.tokenOf(authorization);
+    if (repeated !== null) return callerWith(repeated);
+    const token = bearerToken(authorization);
+    if (token === undefined) return undefined;
     const session = config.ui.enabled ? sessions.find(token) : undefined;
     if (session !== undefined) return callerIn(session);
     const digest = sha256(token);
     const entry = entries.get(digest);
-    presented.write(digest, 'latin1');
-    if (!entry || !crypto.timingSafeEqual(presented, entry.digest)) return undefined;
-    // The vault's admin token gives access to the vault alone, even if `api.auth.tokens` lists the same token.
-    if (digest === adminDigest()) return undefined;
-    if (entry.expiresAtMs !== null && entry.expiresAtMs <= nowMs()) return undefined;
-    return entry.caller;
+    if (!entry || !crypto.timingSafeEqual(Buffer.from(digest, 'latin1'), entry.digest)) return undefined;
+    last.remember(authorization, entry);
+    return callerWith(entry);
   };
+
+  function callerWith({ caller, expiresAtMs }: KnownToken): Caller | undefined {
+    // The vault's admin token gives access to the vault alone, even if `api.auth.tokens` lists the same token.
+    if (caller.tokenDigest === adminDigest()) return undefined;
+    return expiresAtMs !== null && expiresAtMs <= nowMs() ? undefined : caller;
+  }
 
   /** The caller in a session, with at most the scopes that the API token has now. Undefined if the API token is no longer valid. */
   function callerIn({ digest, originDigest, scopes, expiresAtMs }: UiSession): Caller | undefined {
@@ -96,6 +103,32 @@ export function makeAuthenticate(
     const own = scopes.includes('*') ? caller.scopes : withImplied(granted);
     const endsMs = Math.min(expiresAtMs, origin.expiresAtMs ?? Infinity);
     return { ...caller, scopes: own, expiresAtMs: endsMs, sessionDigest: digest };
+  }
+}
+
+/** The last header with a valid API token. Most callers repeat their header, and comparing it takes a quarter of the time of hashing its token. */
+class LastHeader {
+  #length = 0;
+  #bytes = Buffer.alloc(0);
+  #presented = Buffer.alloc(0);
+  #entry: KnownToken | null = null;
+
+  /** The token of this header if it is the last one; null if it is another. The comparison takes constant time. */
+  tokenOf(authorization: string): KnownToken | null {
+    if (this.#entry === null || authorization.length !== this.#length) return null;
+    const isFull = this.#presented.write(authorization) === this.#bytes.length;
+    return isFull && crypto.timingSafeEqual(this.#presented, this.#bytes) ? this.#entry : null;
+  }
+
+  remember(authorization: string, entry: KnownToken): void {
+    this.#length = authorization.length;
+    this.#bytes = Buffer.from(authorization);
+    this.#presented = Buffer.alloc(this.#bytes.length);
+    this.#entry = entry;
+  }
+
+  forget(): void {
+    this.#entry = null;
   }
 }
 

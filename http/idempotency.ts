@@ -18,7 +18,7 @@ export function idempotencyOf(call: HttpCall, method: string, path: string): Ide
   return keyFor(method, path, call.body === undefined ? [] : [call.body]);
 }
 
-/** Returns a function that makes the key for a request with this content; null if the call has no `Idempotency-Key`. */
+/** Returns a function that makes keys for requests; null if the call has no `Idempotency-Key`; a problem if it is invalid. */
 export function idempotencyKeyOf(
   call: HttpCall,
 ): ((method: string, path: string, content: unknown) => IdempotencyKey) | HttpProblem | null {

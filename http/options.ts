@@ -110,7 +110,10 @@ export function ofRun(
 ): CallOptions | HttpProblem | undefined {
   if (options === undefined || isProblem(options) || deadlineMsMax === undefined) return options;
   if ((options.deadlineMs ?? 0) <= deadlineMsMax) return options;
-  return problem('invalid_request', `/deadline must be at most that of the pipeline: ${formatDuration(deadlineMsMax)}`);
+  return problem(
+    'invalid_request',
+    `/deadline must be at most ${formatDuration(deadlineMsMax)}, the deadline of the pipeline`,
+  );
 }
 
 const checkMembers = makeBodyCheck(Type.Object(optionMembers));

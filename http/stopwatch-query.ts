@@ -59,7 +59,7 @@ export function wantedSteps({ step }: Query, config: Config, plugin: PluginInsta
   );
 }
 
-/** Null: neither a series nor a heat map is wanted. */
+/** The history that the query asks for; null if it wants neither a series nor a heat map. */
 export function wantedHistory(
   { series = false, heat = false, buckets }: Query,
   { from, to }: Window,

@@ -31,7 +31,7 @@ export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepByt
   return { from: at, to: yield* skipInSteps(bytes, at, 1, stepBytes) };
 }
 
-/** The offset of the value under a key of the map at `at`; -1 if the map does not have the key, or if the value is not a map. */
+/** The offset of the value under a key of the map at `at`; -1 if there is no map at `at`, or if it lacks the key. */
 function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes: number): Sliced<number> {
   let here = contentsOf(bytes, at);
   let stepEnd = here + stepBytes;
@@ -50,7 +50,7 @@ function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes
 /** The rest of a packed map without some of its entries: the spans of the remaining bytes, and the number of remaining entries. */
 export type MapRest = { readonly spans: readonly Span[]; readonly count: number };
 
-/** Finds the rest of the packed map in `bytes` without the entries that have these (packed) keys. */
+/** Finds the entries of the packed map in `bytes`, except those with these (packed) keys. */
 export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], stepBytes: number): Sliced<MapRest> {
   const spans: Span[] = [];
   let here = contentsOf(bytes);

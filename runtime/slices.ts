@@ -31,7 +31,7 @@ type Used = { ms: number };
 
 /**
  * Divides the time of a thread between shares. The work of the share that has used the least time continues next. A share that is
- * given work counts as if it had used at least `#levelMs`. So short work ends soon even beside long work.
+ * given work counts as if it had used at least `#levelMs`. So short work ends soon despite long work.
  */
 export class Slices {
   readonly #begin: () => void;

@@ -28,7 +28,7 @@ export function endWithin(bytes: Uint8Array, at: number, limit: number): number 
   return end > limit ? -1 : end;
 }
 
-/** The number of values that the last call of `skip` left over when it reached its limit. */
+/** The number of values that the last call of `skip` did not skip because of its limit. */
 let unskipped = 0;
 
 function skip(bytes: Uint8Array, at: number, limit: number, count = 1): number {

@@ -86,7 +86,7 @@ export type RunEnding = { readonly counts: Tally | null; readonly notStarted: No
 export interface Origins {
   /** The tree and the runs that the job belongs to. Null: the job is no longer stored. */
   find(id: JobId): JobOrigin | null;
-  /** How the jobs inside this ended run ended. Null: the run is no longer stored. */
+  /** How the jobs inside a run ended. Null: the run is no longer stored. */
   ended(id: JobId): RunEnding | null;
   /** Makes the newest commits visible. */
   refresh(): void;

@@ -98,7 +98,7 @@ export type JobActor = Actor &
     /** Must be called before the first message of each turn. The first call adopts the frames that hosts still have. */
     begin(turn: Turn): void;
     reconfigure(config: Config): void;
-    /** Writes the blocks of new jobs and dispatches jobs. True: jobs have settled, which may have created further jobs. */
+    /** Writes the blocks of new jobs and dispatches jobs. True: jobs have settled; their runs may have created jobs. */
     dispatch(turn: Turn): boolean;
     close(turn: Turn): void;
   };

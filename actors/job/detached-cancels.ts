@@ -1,6 +1,6 @@
-// Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs have started, and further runs that
-// the covered ones have started. A covered run that is open gets a mark of its own (cancels.ts) when it is first looked up, at
-// the latest when the walk through its tree (cancelling.ts) reaches it.
+// Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs have started, and all runs that
+// covered runs have started. An open covered run gets its own mark (cancels.ts) at its first lookup. The walk through its tree
+// (cancelling.ts) looks it up, if nothing does before.
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';

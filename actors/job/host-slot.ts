@@ -137,7 +137,7 @@ export function tasksMax(
   return lane.kind === 'attempts' ? fairShare(slots, lane.waiting) : frameTasksMax;
 }
 
-/** Whether the next frame of the command is expected to be short, as this slot defines it. */
+/** Whether the next frame of the command is expected to be short for the slot (`shortUs`). */
 export function isShort({ shortUs }: HostSlot, { pace }: CommandLane): boolean {
   return pace.frameUs <= shortUs;
 }

@@ -204,7 +204,7 @@ export interface JobCalls {
   pauseOf(pipeline: string): Pause | null;
   /** Why a pause refuses new runs of this pipeline. Null: none does. */
   pauseRefusal(pipeline: string, submittedBy: string): RefusedWork | null;
-  /** The cancels of runs, for lookups and counts. */
+  /** The cancels of runs: lookups and updates. */
   readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted' | 'phaseBegins'> & {
     readonly detached: Pick<DetachedCancels, 'coversEventsOf'>;
   };
@@ -348,7 +348,7 @@ export type ActionStep = {
   readonly kind: 'action_step';
   readonly replyTo: ReplyTo;
   readonly id: JobId;
-  /** The cursor that the ids follow. If the action has another cursor, the step does nothing. */
+  /** The ids come after this cursor. If the action has another cursor, the step does nothing. */
   readonly after: JobId | null;
   readonly ids: Uint8Array;
   /** Whether no further jobs match. */

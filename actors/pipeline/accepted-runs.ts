@@ -19,7 +19,7 @@ export class AcceptedRuns {
   /** The blocks that this turn has created. Their records can be read from the next turn on. */
   #arriving: AcceptedBlock[] = [];
   #begunInTurn = 0;
-  /** The number of accepted runs that have not begun. */
+  /** The number of accepted runs that have not begun, without delayed ones. */
   count = 0;
 
   constructor(table: RunTable) {
@@ -32,7 +32,7 @@ export class AcceptedRuns {
     }
   }
 
-  /** Creates the jobs of the runs, and returns the ids of the runs. Unless the runs are delayed, they begin in later turns. */
+  /** Creates the jobs that stand for the runs, and returns their ids. Runs that are not delayed begin in the next turns. */
   accept(
     version: Version,
     submittedBy: string,

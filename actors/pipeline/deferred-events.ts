@@ -223,7 +223,7 @@ function unbegun(key: Uint8Array): Begun {
   return { key, index: 0, at: 0, fired: [], events: null, evaluations: null };
 }
 
-/** Reads an event or a hook. The work can pause before a large event or hook, and once more behind a large event. */
+/** Reads an event or a hook. The work can pause before a large event or hook, and again after a large event. */
 function* nextOf({ events, at }: Begun, limits: EvaluationLimits): Sliced<Next> {
   const { origin, list } = events!;
   const isLarge = endWithin(list, at, at + limits.wholeBytesMax) < 0;

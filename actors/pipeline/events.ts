@@ -26,7 +26,7 @@ export function readEvents(packed: Uint8Array): Emitted[] {
   return events;
 }
 
-/** The event at a position of the packed list, and the offset behind it. Null: the value there is not an event. */
+/** The event at an offset of the packed list, and the offset where it ends. Null: the value there is not an event. */
 export function readEvent(packed: Uint8Array, from: number): { readonly event: Emitted | null; readonly end: number } {
   const count = mapCount(packed, from);
   if (count < 0) return { event: null, end: skipValue(packed, from) };

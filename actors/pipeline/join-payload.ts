@@ -15,7 +15,7 @@ function besideResults(parted: Uint8Array): Uint8Array | null {
   return joinedHead.equals(first.subarray(0, joinedHead.length)) ? Buffer.concat([mapHead(2), last]) : null;
 }
 
-/** The value of one entry beside the results. Null: there is no such entry, or the value is not the payload of a join. */
+/** The value of one entry beside the results. Null: `parted` is not the payload of a join, or has no such entry. */
 export function besideAt(parted: Uint8Array, key: string): Uint8Array | null {
   const beside = besideResults(parted);
   const span = beside && entryAt(beside, 0, Buffer.from(key));

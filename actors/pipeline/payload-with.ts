@@ -12,17 +12,17 @@ import type { RunTable } from './run-table.ts';
 import { type Entries, hasPacked, isMissing, type Missing, packEntries, renderEntries } from './template.ts';
 import { dataOf, type Packed, type Token } from './token.ts';
 
-/** The maximum size of a payload made by `with`, without the stored values to which the payload refers. */
+/** The maximum size of a payload made by `with`. Stored values that the payload refers to do not count. */
 export const withBytesMax = 64 * 2 ** 20;
 /** The maximum size of a part that this file writes. */
 const partBytesMax = 2 ** 20;
 
-/** The number of a token or element, which it gets when it is parked or when parts for it are written; null: no number yet. */
+/** The number of a token or element. Parking it, or writing parts for it, assigns the number; null: no number yet. */
 export type PartNumber = { id: number | null };
 /** The values to which the paths of `with` refer. */
 export type WithSource = Pick<Token, 'payload' | 'context'>;
 
-/** Why a payload cannot be made. `wrong` null: the payload would be too large. */
+/** Why a payload cannot be made. If `wrong` is null, it would be too large. */
 export function problemWith(wrong: { readonly missing: string | null } | null): string {
   return wrong === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${wrong.missing} is missing`;
 }

@@ -1,4 +1,4 @@
-// Loads schedules from the store at a start, and applies a configuration to them at a start and at each reload.
+// Loads schedules from the store on startup, and applies a configuration to them on startup and on each reload.
 import type { Config } from '../../config/config.ts';
 import { recurrenceText } from '../../runtime/calendar/recurrence.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -104,7 +104,7 @@ function switchOff(schedule: OpenSchedule, nowMs: number, removedMs: number | nu
   return queue.flatMap(({ dueMs, job }) => (job === null ? [dueMs] : []));
 }
 
-/** The schedules that the configuration has lacked since before this time. */
+/** The schedules that left the configuration before this time. */
 export function removedFor(schedules: ReadonlyMap<string, OpenSchedule>, beforeMs: number): OpenSchedule[] {
   return [...schedules.values()].filter(({ record }) => record.removedMs !== null && record.removedMs < beforeMs);
 }

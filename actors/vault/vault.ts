@@ -187,7 +187,7 @@ export class Vault {
     this.#isChanged = false;
   }
 
-  /** Returns this vault with other keys. Adds all its records, sealed under these keys, to the batch. */
+  /** Returns a copy of this vault with new keys. Adds its records, sealed with the new keys, to the batch. */
   rekeyed(batch: Batch, unlockKey: Uint8Array, keys: Pick<Keyring, 'dataKey' | 'auditKeys'>): Vault {
     const fresh = Vault.make(unlockKey, { ...this.keyring, ...keys }, this.#random);
     for (const principal of this.principals.values()) fresh.putPrincipal(batch, principal);

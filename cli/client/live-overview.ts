@@ -94,7 +94,7 @@ export class LiveOverview {
     this.#overview = first;
   }
 
-  /** The time until the next request, in ms. */
+  /** How long to wait before the next call of `ask`, in ms. */
   get restMs(): number {
     return Math.max(0, this.#askedMs + this.#intervalMs - performance.now()) || this.#intervalMs;
   }

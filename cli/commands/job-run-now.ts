@@ -20,7 +20,7 @@ export const jobRunNow = clientCommand<ActOptions>({
     const { args, client, out } = call;
     if (isOverMany(call)) return act('run_now', call);
     if (call.options.reason !== undefined)
-      throw usageFailure('--reason is shown with an action over many jobs: leave it out, or select jobs with filters');
+      throw usageFailure('--reason is only for actions over many jobs: leave it out, or select jobs with filters');
     const shape = { job_id: true, status: true, rescheduled: true } as const;
     const answer = await client.post<Answer>(`/job/${segment(args[0]!)}/run-now`, shape);
     await out.answer(answer, () => [

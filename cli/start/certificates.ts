@@ -21,8 +21,7 @@ export class ServedCertificates {
   readonly #config: () => Config;
   readonly #listeners = new Map<ListenerName, TlsListener>();
   /**
-   * For each listener, identity, size and times of the files that the last check read. Files that have not changed since are neither read
-   * nor reported again.
+   * By listener: the identity, size and times of the files that the last check read. Unchanged files are neither read nor reported again.
    */
   readonly #stamps = new Map<ListenerName, string>();
 

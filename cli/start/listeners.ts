@@ -1,5 +1,5 @@
 // The HTTP servers in front of the service: the API, the webhook listener, and the listener for metrics. All of them bind their addresses
-// before one of them answers a request.
+// before any of them answers a request.
 import type { Certificates } from '../../config/section/tls.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
 import { serveMetrics } from '../../http/metrics-listener.ts';

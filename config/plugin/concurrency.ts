@@ -24,7 +24,7 @@ function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persi
   return `the command "${command.name}" is retry_safe: false, and jobs that run together may have to run again`;
 }
 
-/** Reports every command of a manifest with a `concurrency` that is not allowed. */
+/** Reports the commands whose `concurrency` is not allowed. */
 export function checkCommands(
   manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent' | 'commands'>,
   reportAt: ReportAt,

@@ -8,7 +8,7 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// The maximum number of directories that are searched. If there are more, a root is probably a mistake, such as `/` or a home directory.
+// The search ends at this number of directories, over all roots. With so many, a root is probably a mistake, such as `/` or a home directory.
 const directoriesMax = 20_000;
 
 export type PluginRoot = {
@@ -83,7 +83,9 @@ function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, rep
       if (visited.has(real) || depth > depthMax) return;
       visited.add(real);
       if (visited.size === directoriesMax)
-        refuse(`${root.directory} contains more than ${directoriesMax} directories; it must be a directory of plugins`);
+        refuse(
+          `the plugin roots up to ${root.directory} contain ${directoriesMax} directories, the most that are searched; a root must be a directory of plugins`,
+        );
       if (visited.size >= directoriesMax) return;
       const names = disk.list(directory);
       if (names.includes('manifest.yaml')) {

@@ -47,7 +47,10 @@ export function readPipelines(
   const pipelines = read.filter(pipeline => pipeline !== null);
   for (const cycle of findCycles(pipelines)) {
     const index = read.findIndex(pipeline => pipeline?.name === cycle[0]);
-    reportAt(['pipelines', index, 'steps'], `pipelines call each other in a cycle: ${cycle.join(' → ')}`);
+    reportAt(
+      ['pipelines', index, 'steps'],
+      `is part of a cycle of calls: ${cycle.join(' → ')}; remove one of these calls`,
+    );
   }
   return pipelines;
 }

@@ -201,7 +201,7 @@ export function findPipeline(config: Config, name: string): PipelineDefinition |
 
 /**
  * Answers a call: with the refusal, with 202 and the id, or with the job document for a caller that has waited. `members` are added to
- * the answer with the id.
+ * the 202.
  */
 export function answerSubmitted(
   call: HttpCall,

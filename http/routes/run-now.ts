@@ -37,13 +37,13 @@ const runJobNow = route({
     if (plugin === headgatePlugin)
       return problem(
         'not_waiting',
-        'only a job that waits for its next attempt can run now: this is an action over many jobs',
+        'this job is an action over many jobs; only delayed jobs, and jobs that wait for their next attempt, can be run now',
         { jobStatus: status },
       );
     if (plugin === pipelinePlugin && status === 'running')
       return problem(
         'not_waiting',
-        'only a job that waits for its next attempt, or a delayed run, can run now: this run has begun; name one of its jobs',
+        'this run has begun; only delayed jobs and runs, and jobs that wait for their next attempt, can be run now: name one of its jobs',
         {
           jobStatus: status,
         },

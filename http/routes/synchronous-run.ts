@@ -14,8 +14,8 @@ import { type Wait, waitedAnswer } from '../wait.ts';
 import { submitAndWait, type WaitingCall, type WaitResult } from './waiting.ts';
 
 /**
- * Starts the run and waits for its end, for at most the shorter of `timeoutMs` and the wait that the caller wants. The answer has no tree if
- * the caller prefers a minimal one.
+ * Starts the run and waits for its end, for at most the shorter of `timeoutMs` and the wait that the caller wants. With
+ * `Prefer: return=minimal`, the answer has no tree.
  */
 export async function runAndWait(
   call: RunCall & Pick<HttpCall, 'submitted'>,

@@ -10,7 +10,7 @@ const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'";
 
-/** The page names its files by their contents, so clients must fetch the page again after an update. */
+/** An update changes the names of the page's files, so clients must not reuse an old page. */
 const pageHeaders: Headers = [
   ['Cache-Control', 'no-store'],
   ['Content-Security-Policy', contentSecurityPolicy],

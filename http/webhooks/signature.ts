@@ -10,8 +10,9 @@ export type HeaderOf = (name: string) => string | undefined;
 export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => boolean;
 
 /**
- * Makes the check of an endpoint's signatures. The signed text consists of the values of the signed headers, each followed by a dot, and
- * the body. Digests are compared in constant time. A header without a digest is refused without a comparison; this reveals no secret.
+ * Returns the function that verifies an endpoint's signatures. The signed text consists of the values of the signed headers, each followed by a dot, and
+ * the body. Digests are compared in constant time. A signature header without a digest is refused before any comparison; this reveals no
+ * secret.
  */
 export function makeVerify(endpoint: WebhookEndpoint, key: string): Verify {
   const { scheme, timestamp } = endpoint;

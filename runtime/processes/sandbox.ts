@@ -101,7 +101,7 @@ function bwrap(): string[] {
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
     ...systemDirectories.flatMap(systemPlace),
     ...systemFiles.flatMap(name => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
-    // /proc is read-only: a process with the id of root could change kernel settings there, even without capabilities.
+    // /proc is read-only: otherwise a process that runs as root could change kernel settings, even without capabilities.
     ...['--proc', '/proc', '--remount-ro', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
   ];
 }

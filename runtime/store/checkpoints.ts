@@ -120,8 +120,8 @@ export class Checkpoints {
   }
 
   /**
-   * The bytes written since the last checkpoint, as a fraction of the bytes that make the next one due. Of the log and the data file, the
-   * larger fraction counts.
+   * The bytes written since the last checkpoint, as a fraction of the limit for the log or for the data file: the larger of the two. 1: the next
+   * checkpoint is due.
    */
   #due(): number {
     const { log, logBytesMax, churnBytesMax } = this.#options;

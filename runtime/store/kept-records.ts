@@ -27,7 +27,7 @@ export class KeptRecords<N extends string, T extends object> {
     return recordsOf(this.#kept);
   }
 
-  /** Reads the known keys, which is faster than a scan. False: the table has other keys. */
+  /** Reads the known keys, which is faster than a scan. False: a scan is needed. */
   #readKnown(reader: Reader<N>): boolean {
     if (this.#kept.length === 0 || reader.count(this.#table) !== this.#kept.length) return false;
     for (const kept of this.#kept) {

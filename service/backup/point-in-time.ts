@@ -26,11 +26,11 @@ export function startBefore(path: string, untilMs: number): StartingPoint {
       return { backup, archive: archiveOf(into, manifest.store_id), turn: manifest.turn };
     oldest = manifest.turn;
   }
-  if (paths.length === 0) throw new BackupRefused(`${path} is not a backup, and has none`);
+  if (paths.length === 0) throw new BackupRefused(`${path} is not a backup, and contains none`);
   throw new BackupRefused(
     oldest === null
-      ? `${path} has no backup to begin with: one whose last turn an earlier version committed does not say as of when it is`
-      : `${isBackup ? 'the' : 'the oldest'} backup in ${path} is as of ${oldest.at}: name this time or a later one`,
+      ? `no backup in ${path} says when its last turn was committed, because an earlier version committed it: restore a backup without --until`
+      : `${isBackup ? 'the' : 'the oldest'} backup in ${path} is from ${oldest.at}: name this time or a later one`,
   );
 }
 
@@ -46,7 +46,7 @@ export async function bringForward(
   if (goesOn || lastMs === untilMs) return reached;
   const span =
     last.lsn === turn.number
-      ? `there is no log directly after the backup ${backup}, which is as of ${turn.at}`
+      ? `there is no log directly after the backup ${backup}, which is from ${turn.at}`
       : `the log in ${archive} goes on from the backup ${backup}, as of ${turn.at}, without a gap until ${reached.at}: name this time or an earlier one`;
   const remedy = existsSync(archive)
     ? ''

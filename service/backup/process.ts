@@ -1,15 +1,16 @@
-// The process that writes one backup for a running service. It has a lower priority than the service, and ends with it.
-import { setPriority } from 'node:os';
+// The process that writes one backup for a running service. Its priority is lower than that of the service, and it ends with the service.
+import { getPriority, setPriority } from 'node:os';
 import { BackupRefused } from './manifest.ts';
 import { type BackupEnd, type BackupOrder, writeBackup } from './write.ts';
 
-/** The number by which the nice value of this process exceeds that of the service. */
+/** How much lower the priority of this process is than that of the service, as a difference of nice values. */
 const niceness = 10;
+const nicenessMax = 19;
 
 const order = JSON.parse(process.argv[2]!) as Pick<BackupOrder, 'statePath' | 'to' | 'version'>;
 // The service keeps this pipe open as long as it wants the backup.
 process.stdin.resume().once('close', () => process.exit(1));
-setPriority(niceness);
+setPriority(Math.min(nicenessMax, getPriority() + niceness));
 process.umask(0o077);
 const end = await writeBackup(order).then(
   ({ path, manifest }): BackupEnd => ({ kind: 'written', path, manifest }),

@@ -113,8 +113,8 @@ function escaped(text: string, isQuoted = false): string {
 const knownLimits = new WeakMap<readonly number[], readonly Buffer[]>();
 
 /**
- * The limits of a histogram's buckets with what stands between them and the count. They have a decimal point, as OpenMetrics requires; the last
- * bucket has none. Both formats write them, so that a scraper sees the same series in both.
+ * The limits of a histogram's buckets, each with the text that precedes the count. Limits have a decimal point, as OpenMetrics requires, except
+ * `+Inf`. Both formats write the same limits, so a scraper sees the same series.
  */
 function limitTexts(limits: readonly number[]): readonly Buffer[] {
   let texts = knownLimits.get(limits);

@@ -10,7 +10,7 @@ export type StoredTotal = {
   readonly times: ReadonlyMap<string, TotalTimes>;
 };
 
-/** At most this many records stay decoded, of 1 to 3 KB each. */
+/** If there are more records than this (of 1 to 3 KB each), none stays decoded. */
 const keptMax = 512;
 
 /** Reads all running totals, as of the last commit of the index that the reader shows. A record that has not changed is the same object. */

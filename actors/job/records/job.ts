@@ -95,8 +95,8 @@ export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
- * The number of jobs inside a run that ended with each status, including those of called runs. `unsettled`: how many jobs of an open
- * run have not ended, without the jobs inside called runs. `reused`: how many jobs of earlier runs the run has reused; absent: none.
+ * By status: how many jobs inside a run ended with it, including jobs of called runs. `unsettled`: how many jobs of an open run have not
+ * ended, excluding jobs of called runs. `reused`: how many jobs of earlier runs the run has reused; absent: none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly unsettled?: number;

@@ -80,8 +80,9 @@ export type StoredScope = {
 export type StoredFan = {
   readonly id: number;
   readonly count: number;
-  /** How many elements were taken, and the offset of the next one; 0 for a parked token, which has no elements. */
+  /** How many elements were taken; 0 for a parked token, which has no elements. */
   index: number;
+  /** The offset of the next element; 0 for a parked token. */
   at: number;
 };
 

@@ -109,8 +109,8 @@ export class Conversation implements Requester<number> {
   }
 
   /**
-   * Reports the tasks, and returns the task `begun`, which may have begun. Before that, after a failure, the processes that the
-   * attempt left behind are ended, because the next attempt may start at once.
+   * If the attempt failed, first ends the processes that it left behind, because the next attempt may start at once. Then returns the task
+   * `begun`, which may have begun, and reports the other tasks.
    */
   async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[], begun?: number): Promise<void> {
     if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();

@@ -63,7 +63,7 @@ export class FrameRun {
     this.#slow?.refresh();
   }
 
-  /** Whether a task is left that has not begun and whose payload fits the schema. Tasks before that task are ended as failed. */
+  /** Fails the next tasks until one has a payload that fits the schema. Returns whether there is such a task. */
   hasNext(): boolean {
     for (; this.#next < this.#end; this.#next++) {
       if (this.#fitting === this.#next) return true;

@@ -8,7 +8,7 @@ import { describe } from '../wire/response.ts';
 export const threadHeapMbMax = 512;
 /** If a thread cannot be stopped within this time, the host is ended. */
 const terminateMsMax = 2_000;
-/** A thread that is closed gets this long to link its first module. Node aborts the process if a thread is stopped while it links. */
+/** Before a thread is stopped, it has this long to link its first module. Node aborts the process if a linking thread is stopped. */
 const linkMsMax = 5_000;
 
 /** A plugin thread, from the host's point of view: why it ends, and the means to end it. */

@@ -17,7 +17,7 @@ test('a token that no header can carry is wrong use, and is not repeated', async
 test('a reason for a single job that is to run now is wrong use, as nothing would show it', async () => {
   const words = ['job', 'run-now', 'x', '--reason', 'hurry', '--url', 'http://127.0.0.1:1'];
   const { status, stderr } = await headgate(words);
-  expect([status, stderr]).toEqual([2, expect.stringContaining('--reason is shown with an action over many jobs')]);
+  expect([status, stderr]).toEqual([2, expect.stringContaining('--reason is only for actions over many jobs')]);
 });
 
 test('of a run in its phase "finally", job cancel names the option that stops it', async () => {

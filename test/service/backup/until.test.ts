@@ -86,10 +86,10 @@ test('without the log, or past its end, nothing is restored, and the span is nam
   expect(stderr).toContain('"backups.log: true" keeps the log');
   const early = await restore(gateway, '2020-01-01T00:00:00Z', to);
   expect(early.status).toBe(1);
-  expect(early.stderr).toMatch(/the oldest backup in .* is as of 20\d\d-/);
+  expect(early.stderr).toMatch(/the oldest backup in .* is from 20\d\d-/);
   expect((await restore(gateway, '2020-99-01T00:00:00Z', to)).status).toBe(2);
   expect((await headgate(['restore', gateway.directory, '--until', time, '--into', to])).stderr).toContain(
-    'is not a backup, and has none',
+    'is not a backup, and contains none',
   );
   expect(existsSync(join(to, 'data.mdb'))).toBe(false);
 });

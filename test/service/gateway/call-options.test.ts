@@ -113,7 +113,7 @@ test('a synchronous repeat with `wait` gets the run as it stands, in the synchro
 test('a rerun of a run has a deadline of at most that of its pipeline', async () => {
   const run = await gateway.ran('bound');
   const { status, body } = await gateway.call('POST', `/job/${run.job_id}/rerun`, { deadline: '2m' });
-  expect([status, body['detail']]).toEqual([400, '/deadline must be at most that of the pipeline: 1m']);
+  expect([status, body['detail']]).toEqual([400, '/deadline must be at most 1m, the deadline of the pipeline']);
 });
 
 test('an event says that a job or run has another time: by a reschedule, or by run-now', async () => {

@@ -105,7 +105,7 @@ test('options are checked, each with a pointer to what is wrong', async () => {
   ] as const)
     expect((await gateway.call('POST', path, body)).body).toMatchObject({
       status: 400,
-      detail: '/deadline must be at most that of the pipeline: 1m',
+      detail: '/deadline must be at most 1m, the deadline of the pipeline',
     });
   const ndjson = { headers: { 'Content-Type': 'application/x-ndjson' } };
   const query = await gateway.call('POST', '/plugin/echo/say/batch?delay=soon', {}, ndjson);

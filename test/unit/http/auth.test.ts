@@ -84,6 +84,16 @@ describe('credentials', () => {
     }
   });
 
+  test('a header that differs from the last valid one is 401, and the valid one is taken again', async () => {
+    const status = async (authorization: string) => (await ask('GET', jobPath, authorization)).status;
+    expect(await status('Bearer root-token')).toBe(200);
+    for (const wrong of ['Bearer root-tokem', 'Bearer root-toke\u00ee', 'Bearer root-toke\u00ae', 'bearer Root-token'])
+      expect([wrong, await status(wrong)]).toEqual([wrong, 401]);
+    expect(await status('Bearer root-token')).toBe(200);
+    expect(await status('Bearer nameless-token')).toBe(200);
+    expect(await status('Bearer root-token')).toBe(200);
+  });
+
   test('open routes ignore credentials', async () => {
     expect((await ask('GET', '/healthz', 'Bearer wrong')).status).toBe(200);
   });

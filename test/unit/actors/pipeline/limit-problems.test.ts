@@ -78,7 +78,7 @@ const wrong: [string, unknown, string][] = [
   [
     'a cycle through a phase',
     [{ name: 'p', finally: [{ call: 'p' }], steps: [{ uses: 'inspector' }] }],
-    '[0].steps: pipelines call each other in a cycle: p → p',
+    '[0].steps: is part of a cycle of calls: p → p; remove one of these calls',
   ],
 ];
 

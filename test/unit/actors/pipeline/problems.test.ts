@@ -358,7 +358,11 @@ const wrong: [string, unknown, string | string[]][] = [
     pipeline({ split: { a: [{ split: [{ name: 'b', steps: [{ steps: [{ uses: '' }] }] }] }] } }),
     '[0].steps[0].split.a[0].split[0].steps[0].steps[0].uses: is an empty string; it must be a plugin, or plugin.command',
   ],
-  ['a call of itself', pipeline({ call: 'p' }), '[0].steps: pipelines call each other in a cycle: p → p'],
+  [
+    'a call of itself',
+    pipeline({ call: 'p' }),
+    '[0].steps: is part of a cycle of calls: p → p; remove one of these calls',
+  ],
   [
     'a circle',
     [
@@ -366,7 +370,7 @@ const wrong: [string, unknown, string | string[]][] = [
       { name: 'b', steps: [{ split: [{ call: 'c' }] }] },
       { name: 'c', steps: [{ steps: [{ call: 'b' }] }] },
     ],
-    '[1].steps: pipelines call each other in a cycle: b → c → b',
+    '[1].steps: is part of a cycle of calls: b → c → b; remove one of these calls',
   ],
 ];
 
