@@ -1,7 +1,7 @@
-// Idempotency keys of requests, and dedupe keys of events. Each key is remembered for 24 hours, so that a repetition is recognized.
+// Idempotency keys of requests, and dedupe keys of events. Each key is remembered for 24 hours; within this time a repetition is recognized.
 //
 //   key: hash (16)
-//   value: the time until which the key is remembered (8, µs) | the value that was given to `remember`
+//   value: the time until which the key is remembered (8, µs) | the value passed to `remember`
 import type { Reader } from '../runtime/store/store.ts';
 import type { Turn } from '../runtime/turn.ts';
 import { readUs, usKey } from './job/records/journal.ts';

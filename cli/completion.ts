@@ -5,14 +5,14 @@ import type { AddressOptions } from './client/address.ts';
 export type CompletionCandidate = { readonly text: string; readonly description: string };
 export type Shell = 'bash' | 'zsh' | 'fish';
 
-/** Printed instead of candidates where a path is expected, because the shell completes paths itself. */
+/** The output where a path is expected: the shell completes paths itself. */
 const pathMark = '<path>';
 
 /** Arguments whose candidates only the service knows. */
 const namedKinds = ['plugin', 'pipeline', 'schedule'] as const;
 type NamedKind = (typeof namedKinds)[number];
 
-/** The result of `offersFor` if only the service knows the candidates: the names of this kind that begin with `current`. */
+/** The result of `offersFor` if only the service knows the candidates, which are the names of the kind `names` that begin with `current`. */
 export type NamesQuery = {
   readonly names: NamedKind;
   readonly current: string;

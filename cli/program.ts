@@ -76,7 +76,7 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
   addExamples(own, examples);
   own.action(async () => {
     const { json: _, ...options } = own.opts<{ json?: true }>();
-    // If a command has subcommands, as `backup` has, commander gives it the `--json` of a subcommand. So its options count here, too.
+    // Commander assigns the `--json` of a subcommand (`backup verify`) to the outer command (`backup`), so the outer options count as well.
     const { json } = own.optsWithGlobals<{ json?: true }>();
     const call: CommandCall = {
       options,

@@ -6,7 +6,7 @@ export type UnitOptions = {
   readonly main: string;
   readonly config: string;
   readonly state: string;
-  /** The directory of scheduled backups; null: there are none. */
+  /** The directory of scheduled backups; null: no backups are scheduled. */
   readonly backups: string | null;
   readonly user: string;
   /** Whether a plugin uses bubblewrap, which needs namespaces and mounts. */

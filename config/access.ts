@@ -22,7 +22,7 @@ export type AccessOptions = {
 };
 
 /**
- * `doubts`: the problems of the setting, as lines `file:line:column: path: what is wrong`. If there are any, the service may use
+ * `doubts`: the problems of the setting, as lines `file:line:column: path: what is wrong`. If the list is not empty, the service may use
  * another value.
  */
 export type Setting<T> = { readonly value: T; readonly doubts: readonly string[] };

@@ -57,8 +57,8 @@ export type WebhookEndpoint = {
 };
 
 /**
- * A template for the type of an event. `written` is its text in the configuration. `parts` are the texts and the paths in it. A
- * path leads into the headers or the payload of a delivery, and its value takes the place of the path.
+ * A template for the type of an event. `written` is the text in the configuration; `parts` are the literal texts and the paths in that
+ * text. A path leads to a value in the headers or the payload of a delivery, and this value replaces the path.
  */
 export type EventTemplate = { readonly written: string; readonly parts: readonly (string | Path)[] };
 
@@ -97,8 +97,8 @@ export type Manifest = {
   readonly commands: readonly Command[];
   readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /**
-   * In strict mode: the SHA-256 in hex of every sealed file in the directory, by its relative path with links resolved. Of the files
-   * outside node_modules only those with these hashes are loaded or started. Files in node_modules are not sealed, except an entrypoint.
+   * In strict mode: the SHA-256 in hex of every sealed file in the directory, by its relative path with links resolved. Outside
+   * node_modules, only files with these hashes are loaded or started. Files in node_modules are not sealed, except an entrypoint.
    */
   readonly digests?: { readonly [path: string]: string };
   /** The minimum sandbox of the instances of a process plugin; absent: no sandbox is required. */
@@ -166,7 +166,7 @@ export type ScheduleDefinition = {
   readonly target: { readonly plugin: string; readonly command: string } | { readonly pipeline: string };
   readonly recurrence: Recurrence;
   readonly payload: JsonObject;
-  /** The tags of its jobs; absent: they have none. */
+  /** The tags of the schedule's jobs; absent: the jobs have no tags. */
   readonly tags?: { readonly [key: string]: string };
   readonly jitterMs: number;
   readonly ifRunning: (typeof overlapRules)[number];
@@ -180,11 +180,9 @@ export type ScheduleDefinition = {
 };
 
 export type Config = {
-  /**
-   * The absolute path of the main file. `files` has the paths of the main file and of every file that it includes, directly or through
-   * others, in the order of reading.
-   */
+  /** The absolute path of the main file. */
   readonly mainFile: string;
+  /** The paths of the main file and of every file that it includes, directly or through others, in the order of reading. */
   readonly files: readonly string[];
   readonly service: {
     readonly name: string;
@@ -213,7 +211,7 @@ export type Config = {
   };
   readonly api: Protection & {
     readonly enabled: boolean;
-    /** The HTTP server of both listeners. */
+    /** The HTTP server of all listeners. */
     readonly server: (typeof servers)[number];
     readonly listen: ListenAddress;
     readonly bodyBytesMax: number;
@@ -226,7 +224,7 @@ export type Config = {
     readonly endpoints: readonly WebhookEndpoint[];
   };
   readonly metrics: {
-    /** The address that serves metrics without a token; null: there is none. */
+    /** The address at which metrics are served without a token; null: metrics have no address of their own. */
     readonly listen: ListenAddress | null;
     /** The maximum number of series whose labels are names, for example of plugins, pipelines, schedules or routes. */
     readonly seriesMax: number;
@@ -245,7 +243,7 @@ export type Config = {
   /** Instances with `enabled: false`. They cannot run, but they are shown (`config/view.ts`) and can be paused. */
   readonly disabledPlugins: { readonly [instance: string]: { readonly config: JsonObject } };
   readonly pipelines: readonly PipelineDefinition[];
-  /** The entries of `schedules`, then those below plugins. */
+  /** The entries of `schedules`, then the `schedules` of each enabled plugin. */
   readonly schedules: readonly ScheduleDefinition[];
   readonly vault: {
     readonly keyFile: string;
@@ -255,13 +253,13 @@ export type Config = {
     readonly auditExport: string | null;
   };
   readonly backups: {
-    /** How often a backup is written; null: never by itself. */
+    /** How often a backup is written; null: no backups are scheduled. */
     readonly everyMs: number | null;
-    /** How many backups are kept, of those whose names are times. */
+    /** How many of the backups whose names are times are kept. */
     readonly keep: number;
     /** The directory of the backups. */
     readonly into: string;
-    /** Whether the commit log is copied there, so that a state can be restored as of a time. */
+    /** Whether the commit log is copied to `into` as well. A state can then be restored as of a time. */
     readonly log: boolean;
   };
   /** Lines about broken plugins and other problems that do not prevent a start. */

@@ -1,4 +1,4 @@
-// Loads the configuration: a frozen `Config` that was checked and compared with its lock, or all problems.
+// Loads the configuration. The result is a frozen `Config` that was checked and compared with its lock, or all problems.
 import { relative } from 'node:path';
 import type { Config, Manifest } from './config.ts';
 import { type ReadOptions, readConfiguration } from './reading.ts';

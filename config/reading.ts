@@ -1,4 +1,4 @@
-// Reads and checks the configuration files: one `Config`, and all problems of the files.
+// Reads and checks the configuration files. The result is one `Config`, and all problems of the files.
 import { availableParallelism } from 'node:os';
 import { makeSchemaCompiler } from '../runtime/json-schema.ts';
 import { type ConfigProblem, formatPlace, formatProblems, reportIn } from './check/problem.ts';

@@ -113,7 +113,7 @@ class LastHeader {
   #presented = Buffer.alloc(0);
   #entry: KnownToken | null = null;
 
-  /** The token of this header if it is the last one; null if it is another. The comparison takes constant time. */
+  /** The token of this header if the header equals the last one; otherwise null. The comparison takes constant time. */
   tokenOf(authorization: string): KnownToken | null {
     if (this.#entry === null || authorization.length !== this.#length) return null;
     const isFull = this.#presented.write(authorization) === this.#bytes.length;
@@ -137,7 +137,7 @@ function binary(hex: string): string {
   return Buffer.from(hex, 'hex').toString('latin1');
 }
 
-/** The scopes, and those that they imply. */
+/** These scopes and the scopes that they imply. */
 function withImplied(scopes: ReadonlySet<string>): Set<string> {
   const all = new Set(scopes);
   for (const scope of scopes) if (implied[scope]) all.add(implied[scope]);

@@ -14,7 +14,7 @@ import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from '.
 export const batchPayloadsMax = 10_000;
 /** The maximum number of errors in one answer. Reading stops when it has found this many. */
 export const batchErrorsMax = 100;
-/** The maximum size of each member beside `payloads`, in bytes of JSON. */
+/** The maximum size of each member other than `payloads`, in bytes of JSON. */
 export const memberBytesMax = 16_384;
 const hashBytes = 16;
 
@@ -23,7 +23,7 @@ export type BatchCheck = {
   readonly payloadBytesMax: number;
   /** Returns the errors of a payload, with pointers into the payload. */
   readonly check: (payload: object) => readonly ProblemItem[];
-  /** The members that a JSON batch may have beside `payloads`. */
+  /** The members that a JSON batch may have in addition to `payloads`. */
   readonly members: readonly string[];
   /** Whether the hash of all payloads is needed. */
   readonly isHashed: boolean;
@@ -34,7 +34,7 @@ export type BatchCheck = {
 export type PayloadBatch = {
   readonly kind: 'batch';
   readonly payloads: StoredList;
-  /** The members beside `payloads`, unchecked; none for NDJSON. */
+  /** The members other than `payloads`, unchecked; none for NDJSON. */
   readonly members: { readonly [name: string]: unknown };
   /**
    * The hash of the values of all payloads in their order. JSON and NDJSON with the same payloads have the same hash. Empty if
@@ -132,7 +132,7 @@ class Reading {
     return this.#end();
   }
 
-  /** Reads JSON of the form `{"payloads": [ … ]}`, with the known members beside `payloads`. */
+  /** Reads JSON of the form `{"payloads": [ … ]}`, to which the known members may be added. */
   *document(): Sliced<PayloadBatch | HttpProblem> {
     this.#expect(objectStart);
     const keys = new Set<string>();

@@ -1,4 +1,4 @@
-// Collects the chunks of a body. Each body has a limit, and so have all bodies of a listener together.
+// Collects the chunks of a body. Each body has a limit, and all bodies of a listener share a second limit.
 
 const firstBytes = 4096;
 
@@ -43,7 +43,7 @@ export class RequestBody {
     this.#onGivenWay = onGivenWay;
   }
 
-  /** Copies the chunk, because the server reuses its memory. `too_large`: with the chunk the body would exceed its limit; it is not copied. */
+  /** Copies the chunk, because the server reuses its memory. `too_large`: the chunk would exceed the limit of the body, and is not copied. */
   append(chunk: Uint8Array): 'taken' | 'too_large' {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return 'too_large';

@@ -383,7 +383,7 @@ export class Exchange implements HttpCall, AnswerSink {
     else this.#answer(problem('internal_error', 'internal error; the log has the details under this request id'));
   }
 
-  /** Closes the connection after an error during an answer, so that the caller sees that the answer is incomplete. */
+  /** Closes the connection after an error during an answer: this shows the caller that the answer is incomplete. */
   #cut(error: unknown): void {
     this.#shared.log.fault(error, this.requestId);
     if (this.#state !== 'over') this.#res.close();

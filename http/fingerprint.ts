@@ -7,7 +7,7 @@ const example = '5f0c2ab17d94e836';
 
 export const fingerprintSchema: Schema = { type: 'string', pattern: fingerprintPattern, examples: [example] };
 
-/** The end of the message of a refusal. */
+/** The end of a refusal's message. */
 export const fingerprintRule = `must be the fingerprint of a group of GET /failures, such as ${example}: 16 of 0-9 and a-f`;
 
 const form = new RegExp(fingerprintPattern);

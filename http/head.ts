@@ -16,14 +16,14 @@ export type RequestHead = {
   readonly query: string;
   /** The headers as one list: name (in lower case), value, name, value … */
   readonly headers: readonly string[];
-  /** The length of the body, 0 if there is none; null if the body is chunked. */
+  /** The length of the body in bytes; 0 without a body, null if the body is chunked. */
   readonly contentLength: number | null;
   /** `doubtful`: another parser could find a different end of the request. */
   readonly framing: 'sound' | 'doubtful';
   readonly authorization: string | undefined;
 };
 
-// One callback serves all requests, so that no request allocates a closure.
+// One callback serves all requests, so no request allocates a closure.
 let headers: string[] = [];
 function visit(name: string, value: string): void {
   headers.push(name, value);

@@ -93,7 +93,7 @@ function outlineOf(text: string): { readonly keys: number; readonly tooDeepAt: n
   return { keys, tooDeepAt: null };
 }
 
-/** The index of the closing quote, or the end of the text if there is none. */
+/** The index of the closing quote, or the length of the text if the quote is missing. */
 function stringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -12,7 +12,7 @@ export type RequestLine = {
   readonly durationUs: number;
   readonly token: string | null;
   readonly requestId: string;
-  /** The job that the call has submitted, or else the one in its path if the answer's status is below 400. Absent: there is none. */
+  /** The job that the call has submitted; otherwise the job in the path, if the status is below 400. Absent: the call has neither. */
   readonly job_id?: string;
 };
 
@@ -51,7 +51,7 @@ export function requestLine(
   return job === undefined ? line : { ...line, job_id: job };
 }
 
-/** Which line is logged for a request besides the debug line; null: none. */
+/** The line that is logged for a request in addition to the debug line; null: no other line. */
 export function lineKind(route: Route | null, status: number | null): 'refused' | 'control' | null {
   if (status === 401 || status === 403) return 'refused';
   return route !== null && isControl(route) && isAnswered(status) ? 'control' : null;

@@ -1,5 +1,5 @@
-// The options of a call (docs/engine.md#delayed-jobs). In a body they are members beside `payload` or, in a batch, beside
-// `payloads`. For NDJSON they are query parameters. Each option is declared once, for body and query.
+// The options of a call (docs/engine.md#delayed-jobs). In a body they are members next to `payload` or, in a batch, next to `payloads`. For NDJSON
+// they are query parameters. Each option is declared once, for body and query.
 import type { CallOptions } from '../actors/job/records/options.ts';
 import { tagsOf } from '../actors/job/records/tags.ts';
 import { formatDuration, parseDuration } from '../config/quantity.ts';
@@ -82,7 +82,7 @@ export const optionParameters = {
 type TimeOptions = { readonly [N in OptionName]?: number };
 export type QueryOptions = TimeOptions & { readonly tag?: readonly string[] };
 
-/** The options among the members of a body. Undefined: there are none. */
+/** The options among the members of a body. Undefined: the body has no options. */
 export function readOptions(given: RawOptions | undefined, nowMs: number): CallOptions | HttpProblem | undefined {
   if (given === undefined || ![...times, 'tags' as const].some(name => given[name] !== undefined)) return undefined;
   const values: { [N in OptionName]?: number } = {};
@@ -118,7 +118,7 @@ export function ofRun(
 
 const checkMembers = makeBodyCheck(Type.Object(optionMembers));
 
-/** The options among values that no schema has checked yet. Undefined: there are none. */
+/** The options among values that no schema has checked yet. Undefined: the values contain no options. */
 export function checkOptions(
   given: { readonly [name: string]: unknown },
   nowMs: number,
@@ -127,7 +127,7 @@ export function checkOptions(
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : readOptions(given as RawOptions, nowMs);
 }
 
-/** The options among query parameters. Undefined: there are none. */
+/** The options among query parameters. Undefined: the query has no options. */
 export function queryOptions(query: QueryOptions, nowMs: number): CallOptions | HttpProblem | undefined {
   if (![...times, 'tag' as const].some(name => query[name] !== undefined)) return undefined;
   const error = conflictIn(query, nowMs);

@@ -1,10 +1,10 @@
 // The preferences in the header `Prefer` (RFC 7240). Malformed and unknown preferences are ignored.
 import type { Headers } from './answer.ts';
 
-/** The header that confirms the preference for an answer without what the caller can do without. */
+/** The header that confirms the preference `return=minimal`, by which the caller asks for a shorter answer. */
 export const minimalApplied: Headers = [['Preference-Applied', 'return=minimal']];
 
-/** The value of the first preference `wait`, in seconds; null if there is none. */
+/** The value of the first valid preference `wait`, in seconds; null without such a preference. */
 export function preferredSeconds(preferences: string): number | null {
   const found = firstValue(preferences, /^[ \t]*wait[ \t]*=[ \t]*(?:(\d{1,9})|"(\d{1,9})")[ \t]*(?:;|$)/i);
   return found === null ? null : Number(found);
@@ -16,7 +16,7 @@ export function prefersMinimal(preferences: string): boolean {
   return value?.toLowerCase() === 'minimal';
 }
 
-/** The value in the first preference that matches; null if none does. */
+/** The value in the first preference that matches the pattern; null if none matches. */
 function firstValue(preferences: string, pattern: RegExp): string | null {
   if (preferences === '') return null;
   for (const preference of itemsOf(preferences)) {

@@ -103,7 +103,7 @@ export function problemStatus(of: HttpProblem): number {
   return problems[of.code].status;
 }
 
-/** The headers of a refusal: its own, and those that its code and status require. */
+/** The headers of a refusal: its own headers, and the headers that its code and status require. */
 export function problemHeaders(of: HttpProblem): readonly (readonly [name: string, value: string])[] {
   const headers = [...(of.headers ?? [])];
   const kind: ProblemKind = problems[of.code];

@@ -7,7 +7,7 @@ import { type HttpProblem, problem } from './problem.ts';
 /** One query parameter: its JSON Schema, which the OpenAPI documents show, and its parser. */
 export type Parameter<T> = {
   readonly schema: { readonly [keyword: string]: unknown };
-  /** The end of the message of a refusal, such as "must be true or false". */
+  /** The end of a refusal's message, such as "must be true or false". */
   readonly rule: string;
   /** Parses the value; undefined if the text breaks the rule. */
   read(text: string): T | undefined;
@@ -52,8 +52,8 @@ export const jobIdText: Parameter<JobId> = {
 };
 
 /**
- * A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5, so that `Math.floor` and `Math.ceil`
- * give the two microseconds.
+ * A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5; `Math.floor` and `Math.ceil` then give the two
+ * microseconds.
  */
 export const instant: Parameter<number> = {
   schema: { type: 'string', format: 'date-time' },

@@ -27,7 +27,7 @@ export type ResponseHead = {
   readonly isClosing: boolean;
 };
 
-/** Status line and headers as one string. So uWebSockets.js needs a single call into native code for all headers. */
+/** The status line and headers as one string: uWebSockets.js then needs a single call into native code for all headers. */
 export function headText(head: ResponseHead): string {
   let block = `${statusLine(head.status)}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${head.requestId}`;
   if (head.contentType !== null) block += `\r\nContent-Type: ${head.contentType}`;
@@ -52,7 +52,7 @@ function isCacheControl([name]: Headers[number]): boolean {
   return name === 'Cache-Control';
 }
 
-/** Removes all characters except visible ASCII, space and tab, so that a value cannot end its header. */
+/** Removes all characters except visible ASCII, space and tab, so a value cannot end its header. */
 function visible(value: string): string {
   return value.replace(/[^\t\x20-\x7e]/g, '');
 }

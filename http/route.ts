@@ -59,7 +59,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   nowMs(): number;
   /** The first header of this (lower-case) name. */
   header(name: string): string | undefined;
-  /** All headers of this (lower-case) name as one list; empty: there is none. */
+  /** All headers of this (lower-case) name as one list; empty if the request has no such header. */
   headerList(name: string): string;
   /**
    * For long answers on routes with scopes: the caller, authenticated again under the configuration that is in force now.
@@ -71,7 +71,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    * before.
    */
   onGone(forget: () => void): void;
-  /** The job that this call has submitted, which the handler sets: the request's line in the log has its id. */
+  /** The job that this call has submitted. The handler sets it; the log line of the request then contains its id. */
   submitted: JobId | null;
   /** Frees the memory of a batch's body. */
   releaseBody(): void;
@@ -90,7 +90,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly query: Q;
   /** The schema of a JSON body. Callers may omit the body, unless the handler requires it. */
   readonly body: Schema | null;
-  /** The limit of a JSON body; absent: `api.max_body_size`. An open route with a body needs a small one: any caller may send it. */
+  /** The limit of a JSON body; absent: `api.max_body_size`. An open route with a body needs a small limit, because any caller may send a body. */
   readonly bodyLimit?: BodyLimit;
   /** Replaces `body`: the handler gets the bytes as they were sent, and the query is ignored. */
   readonly raw?: BodyLimit;
@@ -101,25 +101,24 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly batch?: (config: Config) => BodyLimit;
   /** The codes of refusals that the documents list, besides those that follow from access, method, query and body. */
   readonly problems?: readonly ProblemCode[];
-  /** The answers of the route by status, without refusals. `type`: the media type if it is not JSON. */
+  /** The answers of the route by status, excluding refusals. `type`: the media type if it is not JSON. */
   readonly answers: {
     readonly [status: number]: { readonly description: string; readonly schema: Schema | null; readonly type?: string };
   };
-  /** Looks up the names in the path before the body is read: the value for `found`, or a refusal. */
+  /** Looks up the names in the path before the body is read. Returns the value for `found`, or a refusal. */
   find?(call: HttpCall<Params<P>, unknown, unknown>): F | HttpProblem;
   handle(call: HttpCall<Params<P>, QueryValues<Q>, F>): Answer | Promise<Answer>;
   /** Called for every refusal of a request that has passed admission (`admission.ts`). */
   refused?(problem: HttpProblem): void;
 };
 
-/** The maximum size of a body, and the setting that determines it; null: it is fixed. */
+/** The maximum size of a body, and the setting that determines this size; null: the size is fixed. */
 export type BodyLimit = { readonly bytesMax: number; readonly setting: string | null };
 
-// `find` and `handle` are methods because TypeScript compares the parameters of methods bivariantly: so every declaration is assignable to
-// Route.
+// `find` and `handle` are methods because TypeScript compares the parameters of methods bivariantly, so every declaration is assignable to Route.
 export type Route = Declaration<string, Parameters, unknown>;
 
-/** A declaration without `query` has no query parameters, and one without `body` has no body. */
+/** A declaration with optional `query` and `body`. Without `query` the route has no query parameters, and without `body` it has no body. */
 type Given<P extends string, Q extends Parameters, F> = Omit<Declaration<P, Q, F>, 'query' | 'body'> &
   Partial<Pick<Declaration<P, Q, F>, 'query' | 'body'>>;
 

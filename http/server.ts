@@ -10,7 +10,7 @@ import { CertificateFault, type Listener, type Transport } from './transport/tra
 import { loadUws } from './transport/uws.ts';
 
 export type ServeOptions = Omit<ListenerContext, 'room' | 'batchRoom' | 'takesChunks' | 'nextRequestId'> & {
-  /** The prefix of generated request ids. It differs for each start and each listener. */
+  /** The prefix of generated request ids. It differs between starts of the service and between listeners. */
   readonly idPrefix: string;
 };
 
@@ -53,7 +53,7 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** The line with the reason in a message of several lines: the first that begins with `Error: `, else the first that does not begin with `- `. */
+/** The line of a long message that states the reason: the first line that begins with `Error: `, else the first that does not begin with `- `. */
 function reasonLine(text: string): string {
   const lines = text
     .trim()

@@ -20,7 +20,7 @@ export const pointsMax = 5_000;
 const stepsNamedMax = 20;
 /** The maximum length of `step`. The name of a step consists of two names and a separator. */
 const stepCharactersMax = 2 * nameCharactersMax;
-/** The scopes that show which jobs there are, besides `*`. */
+/** The scopes, besides `*`, that show which jobs exist. */
 const exemplarScopes: readonly ApiScope[] = ['jobs:ro', 'jobs:rw'];
 
 export const stopwatchParameters = {

@@ -19,7 +19,7 @@ export const jobTagsSchema: Schema = Type.Optional(
   Type.Map(Type.String(), { description: 'The tags of the job; left out if it has none.' }),
 );
 
-/** The end of the message of a refusal. */
+/** The end of a refusal's message. */
 export const tagRule = `must be key:text, such as tenant:acme: the key has 1 to 32 of a-z, 0-9 and _, the text at most ${tagCharactersMax} characters`;
 
 const keyForm = new RegExp(tagKeyPattern);

@@ -7,8 +7,8 @@ import type { Match } from './router.ts';
 const unknownOp = 'unknown';
 
 /**
- * The vault operation of a path; null if the path does not belong to the vault. On a listener that serves the vault, every path
- * below `/vault/` belongs to the vault, so that API tokens are rejected there.
+ * The vault operation of a path; null if the path does not belong to the vault. On a listener that serves the vault, every path below `/vault/`
+ * belongs to the vault, so API tokens are rejected there.
  */
 export function vaultOpOf(match: Match, path: string, isServed: boolean): string | null {
   if (typeof match === 'object') {

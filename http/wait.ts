@@ -26,10 +26,7 @@ export const waitNotes =
 /** A caller's wish to wait. `applied`: the header that confirms a wish from the header `Prefer`; empty for the query parameter. */
 export type Wait = { readonly ms: number; readonly applied: Headers };
 
-/**
- * How long the caller wants to wait; null if the caller does not want to. The query parameter takes precedence over the
- * preference.
- */
+/** How long the caller wants to wait; null if the caller does not want to wait. The query parameter takes precedence over the preference. */
 export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>, 'query' | 'headerList'>): Wait | null {
   const { wait } = call.query;
   if (wait !== undefined) return { ms: wait, applied: [] };

@@ -16,7 +16,7 @@ export function bucketWith(limits: readonly number[], value: number): number {
   return place;
 }
 
-/** One writer adds values; any thread reads the cells: the sum, then the number of values in each bucket. */
+/** One writer adds values; any thread reads them. The cells hold the sum, then the number of values in each bucket. */
 export class Buckets {
   readonly limits: readonly number[];
   readonly #cells: Float64Array;

@@ -14,10 +14,10 @@ export interface SystemClock extends Clock {
 export const timerMsMax = 2 ** 31 - 1;
 
 // The time of `process.hrtime`, in ms, when this thread's `performance.now` was 0. `hrtime` has one origin for all processes of a
-// machine. `performance.now` has not, but is faster to read.
+// machine. `performance.now` has an origin of its own in each thread, but is faster to read.
 const zeroMs = measureZeroMs();
 
-/** Measures the difference between the two clocks 32 times. The fastest measurement is the most exact; its result is returned. */
+/** Measures the difference between the two clocks 32 times, and returns the result of the fastest measurement, which is the most exact. */
 function measureZeroMs(): number {
   let zero = 0;
   let closestMs = Number.POSITIVE_INFINITY;
@@ -44,7 +44,7 @@ const driftUsMax = 5_000;
 /**
  * A wall clock with the resolution of the steady clock. If it is behind the system's wall clock by more than `driftUsMax`, it
  * jumps forward. If it is ahead by more than `driftUsMax`, because the system's clock was set back, it runs at half speed until
- * it is at most that far ahead. If it stood still instead, a timed wait would last longer by the whole difference.
+ * it is ahead by no more than that. A clock that stood still instead would prolong a timed wait by the whole difference.
  */
 export function systemClock(): SystemClock {
   let last = 0;

@@ -1,4 +1,4 @@
-// A crash hold counts crashes. After too many crashes within a window of time, it holds for a while what has crashed.
+// A crash hold counts crashes. Too many crashes within a window of time put the hold in force for a while; its owner decides what it blocks.
 
 export const crashesMax = 5;
 export const crashWindowMs = 60_000;
@@ -25,8 +25,8 @@ export class CrashHold {
   }
 
   /**
-   * Counts a crash. After `crashesMax` crashes within `windowMs`, the hold is in force until `holdMs` after the latest crash. True: the hold
-   * begins with this crash. False: it has not begun, or was in force already.
+   * Counts a crash. After `crashesMax` crashes within `windowMs`, the hold is in force until `holdMs` after the latest crash. Returns true if
+   * the hold begins with this crash; false if it has not begun, or was in force already.
    */
   crashed(nowMs: number): boolean {
     const { crashesMax, windowMs, holdMs } = this.#limits;

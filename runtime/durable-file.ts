@@ -1,5 +1,5 @@
-// Writes small files, so that a crash leaves either the old or the new file intact: each is written under another name, flushed, and
-// renamed or linked. Also creates directories that survive a crash.
+// Writes small files atomically: each is written under another name, flushed, and renamed or linked. A crash leaves either the old or the
+// new file intact. Also creates directories that survive a crash.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -33,8 +33,8 @@ export function createFile(path: string, bytes: Uint8Array, mode: number): boole
 function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: string) => void): void {
   const directory = dirname(path);
   const start = `.${basename(path)}.new-`;
-  // Removes the files of writes that a crash interrupted. If two processes write the same file at once, one may thereby make the other
-  // fail.
+  // Removes what interrupted writes have left behind. If two processes write the same file at once, this may make the write of the other
+  // process fail.
   for (const name of readdirSync(directory)) if (name.startsWith(start)) rmSync(join(directory, name), { force: true });
   const aside = join(directory, start + randomBytes(6).toString('hex'));
   try {

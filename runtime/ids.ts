@@ -106,7 +106,7 @@ export function indexText(index: number): string {
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
-/** Parses the text form of a job id; undefined if the text is not one. */
+/** Parses the text form of a job id; undefined if the text is not a job id. */
 export function parseId(text: string): JobId | undefined {
   return uuid.test(text) ? Buffer.from(text.replaceAll('-', ''), 'hex') : undefined;
 }

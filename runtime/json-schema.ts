@@ -33,7 +33,7 @@ export type CompiledSchema =
 /** Compiles a schema without checking that the schema itself is valid. */
 export type SchemaCompiler = (schema: JsonObject) => CompiledSchema;
 
-/** Makes a compiler. It keeps all schemas that it has compiled in memory, so each configuration gets a compiler of its own. */
+/** Makes a compiler. The compiler keeps every compiled schema in memory, so each configuration gets a compiler of its own. */
 export function makeSchemaCompiler(): SchemaCompiler {
   const first = new Map<boolean, Ajv>();
   const all = new Map<boolean, Ajv>();
@@ -82,7 +82,7 @@ export function metaschemaProblem(schema: JsonObject): string | null {
   return engine.errorsText((engine.errors ?? []).slice(0, 1), { dataVar: 'schema' });
 }
 
-/** Whether the schema names draft 6 or 7, where some keywords have another meaning than since 2019. */
+/** Whether the schema names draft 6 or 7, in which some keywords differ in meaning from drafts since 2019. */
 function isOld({ $schema }: JsonObject): boolean {
   return typeof $schema === 'string' && /draft-0[67]/.test($schema);
 }

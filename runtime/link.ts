@@ -15,13 +15,13 @@ export type Link = {
   reply(to: ReplyTo, value: unknown): void;
   /** Sends the collected messages now, without waiting for `schedule`. */
   flush(): void;
-  /** Does the same, unless all collected messages may still wait. */
+  /** Like `flush`, but does nothing if all collected messages may still wait. */
   flushDue(): void;
   /** Fails every unanswered and every later ask with ThreadGone. */
   fail(cause: Error): void;
 };
 
-/** How long a message of `tellSoon` waits for others: an idle thread is not woken for each of them. */
+/** The maximum time that a message of `tellSoon` waits for other messages. The wait avoids waking an idle thread for each message. */
 export const soonMsMax = 10;
 
 /** The other thread has ended and will not answer. */
@@ -44,8 +44,8 @@ export type LinkOptions = {
   readonly port: Pick<MessagePort, 'postMessage' | 'on'>;
   readonly onMessage: (actor: string, message: unknown) => void;
   /**
-   * Arranges that `flush` is called soon. With `setImmediate`, the messages of one poll of the sockets share a packet. Absent: only
-   * `flush()` sends messages.
+   * Arranges that `flush` is called soon. With `setImmediate`, the messages of one poll of the sockets share a packet. Absent: messages
+   * wait for `flush`, `flushDue` or the timer of `tellSoon`.
    */
   readonly schedule?: (flush: () => void) => void;
 };
@@ -56,7 +56,7 @@ export function openLink({ port, onMessage, schedule }: LinkOptions): Link {
   let recalls: { readonly sent: LinkMessage; readonly ask: number; readonly recall: WithdrawnAsk<unknown> }[] = [];
   const packer = new PacketPacker();
   const unpacker = new PacketUnpacker();
-  /** Whether a collected message may not wait. */
+  /** Whether a collected message must not wait. */
   let isDue = false;
   let isTimed = false;
   let asks = 0;

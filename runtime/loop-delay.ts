@@ -1,8 +1,8 @@
-// How late the event loop of a thread runs its timers. The thread measures it, and other threads read it in shared memory.
+// How late the event loop of a thread runs its timers. The thread measures this delay, and other threads read it in shared memory.
 
 /** The time between two measurements. */
 const everyMs = 1_000;
-/** The places of the lateness that was measured last and of the time of this measurement, both in ms. */
+/** The indexes of the cells: how late the last measurement was, and the time of that measurement, both in ms. */
 const [late, measured] = [0, 1];
 
 export class LoopDelay {

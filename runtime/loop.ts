@@ -44,7 +44,7 @@ export function startLoop(options: LoopOptions): Loop {
   const { onEffectFailure = (error: unknown) => options.onFailure(error, []) } = options;
   let handler: TurnHandler = { receive() {} };
   let queue: QueuedMessage[] = [];
-  /** The number of messages at the front of the queue, each of which gets a turn of its own. */
+  /** The number of messages at the front of the queue that each get a turn of their own. */
   let singles = 0;
   let isScheduled = false;
 

@@ -1,7 +1,7 @@
 // Decides whether one number is a multiple of another by their decimal digits: 0.3 is a multiple of 0.1, although the quotient of the
 // two doubles is not an integer.
 
-/** `of` must be positive. A `value` that is too large for a double, such as 1e999, is not a multiple of any number. */
+/** Whether `value` is a multiple of `of`, which must be positive. A value too large for a double, such as 1e999, is a multiple of no number. */
 export function isMultiple(value: number, of: number): boolean {
   if (!Number.isFinite(value)) return false;
   if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0;

@@ -47,7 +47,7 @@ function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes
   return -1;
 }
 
-/** The rest of a packed map without some of its entries: the spans of the remaining bytes, and the number of remaining entries. */
+/** The entries of a packed map that remain when some are left out: the spans of their bytes, and their number. */
 export type MapRest = { readonly spans: readonly Span[]; readonly count: number };
 
 /** Finds the entries of the packed map in `bytes`, except those with these (packed) keys. */
@@ -155,7 +155,7 @@ function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolea
 export type EndOfEqual = (bytes: Uint8Array, at: number) => number;
 
 /**
- * Makes a function that compares packed values with `wanted`. The function stops at the first difference, also in a large value.
+ * Makes a function that compares packed values with `wanted`. The function stops at the first difference, even in a large value.
  */
 export function equalTo(wanted: unknown): EndOfEqual {
   if (Array.isArray(wanted)) {

@@ -6,7 +6,7 @@ export type { Json, JsonObject } from './json-value.ts';
 
 // Writes only plain MessagePack, without msgpackr's extension for records: packed parts can then be joined without decoding them.
 const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, encodeUndefinedAsNil: true });
-// Uses msgpackr's extension for records: a packet describes only the shapes of objects that no earlier packet of the same packer had.
+// Uses msgpackr's extension for records: a packet describes the shape of an object only if no earlier packet of the same packer did.
 const inSequence = (): Packr => new Packr({ useRecords: true, sequential: true, encodeUndefinedAsNil: false });
 
 /** Packs a value. The result may be a view of a larger buffer, but its bytes are never overwritten. */

@@ -86,8 +86,8 @@ export function sectionsWithin(sections: readonly Section[], from: number, to: n
 }
 
 /**
- * Divides the same bytes into other sections: each sequence of literal sections becomes literal sections of `bytesMax`, of which
- * the last may be shorter.
+ * Regroups sections without changing their bytes: each sequence of literal sections becomes literal sections of `bytesMax` bytes. The
+ * last of these may be shorter.
  */
 export function* joinedSections(sections: readonly Section[], bytesMax: number): Iterable<Section> {
   let pieces: Uint8Array[] = [];
@@ -184,7 +184,7 @@ export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8
   }
 }
 
-/** The whole of any packed value: the parts of a value in parts are read and joined. Throws PartGone. */
+/** Returns a whole packed value: reads and joins the parts of a value in parts. Throws PartGone. */
 export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   const work = wholeInSteps(parts, value);
   for (;;) {

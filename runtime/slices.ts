@@ -30,8 +30,8 @@ export type Share = {
 type Used = { ms: number };
 
 /**
- * Divides the time of a thread between shares. The work of the share that has used the least time continues next. A share that is
- * given work counts as if it had used at least `#levelMs`. So short work ends soon despite long work.
+ * Divides the time of a thread between shares. The work of the share that has used the least time continues next. When a share gets
+ * work, it counts as having used at least `#levelMs`. Short work therefore ends soon, even beside long work.
  */
 export class Slices {
   readonly #begin: () => void;

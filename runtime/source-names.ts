@@ -15,7 +15,7 @@ const beginning = /^\/\/ ([\w@.-]+(?:\/[\w@.-]+)*\.[cm]?[jt]s)$/;
 export class Bundles {
   readonly #lines = new Map<string, readonly string[]>();
 
-  /** `line`: counted from 1. Null: the file names no source up to this line, so it is probably no bundle. */
+  /** `line`: counted from 1. Null: the file names no source up to this line, so it is probably not a bundle. */
   placeOf(url: string, line: number): SourcePlace | null {
     const lines = this.#linesOf(url);
     for (let at = Math.min(line, lines.length) - 1; at >= 0; at--) {

@@ -128,7 +128,7 @@ export function textSpan(bytes: Uint8Array, at: number): Span | null {
   return head === 0xdb ? { from: at + 5, to: at + 5 + u32(bytes, at + 1) } : null;
 }
 
-/** Where the content of the text at `at` begins; it ends where the value ends. -1 if the value is not a text. */
+/** The offset at which the content of the text at `at` begins; the content ends where the value ends. -1 if the value is not a text. */
 export function textFrom(bytes: Uint8Array, at: number): number {
   const head = bytes[at]!;
   if (head >= 0xa0 && head < 0xc0) return at + 1;

@@ -1,5 +1,5 @@
-// Starts the parts of the service in the order of a table (`tree`), and stops them in reverse order. For each part, the table says whether
-// its death restarts the part or ends the service.
+// Starts the parts of the service in the order of a table (`tree`), and stops them in reverse order. When a part dies, the table decides
+// whether the part is restarted or the service ends.
 
 /** The pause before a part that has died is restarted. */
 export const patienceMs = 250;
@@ -21,7 +21,8 @@ export type Child = {
 
 export type Supervisor = {
   /**
-   * Resolves when all parts are up, or have been stopped again before that. If a part cannot start, stops the others and rejects.
+   * Starts all parts. Resolves when they are up, or when they were stopped before that. If a part cannot start, stops the others and
+   * rejects.
    */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -71,7 +72,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
     return stopping;
   }
 
-  /** First waits for the parts that are starting: a process that exits while a thread loads native code aborts. */
+  /** Stops all parts, but first waits for those still starting: a process that exits while a thread loads native code aborts. */
   async function stopAll(): Promise<void> {
     await Promise.all([...starting].map(({ child, started }) => within(child.stopMsMax, started)));
     for (const { child, part } of running.toReversed()) await within(child.stopMsMax, part.stop());

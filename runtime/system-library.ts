@@ -20,8 +20,8 @@ export function systemCall(prototype: string): (...values: readonly number[]) =>
 }
 
 /**
- * Returns a function that calls the C function with this prototype on another thread. It resolves with the number that the C function
- * returns. A number of 64 bits in the prototype takes safe integers.
+ * Returns a function that calls the C function with this prototype on another thread, and resolves with the number that the C function
+ * returns. A 64-bit parameter of the prototype takes a safe integer.
  */
 export function systemCallAside(prototype: string): (...values: readonly number[]) => Promise<number> {
   const call = load().system.func(prototype);

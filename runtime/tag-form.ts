@@ -1,4 +1,4 @@
-// The form of tags: keys with texts, given by callers and by schedules.
+// The form of a tag: a key with a text, which a caller or a schedule gives.
 
 export const tagsMax = 8;
 /** The maximum number of characters of a tag's text. */

@@ -18,7 +18,7 @@ import type { Reader } from '../runtime/store/store.ts';
 import type { ReadsClient } from './reads/reads-client.ts';
 import type { Counted } from './reads/selecting.ts';
 
-/** The maximum number of counts (`ActionCalls.count`) at the same time. Further counts are refused. */
+/** The maximum number of counts (`ActionCalls.count`) that run at the same time. Further counts are refused. */
 export const countsMax = 8;
 /** The pause before the loop of an action tries again: after an error or a refusal, or if the ledger cannot take the next job yet. */
 const againMs = 250;
@@ -169,7 +169,7 @@ function pause(ms: number): Promise<void> {
   return sleep(ms, undefined, { ref: false });
 }
 
-/** How many of `ids` the ledger has taken: those up to and including the cursor; 0 if the cursor is `after`. Null: the cursor is none of these. */
+/** How many of `ids` the ledger has taken, up to and including the cursor; 0 if the cursor is `after`. Null: it is neither `after` nor in `ids`. */
 function takenIds(after: JobId | null, cursor: JobId | null, ids: Uint8Array): number | null {
   if (cursor === null) return after === null ? 0 : null;
   if (after !== null && Buffer.compare(after, cursor) === 0) return 0;

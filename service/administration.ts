@@ -35,7 +35,7 @@ export type AdministrationOptions = {
   readonly index: () => IndexCondition;
   readonly backups: Pick<Backups, 'condition'>;
   readonly startedAtMs: number;
-  /** The value that HEADGATE_VAULT_KEY had at the start. */
+  /** The value of HEADGATE_VAULT_KEY on startup. */
   readonly vaultKey: string | undefined;
 };
 
@@ -90,7 +90,7 @@ export function openAdministration(options: AdministrationOptions) {
     dryRunReload: () => reload.dryRun(),
     /** The state of the queue and its lanes; null if the ledger did not answer. */
     queue: () => askLedger(link, { kind: 'ask_queue' }),
-    /** The number of jobs with each status, of all unsettled jobs and of the jobs that settled in the last 24 hours. */
+    /** The number of jobs by status: all unsettled jobs, and the jobs that settled in the last 24 hours. */
     summary(): { readonly [S in Status]: number } {
       reader.refresh();
       return {
@@ -104,7 +104,7 @@ export function openAdministration(options: AdministrationOptions) {
   };
 }
 
-/** Wraps `act` so that calls that arrive while it is running share its result. */
+/** Wraps `act`: calls that arrive while `act` is running share its result. */
 function singleFlight<T>(act: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null;
   return () => {

@@ -1,4 +1,4 @@
-// Questions to the job actor on the ledger thread. A cancel is asked in the same way, because it can be repeated like a question.
+// Questions to the job actor on the ledger thread. A cancel is sent in the same way, because it can be repeated like a question.
 import type { CancelReply } from '../actors/job/cancel-protocol.ts';
 import type { HeldReply, IdleReply, SetAsideReply, WaitsReply } from '../actors/job/protocol.ts';
 import type { QueueReply } from '../actors/job/queue-protocol.ts';

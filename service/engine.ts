@@ -71,7 +71,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
 
   return {
     ...parts,
-    /** Makes a job that waits for its next attempt, or a delayed job or run, due now. */
+    /** Makes a delayed job or run, or a job that waits for its next attempt, due now. */
     runNow: (id: JobId) => link.ask<RunNowReply | RefusedWork>('job', { kind: 'run_now', id }),
     reschedule: (id: JobId, to: { readonly runAtUs: number } | { readonly delayMs: number }) =>
       link.ask<RescheduleReply | RefusedWork>('job', { kind: 'reschedule', id, ...to }),
@@ -114,7 +114,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     },
     /** Called when the service stops: ends the waiting of all callers. */
     release: () => waiters.release(),
-    /** The job as of the last commit; undefined if there is none. */
+    /** The job as of the last commit; undefined if no such job is stored. */
     job(id: JobId): JobView | undefined {
       reader.refresh();
       return findJob(reader, id, blocks);

@@ -14,7 +14,7 @@ export function makeToken(): string {
   return `hg_${randomBytes(24).toString('base64url')}`;
 }
 
-/** The local token in this state directory; null if there is none, or its file is empty. */
+/** The local token in this state directory; null if its file does not exist or is empty. */
 export function knownToken(statePath: string): string | null {
   try {
     return readFileSync(tokenFile(statePath), 'utf8').trim() || null;

@@ -13,7 +13,7 @@ export type PauseCalls = {
   /** Ends a pause. Resolves when its end is on disk, or refused. */
   resume(target: PauseTarget, by: string): Promise<PauseReply | RefusedWork>;
   list(): readonly Pause[];
-  /** What a restored state runs once it is resumed. */
+  /** The unsettled jobs and runs, which a restored state continues once it is resumed. */
   unsettled(): Unsettled;
 };
 

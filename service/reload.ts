@@ -87,8 +87,8 @@ export class Reload {
   }
 
   /**
-   * Reads the configuration on disk and puts it in force if it is valid and, with `refuseHeld`, holds no further jobs. Begins when the
-   * reload before it has ended.
+   * Reads the configuration on disk and puts it in force if it is valid and, with `refuseHeld`, holds no further jobs. Begins when the previous
+   * reload has ended.
    */
   reload(options: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
     const reply = this.#latest.then(() => this.#reload(options));
@@ -126,7 +126,7 @@ export class Reload {
     return held;
   }
 
-  /** Puts the new configuration in force, if it is valid. The change is synchronous, so that no caller sees a part of it. */
+  /** Puts the new configuration in force if it is valid. The change is synchronous, so no caller sees a partial change. */
   #swap(loaded: LoadResult): ReloadReply {
     if (!loaded.ok) {
       for (const problem of loaded.problems) this.#log.error(problem);
@@ -158,7 +158,7 @@ export class Reload {
   }
 }
 
-/** One observation for each enabled plugin instance. The observations are published at the start and at each reload. */
+/** One observation for each enabled plugin instance. The observations are published on startup and on each reload. */
 export function pluginsLoaded({ plugins }: Config): Observations[] {
   const atUs = Date.now() * 1000;
   return Object.values(plugins).map(({ name, manifest }) => {

@@ -43,7 +43,7 @@ export type ServiceOptions = {
   readonly applyLog: (config: Config) => void;
   /** Reads the configuration from disk. */
   readonly read: () => LoadResult;
-  /** The value that HEADGATE_VAULT_KEY had at the start. */
+  /** The value of HEADGATE_VAULT_KEY on startup. */
   readonly vaultKey?: string | undefined;
   /** The umask of plugin processes; undefined: the umask of the service. */
   readonly umask?: number | undefined;
@@ -121,7 +121,7 @@ export class Service {
     return this.#storeId;
   }
 
-  /** The run and the tree of a job; null: it is no longer stored, or its record is unusable. */
+  /** The run and the tree of a job; null: the job is no longer stored, or its record is unusable. */
   originOf(id: JobId): JobOrigin | null {
     this.#origins.refresh();
     return readable(() => this.#origins.find(id)) ?? null;

@@ -29,7 +29,7 @@ export type Submission = {
   readonly asker?: PendingAsk;
 };
 
-/** The jobs of one request. As many as there is room for are accepted, in one commit. */
+/** The jobs of one request. One commit accepts as many of them as there is room for. */
 export type BatchSubmission = {
   /** The command or the pipeline that all these jobs run. */
   readonly target: Pick<Submission, 'plugin' | 'command' | 'event'> | Pick<RunSubmission, 'pipeline'>;
@@ -45,7 +45,7 @@ export type RunSubmission = {
   readonly pipeline: string;
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** The event that starts the run; absent: a call starts the run without an event of its own. */
+  /** The event that starts the run. Absent: a call starts the run, or started the original run of a rerun. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;
@@ -64,15 +64,9 @@ type Waiting = {
 /** Submissions that are sent as one message. */
 type SubmissionBatch = { readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'>; readonly waiting: Waiting[] };
 
-/**
- * A submission is compared with at most this many of the newest unsent messages. So submissions stay fast with many different
- * callers.
- */
+/** A submission is compared with at most this many of the newest unsent messages, so submissions stay fast with many different callers. */
 export const lookBackMax = 16;
-/**
- * The maximum total length of the payloads of submissions that have no answer yet. Submissions beyond it are refused. A single payload may be
- * larger.
- */
+/** The maximum total size of the payloads of unanswered submissions, in bytes. Further submissions are refused. A single payload may be larger. */
 export const waitingBytesMax = 256 * 2 ** 20;
 
 const overloaded: RefusedWork = { kind: 'refused', refusal: 'overloaded' };

@@ -1,4 +1,4 @@
-// The threads of the service besides the main thread.
+// The threads of the service other than the main thread.
 import { ThreadKind } from '../runtime/preloaded-thread.ts';
 
 /** The maximum heap of the reads thread, in MiB. A read that needs more ends only this thread. */
@@ -17,7 +17,7 @@ export function prepareThreads(): void {
   indexerThread.prepare();
 }
 
-/** Ends the threads that have been prepared and were not started. */
+/** Ends the prepared threads that were not started. */
 export async function discardThreads(): Promise<void> {
   await Promise.all([ledgerThread, readsThread, indexerThread].map(kind => kind.discard()));
 }

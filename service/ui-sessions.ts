@@ -6,10 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../runtime/durable-file.ts';
 
-/**
- * The maximum number of sessions, and also of unused codes. If there is one more, the oldest one is ended among those of the API token that
- * has the most.
- */
+/** The maximum number of sessions, and also of unused codes. One more ends the oldest session (or code) of the API token that has the most. */
 export const sessionsMax = 100;
 /** How long a session lasts. */
 export const sessionHours = 12;
@@ -54,7 +51,7 @@ export class UiSessions {
     this.#sessions = byDigest(file.read().filter(session => isAlive(session, nowMs())));
   }
 
-  /** A number that grows whenever sessions are ended before their time. */
+  /** A number that grows whenever sessions end before they expire. */
   get endings(): number {
     return this.#endings;
   }
@@ -82,7 +79,7 @@ export class UiSessions {
     return { code, expiresAtMs };
   }
 
-  /** Exchanges a code for a new session, which is then on disk. Null: the code is not valid. */
+  /** Exchanges a code for a new session, and writes the session to disk. Null: the code is not valid. */
   exchange(code: string): NewSession | null {
     this.#forgetExpired();
     const known = find(this.#codes, digestOf(code));
@@ -107,7 +104,9 @@ export class UiSessions {
     return session !== undefined && isAlive(session, this.#nowMs()) ? session : undefined;
   }
 
-  /** Ends the sessions and the unused codes that match, in memory first. Returns the number of sessions. Throws if the file cannot be written. */
+  /**
+   * Ends the sessions and the unused codes that match, in memory first. Returns the number of ended sessions. Throws if the file cannot be written.
+   */
   end(matches: (held: UiSession) => boolean): number {
     for (const code of this.#codes.values()) if (matches(code)) this.#codes.delete(code.digest);
     const before = this.#sessions.size;
@@ -124,7 +123,7 @@ export class UiSessions {
     try {
       this.end(({ originDigest }) => !isKnown(originDigest));
     } catch (error) {
-      // They have ended in memory, and are removed from the file with the next change.
+      // The sessions have ended in memory. The next change removes them from the file.
       if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     }
   }
@@ -136,7 +135,7 @@ export class UiSessions {
   }
 }
 
-/** The file of sessions in the state directory. If its contents are damaged, all sessions have ended, and `onDamaged` is called. */
+/** The file of sessions in the state directory. If its contents are damaged, `read` calls `onDamaged` and returns no sessions. */
 export function sessionFile(statePath: string, onDamaged: (file: string) => void): SessionFile {
   const path = join(statePath, fileName);
   return {
@@ -162,10 +161,7 @@ function isSession(value: unknown): value is UiSession {
   return areDigests && Array.isArray(scopes) && typeof expiresAtMs === 'number';
 }
 
-/**
- * Finds the API token with the most sessions or codes in `among`, and returns the oldest of them. `among` is in the order of age, and not
- * empty.
- */
+/** Returns the oldest session or code of the API token that has the most in `among`. `among` is sorted by age and has at least one entry. */
 function oldestOfMost<T extends UiSession>(among: ReadonlyMap<string, T>): T {
   const counts = new Map<string, number>();
   for (const { originDigest } of among.values()) counts.set(originDigest, (counts.get(originDigest) ?? 0) + 1);

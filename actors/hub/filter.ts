@@ -64,7 +64,7 @@ export function isInTree({ root, run }: Filter, { group, origins }: Watched, pla
 
 type Watched = { readonly group: Observations; readonly origins: GroupOrigins | null };
 
-/** The id of the job that the observation is about. Null: it is about no job. */
+/** The id of the job that the observation is about. Null: the observation is about no job. */
 function idAt(group: Observations, place: number): string | null {
   if (group.kind === 'jobs') return formatId(group.ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
   const named = group.fields['job_id'];

@@ -6,8 +6,8 @@ import type { Observations, Origins } from './protocol.ts';
 import { Ring, type RingEntry } from './ring.ts';
 
 /**
- * Why a subscriber misses observations. `too_slow`: the ring has dropped them. `restarted`: the service was restarted after the id that
- * the subscriber named. `unknown_id`: the hub has never given out this id.
+ * Why a subscriber misses observations. `too_slow`: the ring has dropped them. `restarted`: the id that the subscriber named is from
+ * before the last restart of the service. `unknown_id`: the hub has never given out this id.
  */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
 /**
@@ -50,12 +50,12 @@ export class Hub {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The id of the newest observation; if there is none, one less than the first id. */
+  /** The id of the newest observation; before the first observation, one less than the first id. */
   get newest(): number {
     return this.#ring.next - 1;
   }
 
-  /** The id of the oldest observation in the ring; if there is none, `newest` + 1. */
+  /** The id of the oldest observation in the ring; if the ring is empty, `newest` + 1. */
   get oldest(): number {
     return this.#ring.oldest;
   }
@@ -94,7 +94,7 @@ export class Hub {
 }
 
 /**
- * The first id of a service that starts now: the time in µs. It is above all ids that earlier starts gave out, because no service
+ * The first id of a service that starts now: the time in µs. It is greater than every id from before the start, because no service
  * sustains a million observations a second.
  */
 export function firstIdAt(nowUs: number): number {
@@ -106,8 +106,8 @@ function lastOf({ first, count }: RingEntry): number {
 }
 
 /**
- * The gap between the id `wanted` and the oldest observation in the ring. Null: there is none. `wanted` 0: the subscriber wants all
- * observations since the start of the service.
+ * The gap between the id `wanted` and the oldest observation in the ring. Null: no observation is missing. `wanted` 0: the subscriber
+ * wants all observations since the start of the service.
  */
 function gapAfter(ring: Ring, wanted: number): Gap | null {
   const after = wanted === 0 ? ring.first - 1 : wanted;

@@ -5,7 +5,7 @@ import type { NotStarted } from '../job/records/cancel.ts';
 import type { Tally } from '../job/records/job.ts';
 import type { Tags } from '../job/records/tags.ts';
 
-/** Every type of an observation (docs/events.md). */
+/** The types of observations (docs/events.md). */
 export const observationTypes = [
   'job.enqueued',
   'job.started',
@@ -53,7 +53,7 @@ export type JobObservations = {
   readonly plugin: string;
   readonly command: string;
   readonly ids: Uint8Array;
-  /** The error of each job, in the order of `ids`, with at most `errorCharsMax` characters. Null: the job has none. */
+  /** The error of each job, in the order of `ids`, with at most `errorCharsMax` characters. Null: the job has no error. */
   readonly errors?: readonly (string | null)[];
 };
 
@@ -84,7 +84,7 @@ export type RunEnding = { readonly counts: Tally | null; readonly notStarted: No
 
 /** Reads origins from the committed store. */
 export interface Origins {
-  /** The tree and the runs that the job belongs to. Null: the job is no longer stored. */
+  /** The tree, the runs and the tags of the job. Null: the job is no longer stored. */
   find(id: JobId): JobOrigin | null;
   /** How the jobs inside a run ended. Null: the run is no longer stored. */
   ended(id: JobId): RunEnding | null;

@@ -3,14 +3,14 @@
 import type { GroupOrigins } from './origins.ts';
 import type { Observations } from './protocol.ts';
 
-/** Only this many of the newest observations can be read. A group that has only older ones is dropped. */
+/** Only this many of the newest observations can be read. A group with only older observations is dropped. */
 export const ringSize = 4096;
 /**
  * When the ring takes up more than about this many bytes, the oldest groups are dropped. `ringSize` observations with the longest error
  * messages would take up twice as much.
  */
 export const ringBytesMax = 8 * 2 ** 20;
-/** The approximate size of a group in bytes, without its ids and texts. */
+/** The approximate size of a group in bytes, excluding its ids and texts. */
 const groupBytes = 256;
 
 export type RingEntry = {
@@ -25,8 +25,9 @@ export type RingEntry = {
 export class Ring {
   readonly #held: RingEntry[] = [];
   #bytes = 0;
-  /** `first`: the number of the first observation since the start of the service. `next`: the number of the next observation. */
+  /** The number of the first observation since the start of the service. */
   readonly first: number;
+  /** The number of the next observation. */
   next: number;
 
   constructor(first = 1) {
@@ -34,7 +35,7 @@ export class Ring {
     this.next = first;
   }
 
-  /** The number of the oldest observation in the ring; if there is none, `next`. */
+  /** The number of the oldest observation in the ring; if the ring is empty, `next`. */
   get oldest(): number {
     return Math.max(this.#held[0]?.first ?? this.next, this.next - ringSize);
   }

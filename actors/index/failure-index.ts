@@ -47,20 +47,20 @@ export class FailureIndex implements JournalConsumer {
   /** The group that was seen last; null: unknown. */
   #newest: string | null = null;
   /**
-   * The groups on trial: they began when there was no room for another, and have had one job since. The one that began first comes first. After a
-   * restart, no group is on trial.
+   * The groups on trial, oldest first: each began when there was no room for another group, and has had one job since. After a restart, no
+   * group is on trial.
    */
   readonly #onTrial = new Set<string>();
   /** The known patterns of each command, by the number of the command. */
   readonly #patterns: KnownPatterns[] = [];
   /**
    * By fingerprint: the groups that must be written, or removed if they are not in `#groups`. The value is the last job that `take`
-   * has added to the group; null: none.
+   * has added to the group; null: `take` has added no job.
    */
   readonly #changed = new Map<string, AddedJob | null>();
   /** Where the sweep for pruned jobs continues. Null: at the oldest page. */
   #swept: Buffer | null = null;
-  /** Whether the first and last jobs of groups must be checked when a sweep has ended, because the sweep has removed jobs or this object is new. */
+  /** Whether a sweep must be followed by a check of the groups' first and last jobs: it has removed jobs, or this object is new. */
   #mustMend = true;
   #isSweepOver = false;
 
@@ -175,7 +175,7 @@ export class FailureIndex implements JournalConsumer {
     this.#pages.write(batch);
   }
 
-  /** Sweeps through the records of failed jobs, some pages at a time. A last step then mends the first and last jobs of groups. */
+  /** Sweeps through the records of failed jobs, some pages at a time. If `#mustMend` is set, a last step mends the first and last jobs of groups. */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     if (!this.#isSweepOver) {
       this.#swept = this.#pages.sweep(this.#swept, upToUs, this.#storedIn(), record => this.#subtract(record), batch);
@@ -204,7 +204,7 @@ export class FailureIndex implements JournalConsumer {
   #subtract(record: FailureRecord): void {
     this.#mustMend = true;
     const group = this.#groups.get(record.fingerprint);
-    // Jobs before the first one were counted in an earlier group of this fingerprint, which was dropped.
+    // Jobs before the group's first job were counted in an earlier group with this fingerprint, which was dropped.
     if (!group || isBefore(record, group.first)) return;
     group.count--;
     subtractHour(group.hours, record.atUs);

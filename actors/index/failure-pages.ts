@@ -1,4 +1,4 @@
-// Writes the table of failed jobs: appends records to its last page, and removes those of pruned jobs.
+// Writes the table of failed jobs: appends records to its last page, and removes the records of pruned jobs.
 import type { Batch, IndexTable, Reader } from '../../runtime/store/store.ts';
 import type { JournalPosition } from '../job/records/journal.ts';
 import {
@@ -70,8 +70,8 @@ export class FailurePages {
   }
 
   /**
-   * Removes the records of pruned jobs from some pages, beginning with the page `from` (null: the oldest one), and calls `gone` for each of
-   * them. Only jobs that ended at `upToUs` or earlier may have been pruned. Returns where the next step continues; null: the sweep is
+   * Removes the records of pruned jobs from some pages, beginning with the page `from` (null: the oldest one), and calls `gone` for each
+   * removed record. Only jobs that ended at `upToUs` or earlier may have been pruned. Returns where the next step continues; null: the sweep is
    * complete.
    */
   sweep(

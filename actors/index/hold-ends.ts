@@ -45,7 +45,7 @@ export class HoldEnds {
   }
 }
 
-/** The last of the sorted times that is at or before `toUs`; 0: there is none. */
+/** The last of the sorted times that is at or before `toUs`; 0: all times are later. */
 function lastUpTo(times: readonly number[], toUs: number): number {
   let low = 0;
   let high = times.length;

@@ -1,4 +1,4 @@
-// Passes the entries of the journal to consumers. The position of a consumer is committed together with the data that it has derived.
+// Passes the entries of the journal to consumers. The position of a consumer is committed together with the consumer's derived data.
 import {
   entriesOf,
   type JournalEntry,
@@ -10,7 +10,7 @@ import {
 import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { positionOf, positionRecord } from './records/position.ts';
 
-/** A read of the journal ends with the commit that brings it to at least this many entries. */
+/** A read of the journal stops after the commit that brings the number of entries to at least this many. */
 const entriesPerStep = 8192;
 
 type JournalSlice = {

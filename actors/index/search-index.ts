@@ -37,7 +37,7 @@ export class SearchIndex implements JournalConsumer {
   #next: number;
   /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** By place: the last text of a log that was there, and its words. */
+  /** By place among the texts of a log: the last text at this place, and its words. */
   readonly #last: { readonly text: string; readonly words: readonly string[] }[] = [];
   /** `prune` continues with this chunk or, if this chunk has been removed, with the first stored one. */
   #swept = 0;
@@ -83,7 +83,7 @@ export class SearchIndex implements JournalConsumer {
     }
   }
 
-  /** The words of a text. `place`: its place among the texts of its log. Logs that follow one another often have the same texts there. */
+  /** The words of a text. `place`: its place among the texts of its log. Consecutive logs often have the same text at the same place. */
   #wordsOf(text: string, place: number): readonly string[] {
     const last = this.#last[place];
     if (last?.text === text) return last.words;

@@ -1,4 +1,4 @@
-// The stopwatch: adds the times of attempts that ran to the histograms of the minute in which each attempt ended.
+// The stopwatch: adds the times of each attempt that ran to the histograms of the minute in which the attempt ended.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { blockOf } from '../../runtime/ids.ts';
@@ -39,7 +39,7 @@ export class Stopwatch implements JournalConsumer {
   readonly #totals: Totals;
   /** Finds the name of the histogram of a job's pipeline step. Null: the job belongs to no step, or is no longer stored. */
   readonly #steps: GroupReader<string | null>;
-  /** Finds the time to run that a job had at its acceptance. Null: it had none, or the job is no longer stored. */
+  /** Finds the time to run with which a job was accepted. Null: the job had no such time, or is no longer stored. */
   readonly #runAt: GroupReader<number | null>;
   /** By plugin: the page to which the plugin's last attempt was added. */
   readonly #pages = new Map<string, OpenPage>();
@@ -171,8 +171,8 @@ function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
 }
 
 /**
- * Whether the attempt counts as one that ran. A job that ended without an attempt (number 0) does not, nor does an attempt that was
- * cancelled before it started.
+ * Whether the attempt counts as one that ran. The entry of a job that ended without an attempt (number 0) does not count, nor does an
+ * attempt that was cancelled before it started.
  */
 function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
   return attempt > 0 && (ranUs > 0 || status !== 'cancelled');

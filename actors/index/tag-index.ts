@@ -1,4 +1,4 @@
-// Maintains the index of tags. The index follows the ledger's table of tagged jobs instead of the journal, so it also has unsettled
+// Maintains the index of tags. The index follows the ledger's table of tagged jobs instead of the journal, so it also covers unsettled
 // jobs.
 import type { BlockKey } from '../../runtime/ids.ts';
 import { readable } from '../../runtime/store/set-aside.ts';
@@ -36,7 +36,7 @@ export class TagIndex {
     if (this.#upTo && newest && Buffer.compare(newest, this.#upTo) < 0) this.#upTo = newest;
   }
 
-  /** Indexes some of the blocks that were accepted since the last call. True: there may be more. */
+  /** Indexes some of the tagged blocks after `#upTo`. True: there may be more. */
   take(): boolean {
     const { ledger, index } = this.#stores;
     ledger.refresh();
@@ -81,7 +81,7 @@ export class TagIndex {
 
   /**
    * Compares the next `sweptPerStep` indexed blocks with the ledger, and removes those that the ledger has pruned. True: blocks were
-   * removed, and others follow. The next call continues with the blocks that follow; after the last block, it begins again with the
+   * removed, and more blocks may follow. The next call continues with the following blocks; after the last block, it begins again with the
    * oldest.
    */
   prune(): boolean {

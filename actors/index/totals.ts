@@ -1,4 +1,5 @@
-// Maintains the running totals of the metrics. The stopwatch calls it with the times that it measures, and commits both together.
+// Maintains the running totals of the metrics from the times that the stopwatch measures. The pages of the stopwatch and the totals are
+// committed together.
 import type { Batch, IndexTable, Reader } from '../../runtime/store/store.ts';
 import type { TerminalStatus } from '../job/records/job.ts';
 import type { JournalEntry } from '../job/records/journal.ts';
@@ -36,7 +37,7 @@ export class Totals {
     if (entry.final) record.add(places.total, entry.queuedUs + ranUs, entry);
   }
 
-  /** `step`: pipeline and step id, as the stopwatch names them. */
+  /** `step`: the pipeline and the step id, in the form of `pipelineStep` (records/stopwatch.ts). */
   step(entry: EndedAttempt, step: string): void {
     const slash = step.indexOf('/');
     this.#addTo(this.#steps, 'step', step, [step.slice(0, slash), step.slice(slash + 1)], entry);

@@ -1,6 +1,6 @@
 // Actions over many jobs. An action is itself a job, which is never dispatched. The main thread sends a message for each step of an
 // action, with the ids of the next jobs; for a backfill, the schedule actor finds the next occurrences. The effects of a step and the
-// new cursor of the action are one commit, so no job is handled twice.
+// new cursor of the action are part of one commit, so no job is handled twice.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -99,7 +99,7 @@ export class Actions {
     if (!action) return { cursor: null, isOver: true, waits: null };
     const { plan, progress } = action;
     if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
-    // The ids do not begin behind the action's cursor, so the step does nothing. The reply tells the main thread the cursor.
+    // The ids do not begin after the action's cursor, so the step does nothing. The reply tells the main thread the cursor.
     if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
     if (plan.backfill) return this.#fill(turn, action);
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));

@@ -82,12 +82,12 @@ export type JobActorOptions = JobStateOptions &
     readonly pipeline: PipelineCalls;
     /** The vault. Absent: no job waits for it or receives secrets. */
     readonly vault?: VaultDelivery;
-    /** Tries whether a sandbox works on this machine. Absent: every sandbox counts as available. */
+    /** Tests whether a sandbox works on this machine. Absent: every sandbox counts as available. */
     readonly trySandbox?: TrySandbox;
     readonly nowMs: number;
     /** Sends a message to the actor itself, for a later turn. */
     readonly self: (message: InnerMessage) => void;
-    /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the one before. */
+    /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the previous one. */
     readonly alarm: (atUs: number | null) => void;
   };
 
@@ -256,7 +256,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'stop':
         acceptor.closed = 'stopping';
-        // From this turn on no job is dispatched, because a dispatch could start a host that would then not be stopped with the others.
+        // From this turn on, no job is dispatched: a dispatch could start another host, which would not be stopped with the existing ones.
         dispatcher.hold(turn.nowUs, false);
         turn.after(() => {
           const stopped = dispatcher.stop(message.graceMs);
@@ -284,7 +284,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   /**
    * Passes settled jobs to the pipeline actor. Jobs that the pipeline actor then creates may settle at once, so this is repeated until
-   * none are left. True: some jobs had settled.
+   * no settled jobs are left. True: some jobs had settled.
    */
   function moveRuns(turn: Turn): boolean {
     let settled = state.settled.take();

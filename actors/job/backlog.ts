@@ -8,11 +8,11 @@ const noCommands: ReadonlySet<string> = new Set();
 
 export class Backlog {
   readonly blocks = new Queue<OpenBlock>();
-  /** Jobs that are dispatched before those of `blocks`: retries, returned jobs, suspects, and other jobs that were queued one by one. */
+  /** Jobs that are dispatched before the jobs of `blocks`: retries, returned jobs, suspects, and other jobs that were queued one by one. */
   readonly attempts = new AttemptQueue();
   /** The number of jobs that wait in `attempts` and `blocks`. */
   waiting = 0;
-  /** How many of the waiting jobs have a command of `countOnly`. */
+  /** The number of waiting jobs of the commands that `countOnly` was last given. */
   counted = 0;
   #countedCommands: ReadonlySet<string> = noCommands;
 

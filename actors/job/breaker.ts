@@ -1,8 +1,8 @@
 // The circuit breaker of a plugin instance. It counts in memory how the last attempts ended. If too many failed, the plugin is paused
 // (pausing.ts).
 //
-//   closed      counts attempts; too many failures open it
-//   open        a pause by `breaker` holds the plugin's jobs until it expires
+//   closed      the breaker counts attempts; too many failures open the breaker
+//   open        a pause by `breaker` holds the plugin's jobs until the pause expires
 //   half open   one job at a time runs: if it succeeds, the breaker closes; if it fails, the breaker opens again
 import type { PluginInstance } from '../../config/config.ts';
 
@@ -21,7 +21,7 @@ export class Breaker {
     this.limits = limits;
   }
 
-  /** Records the end of an attempt. True: too many of the last attempts have failed. The counts then begin again. */
+  /** Records the end of an attempt. True: too many of the last attempts have failed. The counts are then reset. */
   isTripped(hasFailed: boolean): boolean {
     const { failures, of } = this.limits;
     this.#ended.push(hasFailed ? 1 : 0);

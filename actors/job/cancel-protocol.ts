@@ -11,8 +11,8 @@ export type CancelJob = {
   readonly by: string;
   readonly reason: string | null;
   /**
-   * For a run: whether to cancel also the runs that events of its jobs have started, the runs that events of their jobs have started,
-   * and so on.
+   * For a run: whether to also cancel the runs that events of its jobs have started, and all runs that those runs have started
+   * (detached-cancels.ts).
    */
   readonly detached?: boolean;
   /** Whether a run is stopped even in its phase `finally`. */

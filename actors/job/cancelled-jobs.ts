@@ -1,4 +1,4 @@
-// Ends jobs that were cancelled, have expired or are past their deadline: jobs that wait, anywhere or at the head of their lane, and jobs
+// Ends jobs that were cancelled, have expired or are past their deadline: waiting jobs, at the head of their lane or elsewhere, and jobs
 // whose attempt was stopped.
 import { type Body, emptyBody, encodeBody, failedBody } from '../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../runtime/ids.ts';

@@ -58,7 +58,7 @@ export class Cancelling {
    * of these jobs can start any more.
    */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
-  /** The callers that wait for an answer as of the last commit, which the actors share (`OutstandingFrames.cancels`). */
+  /** The callers that wait for an answer as of the last commit. The set outlives the actors (`OutstandingFrames.cancels`). */
   readonly #callers: Set<WaitingCancel>;
   /** The last turn that began or continued a walk. The walks continue in a later turn, because reads of the store do not show this turn's writes. */
   #turn: Turn | null = null;
@@ -286,8 +286,8 @@ export class Cancelling {
   }
 
   /**
-   * Whether all detached cancels of this tree are complete: no walk through the tree continues, no run in it is marked, and no event in it
-   * waits to start runs.
+   * Whether all detached cancels of this tree are complete: no walk through the tree continues, no run in it is marked, and no event or
+   * hook in it waits to start runs.
    */
   #isQuiet(root: JobId): boolean {
     if (this.#walks.has(keyText(root)) || this.#state.cancels.haveRunsIn(root)) return false;
@@ -335,8 +335,8 @@ export class Cancelling {
   }
 
   /**
-   * The indexes in `ranges` that the walk has not passed: those of unsettled jobs or, if the block is open but not in memory,
-   * those of all jobs. A block that is not open yields none.
+   * The indexes in `ranges` that the walk has not passed, except indexes of settled jobs if the block is in memory. None if the block is
+   * not open.
    */
   *#left({ index: first }: Walk, key: Buffer, ranges: readonly number[]): Iterable<number> {
     const open = this.#state.open.get(keyText(key));
@@ -350,7 +350,7 @@ export class Cancelling {
 
   /**
    * Handles the job that the walk has reached, if the job belongs to a cancelled run: adds a waiting job to `wanted`, and cancels
-   * a job that is itself a run. True: one of these was done.
+   * a job that is itself a run. True: the job was added or cancelled.
    */
   #drop(key: Buffer, index: number, wanted: JobsToEnd): boolean {
     const state = this.#state;

@@ -82,7 +82,7 @@ export class Cancels {
     return this.#marks.get(keyText(id))?.cancel;
   }
 
-  /** Marks the job or run. The new mark replaces an earlier one, but keeps the counts of what did not start. */
+  /** Marks the job or run. The new mark replaces an earlier mark, but keeps its counts of jobs and elements that never started. */
   mark(turn: Turn, id: JobId, cancel: Cancel): void {
     const mark = this.#marks.get(keyText(id));
     const marked = mark ? { ...cancel, notStarted: mark.cancel.notStarted } : cancel;
@@ -140,8 +140,8 @@ export class Cancels {
 
   /**
    * The run itself if it is marked, otherwise the nearest marked run that contains it, or the run whose detached cancel covers
-   * it. A run in `finally` has only its own mark. An open run that a detached cancel covers gets a mark, and is returned itself. Null:
-   * there is no such run.
+   * it. For a run in `finally`, only its own mark counts. An open run that a detached cancel covers gets a mark, and is returned itself.
+   * Null: there is no such run.
    */
   around(run: JobId): JobId | null {
     if (!this.haveRuns) return null;

@@ -5,7 +5,7 @@
 //                                                   suspect       sentAlone
 //   it ends                                         in flight     the job ends, or its next attempt is waiting
 //   it is returned unstarted                        in flight     waiting, or suspect if it was in quarantine
-//   its thread or process died of another job       in flight     suspect if the command is retry-safe, otherwise charged
+//   another job ended its thread or process         in flight     suspect if the command is retry-safe, otherwise charged
 //   its host died and had other jobs, too           in flight     suspect if the command is retry-safe, otherwise charged
 //   its host died and had no other job              in flight     charged; the next attempt is suspect
 //   the service stops                               in flight     waiting if the command is retry-safe, otherwise charged
@@ -107,7 +107,7 @@ export function giveBack(
   return null;
 }
 
-/** Recovers an attempt that no host has, after a start of the actors. */
+/** Recovers an attempt after the actors have started. No host may have the attempt. */
 export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   const lane = state.lane(job.open.plugin);
   const stop = state.stopOf(job, turn.nowUs);
@@ -121,12 +121,12 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
     state.move(turn, job, 'waiting', job.dueUs);
-    // The job may have started. Now it runs alone, so that no other job can be to blame if its host dies.
+    // The job may have started. Now it runs alone: if its host dies, no other job can be the cause.
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {
-    // The job waits at most as long as the longest backoff, even if the clock was set back in the meantime. The policy of the job, with its
-    // block, is read only for a long wait.
+    // The job waits at most as long as the longest backoff, even if the clock was set back in the meantime. The job's own policy requires
+    // its block to be read, and is therefore used only for a long wait.
     const isLong = job.dueUs > turn.nowUs + lane.retry.backoffMaxMs * 1000;
     const latestUs = isLong ? turn.nowUs + state.policyOf(job).backoffMaxMs * 1000 : job.dueUs;
     state.delay({ ...job, dueUs: Math.min(job.dueUs, latestUs) });

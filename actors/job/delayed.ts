@@ -46,8 +46,8 @@ export class Delayed {
   }
 
   /**
-   * The time of the next timer in µs, or an earlier time. Null: there is no timer, or the unsettled jobs have not all been read
-   * since the start.
+   * The time of the next timer in µs, or an earlier time. Null: there is no timer, or not all unsettled jobs have been read since
+   * the start.
    */
   get nextUs(): number | null {
     const { isLoaded, times } = this.#options.state;
@@ -59,7 +59,7 @@ export class Delayed {
     return nextUs !== null && nextUs <= nowUs;
   }
 
-  /** Handles timers whose time has come. True: the next turn must continue, because more of them may be left. */
+  /** Handles timers whose time has come. True: the next turn must continue, because more due timers may be left. */
   step(turn: Turn): boolean {
     const { times, setAside } = this.#options.state;
     if (!this.isDue(turn.nowUs)) return false;

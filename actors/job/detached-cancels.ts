@@ -1,6 +1,6 @@
 // Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs have started, and all runs that
 // covered runs have started. An open covered run gets its own mark (cancels.ts) at its first lookup. The walk through its tree
-// (cancelling.ts) looks it up, if nothing does before.
+// (cancelling.ts) looks up the covered runs that nothing else has looked up.
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -116,7 +116,7 @@ export class DetachedCancels {
       const { run, root } = detached;
       this.#cancels.delete(name);
       if (!isQuiet(root)) {
-        // Moves the cancel to the end of the map, so that the next turn begins with the other cancels.
+        // Moves the cancel to the end of the map: the next turn begins with the other cancels.
         this.#cancels.set(name, detached);
         continue;
       }

@@ -306,8 +306,8 @@ export class Dispatcher {
   }
 
   /**
-   * Handles the death of a host. If the host had a single job, that job is charged. If it had several, those that must not run
-   * twice are charged, and the others become suspects.
+   * Handles the death of a host. If the host had a single job, that job is charged. If the host had several jobs, the jobs that must not
+   * run twice are charged, and the others become suspects.
    */
   hostLost(turn: Turn, slotName: HostSlotName, reason: string, sentUpTo: number): void {
     const state = this.#state;
@@ -366,7 +366,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.finished(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // Now only jobs that are delayed or have a record in `retries` can need the decoded block. For these it is read again.
+      // From now on, only jobs that are delayed or have a record in `retries` can need the decoded block. It is then read again.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }
@@ -391,7 +391,7 @@ export class Dispatcher {
     return this.#main.threads;
   }
 
-  /** The share of the last minute in which the workers of the busiest kind were busy, 0 to 1. */
+  /** The average share of the workers that were busy in the last minute, 0 to 1. At each moment, the busiest kind of worker counts. */
   utilization(nowUs: number): number {
     return this.#busy.busyUs(nowUs) / (this.threads * busyWindowUs);
   }

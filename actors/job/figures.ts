@@ -22,8 +22,8 @@ export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number
 }
 
 /**
- * The time, in ms since the epoch, since which a job of the lane has been ready to run. The lane's next single attempt and its next block
- * have such times; this is the earlier one. A block counts from its acceptance, even if its jobs were delayed. Null: neither waits.
+ * The time, in ms since the epoch, at which the lane's next single attempt or its next block became ready to run, whichever is earlier. A
+ * block counts from its acceptance, even if its jobs were delayed. Null: neither waits.
  */
 function oldestMs(state: JobState, lane: Lane): number | null {
   const attempt = lane.attempts.peek();
@@ -33,8 +33,8 @@ function oldestMs(state: JobState, lane: Lane): number | null {
 }
 
 /**
- * A retry has waited since it was due, a delayed job since its time to run if its block is in memory, and any other job since it was
- * accepted. In ms since the epoch.
+ * The time, in ms since the epoch, since which the job has waited: a retry since it was due, a delayed job since its time to run if its
+ * block is in memory, and any other job since it was accepted.
  */
 function waitsSinceMs(state: JobState, { open, index, dueUs }: OpenAttempt): number {
   const runAtUs = open.isTimed && open.block ? (state.times.of(open, open.block, index)?.runAtUs ?? 0) : 0;

@@ -1,5 +1,5 @@
 // Handles held jobs, some per turn: moves them out of the way of other commands, moves them back into their lane when their hold ends,
-// and ends those that were held for too long.
+// and ends jobs that were held for too long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
@@ -11,7 +11,7 @@ import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
 /**
- * As long as the command of the lane's next job is missing or paused, moves this job to the backlog of its command. Makes at most
+ * Moves the lane's next job to the backlog of its command, as long as the command of the next job is missing or paused. Makes at most
  * `movesMax` moves, and returns their number.
  */
 export function moveToHeld(lane: Lane, movesMax: number): number {

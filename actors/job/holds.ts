@@ -1,5 +1,5 @@
-// The holds other than pauses: which lanes and commands are held, since when, and which holds have lasted too long. The holds that have
-// jobs are stored.
+// The holds other than pauses: which lanes and commands are held, since when, and which holds have lasted too long. Only holds that
+// have jobs are stored.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -59,8 +59,8 @@ export class Holds {
   }
 
   /**
-   * Records that the holds in `used` are those that have jobs: stores the new ones among them, removes all other stored holds, and writes
-   * the times of their ends.
+   * Records that exactly the holds in `used` have jobs: stores the new holds in `used`, removes all other stored holds, and writes the
+   * times at which the removed holds ended.
    */
   keep(turn: Turn, used: ReadonlySet<Hold>): void {
     for (const [key, hold] of this.#known) {

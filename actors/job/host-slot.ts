@@ -40,8 +40,8 @@ export type HostSlot = {
   /** The number of slow frames (job-frame.ts). While there are any, no frame may wait behind another. */
   slow: number;
   /**
-   * Whether the host has returned jobs because no thread or process was free for them. Until its next report of ended tasks, no frame
-   * may wait behind another.
+   * Whether the host has returned jobs of a frame without a runner as `crowded` (plugin-host.ts). Until its next report of ended tasks, no
+   * frame may wait behind another.
    */
   congested: boolean;
   busyRunners: number;
@@ -72,7 +72,7 @@ export function concurrentSlot(threads: number): HostSlot {
   return emptySlot('concurrent', ['worker', 'process'], threads, 0, true);
 }
 
-/** The slots for programs that each run one attempt. The places are divided among several hosts; the first ones may have one more. */
+/** The slots for programs that each run one attempt. The places are divided among several hosts; the first hosts may have one more place. */
 export function programSlots(places: number): readonly HostSlot[] {
   const count = Math.min(places, programHostsMax);
   return Array.from({ length: count }, (_, i) =>
@@ -81,8 +81,8 @@ export function programSlots(places: number): readonly HostSlot[] {
 }
 
 /**
- * The slots for suspects: as many as there are places, but at most `quarantineHostsMax`. So a suspect seldom waits for another one to
- * end.
+ * The slots for suspects: as many as there are places, but at most `quarantineHostsMax`. With several slots, a suspect seldom waits for
+ * another one to end.
  */
 export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));

@@ -142,7 +142,7 @@ export class JobAcceptor {
       const target = this.#builderFor(turn, plugin, command, null, group.limits?.timeoutMs);
       const alike: boolean = target.builder === current;
       if (!alike) {
-        // A group that does not fit into the block continues in the next one, where its ordinals go on.
+        // A group that does not fit into the block continues in the next block, and its ordinals continue there.
         if (k > 0 && group.run && group.run.first !== null)
           piece = { ...group, run: { ...group.run, first: group.run.first + k } };
         current = target.builder;

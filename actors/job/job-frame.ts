@@ -1,6 +1,6 @@
-// Makes frames of waiting jobs. A frame has jobs of one lane and command, in order. The pace of the command (pace.ts) limits their
-// number or, if a runner runs them, the room in the runner. A suspect is alone in its frame. So is a job that must not run twice
-// (`retry_safe: false`), unless a runner runs it.
+// Makes frames of waiting jobs. A frame has jobs of one lane and command, in order. The number of jobs is limited by the pace of the
+// command (pace.ts) or, if a runner runs the jobs, by the room in the runner. A suspect is alone in its frame. So is a job that must not
+// run twice (`retry_safe: false`), unless a runner runs it.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { lengthOf, type PartReader } from '../../runtime/parted.ts';
@@ -34,7 +34,7 @@ export type JobFrame = {
   readonly ids: Uint8Array;
 };
 
-/** Takes the next waiting jobs of a lane as a frame, at most `tasksMax`. `runner`: the runner of the command that runs them; -1: none. */
+/** Takes the next waiting jobs of a lane as a frame, at most `tasksMax`. `runner`: the number of the runner that runs them; -1: none. */
 export function pickFrame(
   state: JobState,
   turn: Turn,

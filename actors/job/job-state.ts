@@ -81,7 +81,7 @@ export class JobState {
   readonly suspects: OpenAttempt[] = [];
   /** Blocks whose open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
-  /** The number of unsettled jobs, without delayed jobs, runs and actions. */
+  /** The number of unsettled jobs, excluding delayed jobs, runs and actions. */
   unsettled = 0;
   running = 0;
   /** The number of delayed jobs and runs, whose time to run has not come. */
@@ -180,7 +180,7 @@ export class JobState {
   }
 
   /**
-   * Ends a job. One commit has the attempt (the job's log), the entry in the journal, the counters, and the consequences for a run.
+   * Ends a job. One commit contains the attempt (the job's log), the entry in the journal, the counters, and the consequences for a run.
    * `isSilent`: no observation or hook reports the end.
    */
   end(
@@ -256,7 +256,7 @@ export class JobState {
     return member;
   }
 
-  /** Stores the new custody of the job's attempt or, if `attempt` is greater, of its next attempt. Returns this attempt. */
+  /** Stores the new custody of the job's attempt or, if `attempt` is greater, of its next attempt. Returns the attempt in its new custody. */
   move(turn: Turn, job: OpenAttempt, custody: Custody, dueUs: number, attempt = job.attempt): OpenAttempt {
     const { open, index } = job;
     const moved = { open, index, attempt, custody, dueUs };
@@ -334,7 +334,7 @@ export class JobState {
     );
   }
 
-  /** The retry policy of the job: its plugin's policy, with the settings of its step. */
+  /** The retry policy of the job: its plugin's policy, overridden by the settings of its step. */
   policyOf({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): RetryPolicy {
     const { retry } = this.lane(open.plugin);
     const own = groupOf(this.load(open), index).group.limits?.retry;

@@ -68,7 +68,7 @@ export class JobTimesTable {
     this.#set(turn, jobs, block, timesOf(options, block.createdUs, runAtUs));
   }
 
-  /** Called when all jobs of the block have ended: removes the timers that are left. */
+  /** Called when all jobs of the block have ended: removes the block's remaining timers. */
   end(batch: Batch, open: OpenBlock, block: Block): void {
     for (const [place, first] of block.starts.entries()) {
       const { options } = block.group(place);

@@ -48,7 +48,7 @@ export class Lane extends Backlog {
   breaker: Breaker | null = null;
   /** The time since which the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
   probingSinceUs: number | null = null;
-  /** The retry policy of the newest configuration with this plugin. */
+  /** The retry policy in the newest configuration that has this plugin. */
   retry: RetryPolicy = retryDefault;
   /** Whether any command of the plugin has runners. */
   #isConcurrent = false;
@@ -131,7 +131,7 @@ export class Lane extends Backlog {
     return queued;
   }
 
-  /** The number of waiting jobs that a hold or a pause keeps from starting. Jobs of a missing command count once they are in `heldByCommand`. */
+  /** The number of waiting jobs that a hold keeps from starting. Jobs of a missing command count once they are in `heldByCommand`. */
   get held(): number {
     if (this.hold === null && this.counted === 0 && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
     let held = this.hold ? this.waiting : this.counted;
@@ -148,7 +148,7 @@ export class Lane extends Backlog {
     return paused;
   }
 
-  /** What runs those jobs of the lane that need no runner. */
+  /** What runs the jobs of the lane that need no runner. */
   get kind(): LaneKind {
     const { instance } = this;
     if (instance?.manifest.runtime !== 'process') return 'threads';

@@ -37,7 +37,7 @@ export class Pace {
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 
-  /** Makes frames smaller. Called when a host has returned jobs of a frame because a job was slow or no thread was free. */
+  /** Makes frames smaller. Called when a host has returned jobs of a frame as `crowded` (plugin-host.ts). */
   tooLarge(): void {
     this.#size = Math.max(1, this.#size >> 2);
   }

@@ -95,8 +95,8 @@ export class Pauses {
   }
 
   /**
-   * The first pause that is found: of this plugin instance, of a plugin that it builds on, or of the service. It holds all jobs of the instance.
-   * Null: there is none.
+   * The hold of all jobs of this plugin instance by a pause: the pause of the instance, otherwise of a plugin that it builds on, otherwise
+   * of the service. Null: no pause holds them.
    */
   ofLane(lane: Lane): Hold | null {
     if (this.#known.size === 0) return null;

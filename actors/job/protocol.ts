@@ -51,14 +51,14 @@ export type RerunSource = {
   readonly dedupeKey: string | null;
 };
 
-/** New jobs that differ only in their payloads: of calls, of a webhook, of a schedule or of a rerun. */
+/** New jobs that differ only in their payloads. Calls, a webhook, a schedule or a rerun create them. */
 export type NewCalls = {
   readonly plugin: string;
   readonly command: string;
   /** The packed payloads, one per job. */
   readonly payloads: readonly Uint8Array[];
   readonly submittedBy: string;
-  /** The event that the jobs receive, if their command is `handle`. Null: their command is another one. */
+  /** The event that the jobs receive, if their command is `handle`. Null: they have another command. */
   readonly event: EntryEvent | null;
   /** Whether callers wait: then a JobSettled follows when a job has settled. */
   readonly watch?: boolean;
@@ -214,7 +214,7 @@ export interface JobCalls {
 
 /** The pipeline actor, as the job actor calls it. */
 export interface PipelineCalls {
-  /** Moves the runs of these jobs on. Must be called in the turn in which the jobs settle. */
+  /** Advances the runs of these jobs, and handles the jobs' events and hooks. Must be called in the turn in which the jobs settle. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
   /** Called when a pause has ended: the runs that it held can continue from this turn on, unless another pause holds them. */
   resumed(): void;
@@ -246,7 +246,7 @@ export interface PipelineCalls {
   /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
   /**
-   * Called when the run, or a run that contains it, was cancelled. Fails the run, so that it starts no more jobs. False: the run is not
+   * Called when the run, or a run that contains it, was cancelled. Fails the run, which then starts no more jobs. False: the run is not
    * open, or has failed already.
    */
   cancelRun(run: JobId): boolean;

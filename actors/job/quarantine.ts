@@ -1,5 +1,5 @@
-// The quarantine: hosts in each of which one suspect, or one exempt job (exempt.ts), runs at a time. If jobs of a plugin have recently
-// ended several hosts, the plugin is isolated: its jobs run one at a time in a host that only isolated plugins use.
+// The quarantine: hosts that each run one suspect, or one exempt job (exempt.ts), at a time. If jobs of a plugin have recently ended
+// several hosts, the plugin is isolated: its jobs run one at a time in a host that only isolated plugins use.
 import { CrashHold } from '../../runtime/crash-hold.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endStoppedWaiting, isStopped } from './cancelled-jobs.ts';
@@ -46,7 +46,7 @@ export class Quarantine {
     else this.#state.suspects.push(job);
   }
 
-  /** Counts a host that has died while a job of this lane was its only job. After too many of these, the lane is isolated. */
+  /** Counts a host that has died while a job of this lane was its only job. After too many such deaths, the lane is isolated. */
   endedHost(turn: Turn, lane: Lane): void {
     let hold = this.#crashHolds.get(lane);
     if (!hold) {

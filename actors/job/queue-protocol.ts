@@ -1,4 +1,4 @@
-// The state of the queue and of its lanes, as the main thread asks for it.
+// The main thread's query for the state of the queue and of its lanes, and the reply.
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { Hold } from './records/hold.ts';
 
@@ -20,7 +20,7 @@ export type QueueReply = {
   readonly waiting: number;
   readonly dead: number;
   readonly workers: number;
-  /** The share of the last minute in which the workers of the busiest kind were busy, from 0 to 1. */
+  /** The average share of the workers that were busy in the last minute, from 0 to 1. At each moment, the busiest kind of worker counts. */
   readonly utilization: number;
   readonly active: readonly {
     readonly jobId: string;
@@ -38,15 +38,15 @@ export type BreakerState = (typeof breakerStates)[number];
 export type LaneState = {
   readonly plugin: string;
   readonly active: number;
-  /** The number of jobs that wait in the lane, including `held` ones. */
+  /** The number of jobs that wait in the lane, including the held jobs. */
   readonly queued: number;
   /** The number of jobs that are held, by a pause or for another reason. */
   readonly held: number;
   /** The maximum number of running jobs (`parallelism` of the plugin). Null: only the number of workers limits it. */
   readonly limit: number | null;
   /**
-   * The time, in µs, since which the longest-waiting of the jobs at the heads of the lane's queues has been ready to run, held or not.
-   * Null: no job waits.
+   * The earliest time, in µs, since which a job at the head of one of the lane's queues has been ready to run, held or not. Null: no job
+   * waits.
    */
   readonly oldestUs: number | null;
   /** The hold of all jobs of the lane. Null: there is none. */

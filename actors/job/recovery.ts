@@ -1,4 +1,4 @@
-// Reads the unsettled jobs from the store after a start, some in each turn. Jobs that have been read can already run.
+// Reads the unsettled jobs from the store after the actors have started, some in each turn. Jobs that have been read can already run.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -36,7 +36,7 @@ export class Recovery {
     for (const { open, held } of adopted.values()) this.#take(turn, open, held, marked);
   }
 
-  /** Reads the next blocks. True: none are left. */
+  /** Reads the next blocks. True: no blocks are left to read. */
   step(turn: Turn): boolean {
     const range = { ...(this.#from && { from: this.#from }), to: this.#to, limit: blocksPerTurnMax };
     const { blocks: marked } = this.#state.cancels;

@@ -12,15 +12,16 @@ export type LedgerFigures = {
     readonly queued: number;
     readonly running: number;
     /**
-     * The time, in ms since the epoch, since which the lane's next job has been ready to run; null: no job waits, or the plugin is held.
+     * The time, in ms since the epoch, at which the lane's next single attempt or its next block became ready to run, whichever is earlier;
+     * null: neither waits, or the plugin is held.
      */
     readonly oldestMs: number | null;
   }[];
 };
 /**
  * To the main thread, once a second, even while no actors work, for the metrics. `workers`: by kind of host, how many threads or processes
- * its running hosts have. `restarts`: by host, how often its process was lost. `archiveFailure`: why the commit log could not be archived
- * most recently (`backups.log`); null: it could.
+ * its running hosts have. `restarts`: by host, how often its process was lost. `archiveFailure`: why the last copy of the commit log to its
+ * archive failed (`backups.log`); null: it did not fail, or the log is not archived.
  */
 export type LedgerPulse = {
   readonly kind: 'ledger_pulse';

@@ -50,7 +50,7 @@ type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen
 type SweepContext = {
   readonly turn: Turn;
   readonly beforeUs: number;
-  /** The number of settled jobs in excess of `max_jobs`, without those of open runs. */
+  /** The number of settled jobs in excess of `max_jobs`, excluding jobs of open runs. */
   surplus: number;
   readonly commits: Commits;
   readonly runs: OpenRuns;
@@ -75,7 +75,7 @@ export class Retention {
   #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
   /** Whether the sweep passes over blocks with times in the future, to find out when they were accepted. */
   #isPassing = false;
-  /** The time in the newest key among the blocks pruned since the start. */
+  /** The latest time in the keys of the blocks that were pruned since the start. */
   #acceptedUpToUs = 0;
 
   constructor(state: JobState) {
@@ -144,8 +144,8 @@ export class Retention {
   }
 
   /**
-   * The next blocks with keys from `from` up to, not including, `to`, as many as one turn may read. `isEnd`: whether these are the last
-   * ones.
+   * The next blocks with keys from `from` up to, not including, `to`, as many as one turn may read. `isEnd`: whether no block follows
+   * them in this range.
    */
   #meet(from: Buffer | undefined, to: Buffer | undefined, nowUs: number): { met: Met[]; isEnd: boolean } {
     const { reader } = this.#state;
@@ -221,7 +221,7 @@ export class Retention {
   }
 
   /**
-   * The latest time at which the block can have been accepted; null: not known yet. If the block's time lies in the future, the clock was
+   * The latest time at which the block may have been accepted; null: not known yet. If the block's time lies in the future, the clock was
    * ahead at its acceptance. Then the times of the blocks that follow give the limit.
    */
   #acceptedUs(key: Uint8Array, createdUs: number, nowUs: number): number | null {
@@ -250,7 +250,7 @@ export class Retention {
     return false;
   }
 
-  /** Whether a run of the block has a detached cancel: it may yet cover runs that events of the run's jobs start. */
+  /** Whether a run of the block has a detached cancel: the cancel may yet cover runs that events of the run's jobs start. */
   #isDetached(key: Uint8Array, { count }: Block): boolean {
     const { detached } = this.#state.cancels;
     for (let index = 0; detached.size > 0 && index < count; index++) if (detached.of(jobId(key, index))) return true;

@@ -8,7 +8,7 @@ export class RoundRobin {
   /** The position of the lane that is asked first. */
   #place = 0;
 
-  /** `isOurs`: whether a lane is one of those that take turns here. */
+  /** `isOurs`: whether a lane takes turns here. */
   constructor(lanes: ReadonlyMap<string, Lane>, isOurs: (lane: Lane) => boolean) {
     this.#lanes = lanes;
     this.#isOurs = isOurs;
@@ -24,7 +24,7 @@ export class RoundRobin {
     return null;
   }
 
-  /** The lane after this one is asked first from now on. */
+  /** Makes `next` ask the lane after this one first. */
   advance(lane: Lane): void {
     const lanes = this.#inOrder();
     this.#place = (lanes.indexOf(lane) + 1) % lanes.length;

@@ -18,7 +18,7 @@ import { writeTree } from './records/tree.ts';
 /** The maximum number of runs in a block: a single open run keeps the others from being pruned. */
 export const runsPerBlockMax = 64;
 
-/** A block of runs that this turn has created. `ended`: the indexes of those that have ended already. */
+/** A block of runs that this turn has created. `ended`: the indexes of the runs that have already ended. */
 type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[]; readonly isDelayed: boolean };
 
 export class RunJobs {
@@ -189,7 +189,7 @@ export class RunJobs {
   }
 }
 
-/** Whether the run can share the group of the run before it, because they differ only in their payloads, as calls of one caller do. */
+/** Whether the run can share the group of the run before it: they differ only in their payloads, as runs from calls of one caller do. */
 function isAlike(before: JobGroup | undefined, group: JobGroup): boolean {
   return (
     before !== undefined &&

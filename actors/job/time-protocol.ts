@@ -9,7 +9,10 @@ import type { ReplyTo } from '../../runtime/turn.ts';
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
-/** From the main thread: give a delayed job or run another time, by `runAtUs` or by `delayMs`. Answered with a RescheduleReply. */
+/**
+ * From the main thread: give a delayed job or run another time, by `runAtUs` or by `delayMs`. Answered with a RescheduleReply or a
+ * RefusedWork.
+ */
 export type RescheduleJob = {
   readonly kind: 'reschedule';
   readonly replyTo: ReplyTo;
@@ -17,5 +20,5 @@ export type RescheduleJob = {
   readonly runAtUs?: number;
   readonly delayMs?: number;
 };
-/** The new time in µs. Null: the job is not delayed. */
+/** The new time in µs. Null: the job is not delayed, or waits in the queue of its schedule. */
 export type RescheduleReply = { readonly kind: 'reschedule'; readonly runAtUs: number | null };

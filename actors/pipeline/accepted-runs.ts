@@ -19,7 +19,7 @@ export class AcceptedRuns {
   /** The blocks that this turn has created. Their records can be read from the next turn on. */
   #arriving: AcceptedBlock[] = [];
   #begunInTurn = 0;
-  /** The number of accepted runs that have not begun, without delayed ones. */
+  /** The number of accepted runs that have not begun, excluding delayed ones. */
   count = 0;
 
   constructor(table: RunTable) {

@@ -34,7 +34,7 @@ import { beginRun, delayRun, type RunStart } from './run-start.ts';
 import { RunTable, type RunTableOptions } from './run-table.ts';
 
 export type PipelineActorOptions = RunTableOptions & {
-  /** Makes another turn follow. */
+  /** Requests another turn. */
   readonly wake: () => void;
   /** Called at the end of each turn, with the number of unfinished runs and the number of settled jobs inside them. */
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
@@ -56,7 +56,7 @@ export type PipelineActor = Actor &
     close(turn: Turn): void;
   };
 
-/** Creates the actor with its state from the store. Work that was left in the store continues from the first turn on. */
+/** Creates the actor and loads its state from the store. Unfinished work in the store continues from the first turn on. */
 export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
   const { store, jobs, wake, ancestor = ancestorIn(store) } = options;
   const { bodyOf = bodyIn(store), payloadOf = payloadIn(store) } = options;
@@ -133,7 +133,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return { kind: 'accepted', ids };
   }
 
-  /** Why no run is accepted if `waitingRuns` accepted runs have not begun. Null: a run is accepted. */
+  /** Why another run is refused while `waitingRuns` accepted runs have not begun. Null: another run is accepted. */
   function refusalOf(waitingRuns: number, isDelayed: boolean): Refusal | null {
     if (isDelayed) return jobs.refusal(undefined, waitingRuns - accepted.count, true);
     return jobs.refusal(undefined, waitingRuns) ?? (table.isFullOfRuns ? 'queue_full' : null);
@@ -145,7 +145,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     return table.runs.find(keyText(id));
   }
 
-  /** Makes the main thread receive a JobSettled when the run has ended. */
+  /** Registers the run as awaited: the main thread gets a JobSettled when the run has ended. */
   function awaitRun(id: JobId, turn: Turn): void {
     // If the call repeats an idempotency key, the run of the earlier call may have settled.
     if (runOf(id)) jobs.awaited.add(id);

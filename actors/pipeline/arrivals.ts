@@ -41,7 +41,7 @@ export class Arrivals {
 
   /**
    * The arrivals at the scope's next join, as logs (records/arrivals.ts) in the order of arrival: first the values of the table, then the
-   * scope's record.
+   * arrivals in the scope's record.
    */
   of(run: Run, scope: Scope): Uint8Array[] {
     const logs: Uint8Array[] = [];
@@ -53,7 +53,7 @@ export class Arrivals {
     return logs;
   }
 
-  /** The value of the table `arrivals` with this number, of the scope's current segment. The bytes are valid until the next read. */
+  /** The value that the table `arrivals` has under this number for the scope's current segment. The bytes are valid until the next read. */
   at(run: Run, scope: Scope, number: number): Uint8Array | undefined {
     const { turn, values } = scope.fresh;
     const fresh = turn === this.#turnNumber ? values[number - (scope.stored - values.length)] : undefined;

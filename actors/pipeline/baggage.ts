@@ -61,7 +61,7 @@ export function addContext(merged: MergedValues, context: JsonObject, path: read
 }
 
 /**
- * The context behind a join: the context at the fork, and the values that tokens added under keys that the fork's context lacks. If several
+ * The context after a join: the context at the fork, and the values that tokens added under keys that the fork's context lacks. If several
  * tokens added a value under the same keys, the first token in the order of paths wins.
  */
 export function mergeContext(fork: JsonObject, merged: MergedValues): JsonObject {

@@ -3,7 +3,7 @@
 //
 // A pass through one of these sequences is a scope. Each join gathers the tokens of the steps since the previous join or the start of the
 // sequence. The tokens of a top sequence meet at its end, too. A nested sequence with joins is a scope up to its last join. The steps
-// behind that join, and the steps of nested sequences without joins, belong to the surrounding scope.
+// after that join, and the steps of nested sequences without joins, belong to the surrounding scope.
 import type { Condition, Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { PhaseName, StepLimits } from '../job/records/job.ts';
 import { isOfElement, isPerElementTemplate } from './template.ts';
@@ -22,7 +22,7 @@ export type Node =
       readonly limits: StepLimits | undefined;
       /**
        * Whether a failed job ends only its token at first: the step, or a fork before it, has `fail_fast: false`. The failure takes effect
-       * at the next join or, without a join, at the end of the main part or phase.
+       * at the next join or, if no join follows, at the end of the main part or phase.
        */
       readonly failsLate: boolean;
       /** Undefined: the step belongs to the main part. */
@@ -33,7 +33,7 @@ export type Node =
   | { readonly kind: 'steps'; readonly step: Step; readonly first: number; readonly next: number }
   /** A token that arrives here enters a new scope. */
   | { readonly kind: 'scope'; readonly sequence: number; readonly first: number }
-  /** A barrier: the tokens of a scope end here. When none of them is left, one token continues. */
+  /** A barrier: the tokens of a scope meet here. When all of them have arrived or ended, one token continues. */
   | { readonly kind: 'join'; readonly collect: Join['collect']; readonly stepId: string; readonly next: number }
   /** The tokens of the main part, or of a phase, end here. The results of the main part become the run's result. */
   | { readonly kind: 'end' };
@@ -41,8 +41,8 @@ export type Node =
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 
 /**
- * `joins`: the nodes of the sequence's joins, in order. `failsLate`: whether the token that enters the sequence is behind a fork with
- * `fail_fast: false`, so that a failure inside the sequence ends only that token.
+ * `joins`: the nodes of the sequence's joins, in order. `failsLate`: whether the token that enters the sequence has passed a fork with
+ * `fail_fast: false`. A failure inside the sequence then ends only that token.
  */
 export type Sequence = { readonly joins: readonly number[]; readonly failsLate: boolean };
 
@@ -56,11 +56,11 @@ export type CompiledPipeline = {
   readonly sequences: readonly Sequence[];
   /** In the order in which they run. */
   readonly phases: readonly CompiledPhase[];
-  /** The node that tests the pipeline's own condition; `first` if there is none. */
+  /** The node that tests the pipeline's own condition; `first` if the pipeline has none. */
   readonly start: number;
-  /** The first node of the main part, behind the pipeline's own condition if it has one. */
+  /** The first node of the main part, after the pipeline's own condition if it has one. */
   readonly first: number;
-  /** Whether the main part has a fork without a join behind it. The result of a run is then a list, even if a single token arrives. */
+  /** Whether the main part has a fork that no join follows. The result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;
 };
 
@@ -119,8 +119,8 @@ function add(compiler: Compiler, node: Node): number {
 }
 
 /**
- * Compiles from the last step to the first, because each node refers to the next one. `joins` is in the order of the steps. `late`:
- * whether a fork with `fail_fast: false` comes before the steps.
+ * Compiles from the last step to the first, because each node refers to the next one. `joins` receives the nodes of the joins, in the order of
+ * the steps. `late`: whether a fork with `fail_fast: false` comes before the steps.
  */
 function compileSteps(
   compiler: Compiler,

@@ -10,7 +10,7 @@ import { type Data, LargeText, LargeValue } from './lookup.ts';
 type Steps = { left: number };
 
 /**
- * Whether the condition is met. All its patterns share `matchStepsMax` match steps; a pattern that needs more than are left does not match.
+ * Whether the condition is met. All its patterns share `matchStepsMax` match steps; a pattern that needs more steps than remain does not match.
  */
 export function holds(condition: Condition, data: Data): boolean {
   return isMet(condition, data, { left: matchStepsMax });

@@ -55,7 +55,7 @@ export class Deadlines {
     for (const key of this.#reader.keys('run_deadlines', runDeadlinesUpTo(nowUs))) {
       const found = readRunDeadlineKey(key);
       if (found && !this.#setAside.has('runs', found.run)) due.push(found);
-      // `nextUs` stays as it is, so that the next turn takes the others.
+      // `nextUs` is unchanged: the next turn takes the remaining deadlines.
       if (due.length === duePerTurnMax) return due;
     }
     this.nextUs = earlier(this.#firstUs(nowUs), this.#addedUs);
@@ -70,7 +70,7 @@ export class Deadlines {
     return true;
   }
 
-  /** The time of the first stored deadline after `afterUs`, or of the first of all. Null: there is none. */
+  /** The time of the first stored deadline or, with `afterUs`, of the first one after that time. Null: no such deadline is stored. */
   #firstUs(afterUs?: number): number | null {
     const from = afterUs === undefined ? {} : { from: runDeadlinesUpTo(afterUs).to };
     for (const key of this.#reader.keys('run_deadlines', from)) {

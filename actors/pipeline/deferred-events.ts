@@ -1,6 +1,6 @@
 // Events and hooks that start runs in a later turn, because the runs would take too much of the current turn: for example, a job emitted
-// very many events, the payload is large, or the turn has no time left. While too many runs are open, or other events wait, all new events
-// wait.
+// very many events, the payload is large, or the turn has no time left. While too many runs are open, or other events or hooks wait,
+// all new events wait.
 //
 // The trees take turns. Within a tree, the list of events that was deferred last is taken first. Until the first event of a list is taken,
 // memory holds only the id of its job; for a hook, only its key.
@@ -31,15 +31,15 @@ import type { Trigger, Triggers } from './triggers.ts';
 /** The maximum number of events that one turn takes. An event that starts several pipelines counts once for each of them. */
 export const eventsPerTurnMax = 512;
 /**
- * When the waiting events in memory have more than this size, all of them are dropped from memory. They are read again when they
- * are taken.
+ * When the waiting events in memory exceed this size, all of them are dropped from memory. They are read again when they are
+ * taken.
  */
 const heldBytesMax = 64 * 2 ** 20;
 
 /** The origin of waiting events, and the packed list of these events; or the origin of a hook, and its packed payload. */
 type Events = { readonly origin: Origin; readonly list: Uint8Array; readonly count: number };
 /**
- * The next event of a list, or the hook. `event` null: a hook, or a value that is not an event. `end`: the offset behind the
+ * The next event of a list, or the hook. `event` null: a hook, or a value that is not an event. `end`: the offset after the
  * event or hook.
  */
 type Next = { readonly event: Emitted | null; readonly payload: Packed; readonly end: number };
@@ -138,23 +138,23 @@ export class DeferredEvents {
     const waiting = line.pop()!;
     const begun = typeof waiting === 'string' ? unbegun(startKey(Buffer.from(waiting, 'latin1'))) : waiting;
     if (this.#take(begun)) line.push(begun);
-    // Moves the tree behind all others, unless an evaluation of its next event has begun.
+    // Moves the tree to the end, unless an evaluation of its next event has begun.
     if (begun.evaluations === null) this.#lines.delete(root);
     if (line.length > 0) this.#lines.set(root, line);
     return true;
   }
 
-  /** Takes as many events as fit into the turn. False: none are left. */
+  /** Takes as many events as fit into the turn. False: no events remain. */
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, count } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // Must be called before runs open in the tree, because `held` counts this list as open.
+    // Must be called before runs open in the tree: if neither memory nor store has the tree, `held` counts only this list as open.
     const tree = descendants.held(rootOf(origin));
     const came = this.#start(begun, count);
     const { index, at, fired, key } = begun;
     if (index < count) {
       // The cursor is written only if a run has been created. For events that start no run, the additional write would cost more than it
-      // saves. After a crash, the events behind the stored cursor are taken again, with the configuration and the dedupe keys of that time.
+      // saves. After a crash, the events after the stored cursor are taken again, with the configuration and the dedupe keys of that time.
       if (came) batch.put('emissions', cursorKey(key), pack(fired.length > 0 ? { index, at, fired } : { index, at }));
       return true;
     }

@@ -1,6 +1,6 @@
 // The definitions in force, and those with which open runs began. A run keeps its definition across reloads.
 //
-// The number of open runs of each definition is stored (`run_counts`), so that a start of the service need not read the runs. The commit
+// The number of open runs of each definition is stored (`run_counts`), so the service need not read the runs on startup. The commit
 // that ends the last open run of a definition removes the definition's entry. The selfcheck compares the entries with the runs
 // (`open_runs_are_counted`).
 //
@@ -175,7 +175,7 @@ export class DefinitionVersions {
   }
 }
 
-/** When the oldest stored block was accepted, as its key says; infinite if there is no block. */
+/** When the oldest stored block was accepted, in µs, according to its key. Infinity: no block is stored. */
 function oldestBlockUs(reader: Reader): number {
   for (const key of reader.keys('blocks', { limit: 1 })) return blockKeyMs(key) * 1000;
   return Infinity;

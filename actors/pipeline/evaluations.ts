@@ -20,7 +20,7 @@ export const wholeBytesMax = 4096;
 export const stepBytesMax = 64 * 2 ** 10;
 
 const nothing: PartReader = { get: () => undefined, has: () => false };
-/** The `EvaluationLimits` of evaluations that have no limit of time, and whose data is not in parts. */
+/** The `EvaluationLimits` of evaluations that have no time limit, and whose data is not in parts. */
 export const unlimited: EvaluationLimits = {
   parts: nothing,
   isSpent: () => false,
@@ -40,8 +40,8 @@ export class Evaluations {
   }
 
   /**
-   * The result of the work with this name. Each call advances unfinished work by at least one step. Throws UnfinishedEvaluation if the turn is spent
-   * before the work is done.
+   * The result of the work with this name. Each call advances unfinished work by at least one step. Throws UnfinishedEvaluation if
+   * the turn is spent before the work is done.
    */
   find<T>(name: string, begin: () => Sliced<T>): T {
     let evaluation = this.#evaluations.get(name);

@@ -33,8 +33,9 @@ import { bytesPerTurnMax, evaluationName, evaluationsMax, type RunTable } from '
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 import type { TokenReuse } from './token-reuse.ts';
 
-/** The maximum number of children that one call of `Expansion.step` creates, and (`childrenPerTurnMax`) that one turn creates. */
+/** The maximum number of children that one call of `Expansion.step` creates. */
 export const childrenPerMessageMax = 1024;
+/** The maximum number of children that one turn creates. */
 export const childrenPerTurnMax = 4096;
 /** The fan-outs and parked tokens of a run wait while the run has about this many unsettled jobs. */
 export const unsettledMax = 16_384;
@@ -58,7 +59,7 @@ export class Expansion {
   #madeInTurn = 0;
   /** The names of runs that continue in the next turn. */
   readonly #later: string[] = [];
-  /** The names of runs whose pipeline is paused. They continue when the pause ends. */
+  /** The names of runs that a pause holds. They continue when the pause ends. */
   readonly #paused = new Set<string>();
 
   constructor(table: RunTable, children: Children, stored: StoredValues, takeOver: TokenReuse) {
@@ -121,7 +122,7 @@ export class Expansion {
     if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
   }
 
-  /** Continues the next run that has fan-outs or parked tokens. False: no run can continue in this turn any more. */
+  /** Continues the next run that has fan-outs or parked tokens. False: no further run can continue in this turn. */
   step(): boolean {
     const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
@@ -142,7 +143,7 @@ export class Expansion {
     return true;
   }
 
-  /** Indexes the jobs that the run can reuse, some in each turn. */
+  /** Indexes the jobs that the run can reuse, some in each call. */
   #index(run: Run): void {
     this.#madeInTurn += groupsPerSlice;
     if (blaming({ kind: 'run', id: run.id }, () => this.#takeOver.reuse.index(run))) this.#later.push(run.name);
@@ -265,7 +266,7 @@ export class Expansion {
     this.#taken(run, scope, fan, first, plan);
   }
 
-  /** Counts the elements from `first` up to the fan-out's index, which have been taken. Ends the fan-out after its last element. */
+  /** Counts the elements that have been taken, from `first` up to the fan-out's index. Ends the fan-out after its last element. */
   #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
     this.#madeInTurn += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;
@@ -273,7 +274,7 @@ export class Expansion {
     endTokens(this.#table, run, scope, 1, plan.isReused === true);
   }
 
-  /** Creates children for which `with` or baggage is rendered one by one. Neighbours with the same context are created together. */
+  /** Creates children whose `with` or baggage is rendered for each element. Neighbours with the same context are created together. */
   #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): void {
     let first = fan.index;
     let missing: string | null = null;

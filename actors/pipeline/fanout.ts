@@ -17,14 +17,14 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** The list as a value in parts, if it is stored as one. */
   readonly parted?: Uint8Array;
-  /** The entries that `with` adds to every payload, as part of a packed map, and their number. */
+  /** The entries that `with` adds to every payload (packed, without the head of the map), and their number. */
   readonly added: Uint8Array;
   readonly addedCount: number;
   /** The keys `item` and `index`, except those that `added` contains. */
   readonly own: readonly ('item' | 'index')[];
   /** The templates and baggage that are rendered for each element. Null: `with` and the baggage are the same for all elements. */
   readonly each: { readonly with: Entries; readonly baggage: readonly (readonly [string, Path])[] } | null;
-  /** A path that `with` refers to and that does not exist: the jobs cannot run. Null: there is none. */
+  /** A path in `with` that is known not to exist: the jobs cannot run. Null: no such path. */
   readonly missing: string | null;
 };
 
@@ -35,7 +35,7 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly result: Uint8Array | null;
   /** The stored plan lacks `list` and `result`. They are read from the job or run that produced them. */
   readonly isBehindJob?: true;
-  /** The position of `list` in the events of the token's cause. Absent: `list` is not the payload of an event. */
+  /** With `isBehindJob`: the position of `list` in the events of the token's cause. Absent: `list` is not read from one event. */
   readonly storedAs?: Span;
   /** `list` has the events of the token's cause: the token divides into one token per event. */
   readonly hasEvents?: true;
@@ -53,7 +53,7 @@ export type FanOut = StoredFan & {
 
 /**
  * A large element that becomes a job over several turns. `own`: the element's payload without the entries that are rendered for each
- * element, and the offset behind the element; null: the element has not been read.
+ * element, and the offset after the element; null: the element has not been read.
  */
 export type UnfinishedElement = {
   readonly evaluations: Evaluations;
@@ -137,7 +137,7 @@ export function takePayloads(
   return payloads;
 }
 
-/** The payload and context of one element. `missing`: the missing path to which `with` refers; null: there is none. */
+/** The payload and context of one element. `missing`: a path in `with` that does not exist; null: all paths exist. */
 export type FanOutElement = {
   readonly payload: Uint8Array;
   readonly context: Uint8Array;

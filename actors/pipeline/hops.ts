@@ -1,4 +1,4 @@
-// Limits the number of jobs in a chain of events, so that no loop goes on for ever. The error names the jobs and runs of the loop or chain.
+// Limits the number of jobs in a chain of events: a loop would otherwise never end. The error names the jobs and runs of the loop or chain.
 import type { JobId } from '../../runtime/ids.ts';
 
 /** The maximum number of jobs in a chain of events. */
@@ -7,7 +7,7 @@ export const hopsMax = 64;
 /** The name of a job or run in messages, and the job or run that caused it. */
 export type Ancestor = { readonly name: string; readonly parent: JobId | null };
 
-/** The maximum number of ancestors that are followed: a loop may contain runs besides jobs. */
+/** The maximum number of ancestors that are followed. It exceeds `hopsMax`, because a loop may contain runs as well as jobs. */
 const ancestorsMax = 4 * hopsMax;
 
 export type FindAncestor = (id: JobId) => Ancestor | undefined;
@@ -18,8 +18,8 @@ export function hopError(name: string, cause: JobId | null, ancestor: FindAncest
 }
 
 /**
- * Names a job and the jobs and runs that led to it, oldest first: back to an earlier job of the same name, or else to the root,
- * but not more than `ancestorsMax`.
+ * Names a job and the jobs and runs that led to it, oldest first. The list goes back to an earlier job of the same name, or else to
+ * the root, and has at most `ancestorsMax` names.
  */
 export function causeText(name: string, cause: JobId | null, ancestor: FindAncestor): string {
   const names = [name];

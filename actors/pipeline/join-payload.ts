@@ -1,4 +1,4 @@
-// The payload of a join, if it is a value in parts. The entries beside the results are read and extended without reading the results.
+// The payload of a join, if it is a value in parts. Entries other than `results` are read and added without reading the results.
 import { type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, entryAt, mapCount, mapHead, skipValue } from '../../runtime/splice.ts';
 
@@ -7,7 +7,7 @@ export const partedBytesMin = 4 * 2 ** 20;
 const resultsKey = Buffer.from('\xa7results', 'latin1');
 const joinedHead = Buffer.concat([mapHead(3), resultsKey]);
 
-/** The entries beside the results of a join, as a packed map. Null: the value is not the payload of a join. */
+/** The entries of a join's payload other than `results`, as a packed map. Null: the value is not the payload of a join. */
 function besideResults(parted: Uint8Array): Uint8Array | null {
   const sections = sectionsOf(parted);
   const [first, last] = [sections[0], sections.at(-1)];
@@ -15,7 +15,7 @@ function besideResults(parted: Uint8Array): Uint8Array | null {
   return joinedHead.equals(first.subarray(0, joinedHead.length)) ? Buffer.concat([mapHead(2), last]) : null;
 }
 
-/** The value of one entry beside the results. Null: `parted` is not the payload of a join, or has no such entry. */
+/** The value of one entry other than `results`. Null: `parted` is not the payload of a join, or has no such entry. */
 export function besideAt(parted: Uint8Array, key: string): Uint8Array | null {
   const beside = besideResults(parted);
   const span = beside && entryAt(beside, 0, Buffer.from(key));

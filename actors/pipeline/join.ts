@@ -1,5 +1,5 @@
 // Tokens meet at joins, and at the end of the main part and of each phase. When the last token has arrived or ended, one token continues
-// behind the join; at an end, the next phase begins or the run ends.
+// after the join; at an end, the next phase begins or the run ends.
 
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
@@ -77,7 +77,7 @@ function noteContext(scope: Scope, context: Uint8Array, path: readonly number[])
 }
 
 /**
- * Records the origin of a token that divides: the token behind the next join continues with this origin. Only the first fork of a
+ * Records the origin of a token that divides: the token after the next join continues with this origin. Only the first fork of a
  * segment counts.
  */
 export function markFork(scope: Scope, path: readonly number[], origin: SegmentOrigin): void {
@@ -94,15 +94,15 @@ export function endTokens(table: RunTable, run: Run, scope: Scope, count: number
   if (scope.live === 0 && run.failure === null) completeJoin(table, run, scope);
 }
 
-/** Ends a token behind a fork with `fail_fast: false`, and records its failure. The other tokens of its scope continue. */
+/** Ends a token that has passed a fork with `fail_fast: false`, and records its failure. The other tokens of its scope continue. */
 export function failLate(table: RunTable, run: Run, scope: Scope, failure: string): void {
   scope.failure ??= failure;
   endTokens(table, run, scope, 1, false);
 }
 
 /**
- * Called when all tokens of the scope have ended and one of them has failed. If the token around the scope is behind a fork with
- * `fail_fast: false`, the token fails; otherwise the run fails.
+ * Called when all tokens of the scope have arrived or ended, and one of them has failed. If the token that entered the scope has passed a
+ * fork with `fail_fast: false`, only that token fails; otherwise the run fails.
  */
 function failAtJoin(table: RunTable, run: Run, scope: Scope, failure: string): void {
   if (run.version.compiled.sequences[scope.sequence]!.failsLate) {

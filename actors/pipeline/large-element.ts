@@ -13,8 +13,8 @@ import { hasPacked } from './template.ts';
 import { dataOf, Packed } from './token.ts';
 
 /**
- * The size above which an element counts as large. It is 0 if `with` contains a large value, and `partedBytesMin` if neither `with` nor
- * baggage refers to the elements, which are then only copied.
+ * The size above which an element is large: `partedBytesMin` if neither `with` nor baggage refers to the elements, which are then only
+ * copied; 0 if `with` contains a large value; otherwise `stepBytes`.
  */
 export function elementBytesMax({ each }: FanPlan, { evaluationLimits, partedBytesMin }: RunTable): number {
   if (each === null) return partedBytesMin;
@@ -25,7 +25,7 @@ export function isLargeNext({ list }: FanPlan, { at }: FanOut, bytesMax: number)
   return endWithin(list, at, at + bytesMax) < 0;
 }
 
-/** The payload and context of a new job. `problem`: why `with` failed; null: it succeeded. `end`: the offset behind the element. */
+/** The payload and context of a new job. `problem`: why `with` failed; null: it succeeded. `end`: the offset after the element. */
 type Made = {
   readonly payload: Uint8Array;
   readonly context: Uint8Array;

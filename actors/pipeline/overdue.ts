@@ -17,7 +17,7 @@ export function overdueCancel(reader: Reader, run: Run, deadline: RunDeadline, t
 
 function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cancel, 'by' | 'reason' | 'timeout'> {
   const { definition } = run.version.compiled;
-  // Counted from the acceptance of the run: a run that was not delayed begins then.
+  // The time from the acceptance of the run to its deadline. A run that is not delayed begins when it is accepted.
   const passedMs = Math.round((us - run.createdUs) / 1000);
   switch (kind) {
     case 'deadline': {
@@ -36,7 +36,7 @@ function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cance
   }
 }
 
-/** The options of the call that started the run. Null: there are none, or they cannot be read. */
+/** The options of the call that started the run. Null: the call had no options, or they cannot be read. */
 function optionsOf(reader: Reader, { id }: Run): JobOptions | null {
   const block = readable(() => findBlock(reader, id));
   return block ? groupOf(block, indexOf(id)).group.options : null;

@@ -17,7 +17,7 @@ export function parkedAt(node: number, { id: scope }: Scope, token: Token): Park
   return { ...plan, isBehindJob: true, ...(storedAs !== 'result' && { storedAs }) };
 }
 
-/** The plan of a token behind a job with a flood of events (job-events.ts): the token divides into one token per event. */
+/** The plan of a token after a job with a flood of events (job-events.ts): the token divides into one token per event. */
 export function parkedBeforeEvents(node: number, scope: Scope, token: Token, events: Uint8Array): ParkedPlan {
   const result = unpinned(token.result);
   return { ...parkedAt(node, scope, token), isBehindJob: true, list: unpinned(events), result, hasEvents: true };

@@ -17,12 +17,12 @@ export const withBytesMax = 64 * 2 ** 20;
 /** The maximum size of a part that this file writes. */
 const partBytesMax = 2 ** 20;
 
-/** The number of a token or element. Parking it, or writing parts for it, assigns the number; null: no number yet. */
+/** The number of a token or element. It is assigned when the token is parked, or when parts are written; null: not assigned yet. */
 export type PartNumber = { id: number | null };
 /** The values to which the paths of `with` refer. */
 export type WithSource = Pick<Token, 'payload' | 'context'>;
 
-/** Why a payload cannot be made. If `wrong` is null, it would be too large. */
+/** Why a payload cannot be made. `wrong` null: the payload would be too large. */
 export function problemWith(wrong: { readonly missing: string | null } | null): string {
   return wrong === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${wrong.missing} is missing`;
 }

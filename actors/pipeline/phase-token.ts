@@ -13,7 +13,7 @@ import type { Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { Packed, type Token } from './token.ts';
 
-/** The maximum length of the error of each failed job in the payload. */
+/** The maximum length, in characters, of a failed job's error in the payload. */
 export const failureCharsMax = 1_000;
 
 export class PhaseTokens {

@@ -11,7 +11,7 @@ import type { RunCounts } from './records/run-counts.ts';
 
 type Counted = { readonly hash: Uint8Array } & RunCounts;
 
-/** Reads every open run. Called at a start if the stored counts are incomplete. */
+/** Reads every open run. Called on startup if the stored counts are incomplete. */
 export function recount(
   reader: Reader,
   versions: DefinitionVersions,

@@ -13,8 +13,9 @@ import type { Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { groupIn, rootOf, takenOverBy } from './views/reuse-roots.ts';
 
-/** The number of entries of a tree that one scan reads, and the number of groups of jobs after which the walk can pause. */
+/** The number of entries of a tree that one scan reads. */
 const entriesAtOnce = 16;
+/** The number of groups of jobs after which the walk can pause. */
 export const groupsPerSlice = 256;
 const runsKnownMax = 10_000;
 

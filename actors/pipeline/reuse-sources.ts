@@ -1,4 +1,4 @@
-// Protects the jobs that a rerun `from: failed` needs of its original run: retention does not remove them until the rerun has ended.
+// Protects the jobs that a rerun `from: failed` needs from its original run: retention does not remove them until the rerun has ended.
 import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -64,8 +64,8 @@ export class ReuseSources {
   }
 
   /**
-   * Removes up to `limit` entries of the ended root's index and, when none is left, the list of needed roots. Returns the part of
-   * the limit that is used.
+   * Removes up to `limit` entries of the ended root's index and, after the last of them, the records of the needed roots. Returns how much
+   * of the limit was used.
    */
   #remove(batch: Batch, root: JobId, limit: number): number {
     const keys = Array.from(this.#reader.keys('reuse_index', { ...indexOfRoot(root), limit }), key => Buffer.from(key));

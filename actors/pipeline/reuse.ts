@@ -1,8 +1,8 @@
 // A rerun `from: failed` reuses the jobs that succeeded in the original run: it takes their results and makes no new attempts.
 //
 // Reuse is decided for each token. While a token has passed only reused jobs, its next job is looked up in the original run. If that job
-// succeeded, the token continues with its result; otherwise a new job is created. All jobs behind a new job are new, and so are all jobs
-// behind a join that the token of a new job has reached.
+// succeeded, the token continues with its result; otherwise a new job is created. All jobs after a new job are new, and so are all jobs
+// after a join that the token of a new job has reached.
 import { type JobId, jobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { StoredAttempt } from '../job/records/attempt.ts';
@@ -25,7 +25,7 @@ export type OriginalJob = { readonly id: JobId; readonly attempt: StoredAttempt 
 /** `count` neighbouring elements of a fan-out. Each reuses one of `jobs`; if `jobs` is empty, each needs a new job. */
 export type ElementRange = { readonly count: number; readonly jobs: readonly OriginalJob[] };
 
-/** The data with which a called run can reuse jobs of the run that was called at the same place of the original run. */
+/** The data with which a called run reuses the jobs of its counterpart: the run that the original run called at the same place. */
 export type CalledReuse = {
   readonly version: Version | undefined;
   readonly reuse: StoredReuse;
@@ -44,7 +44,7 @@ export class Reuse {
     this.#reused = new ReusedJobs(table.reader);
   }
 
-  /** The job at this place of the original run, whatever its status. Null: there is none. */
+  /** The job at this place of the original run, whatever its status. Null: no job is stored there. */
   #find(run: Run, at: At): OriginalJob | null {
     const [before, ordinal] = splitPath(at.path);
     const found = readIndexed(this.#table.reader, run.reuse!.root, forkOf(run, { ...at, path: before }), ordinal);
@@ -58,8 +58,8 @@ export class Reuse {
   }
 
   /**
-   * What a run that is called at this place can reuse of the run that was called here in the original run. Null: there was none, or
-   * its definition is unknown.
+   * The data with which a run that is called at this place can reuse jobs. Null: the original run called no run here, or the definition of
+   * that run is unknown.
    */
   calledReuse(run: Run, at: At): CalledReuse | null {
     const called = this.#find(run, at);

@@ -89,7 +89,7 @@ export class Runs {
     for (const [name, run] of this.#loaded) {
       if (this.#bytes <= bytesMax || left-- === 0) return;
       if (run.usedIn >= turn - 1) {
-        // Moves the run behind all others.
+        // Moves the run to the end.
         this.#loaded.delete(name);
         this.#loaded.set(name, run);
       } else {

@@ -90,7 +90,7 @@ export class RunRouter {
     if (!isClean) noteFailures(run, node, jobs);
   }
 
-  /** Performs all moves that are left in this turn. If the current part of a run has failed and its jobs have settled, ends the part. */
+  /** Performs all pending moves of this turn. If the current part of a run has failed and its jobs have settled, ends the part. */
   drain(): void {
     const { moves, ending } = this.#table;
     while (moves.length > 0 || ending.length > 0) {
@@ -154,7 +154,7 @@ export class RunRouter {
 
   /**
    * Whether the token's payload is large and this turn may be writing it. If so, the values that are made from the payload must be written
-   * in the next turn, so that one turn does not write both.
+   * in the next turn: one turn must not write both.
    */
   #isWritten({ storedAs, payload: { stored } }: Token): boolean {
     return storedAs !== null && !isParted(stored) && stored.length > this.#table.partedBytesMin;
@@ -242,7 +242,7 @@ export class RunRouter {
     this.#goOn(run, scope, node, { id, plugin, command, path, context, depth, body, isReused: false }, events);
   }
 
-  /** Lets the token behind a successful job continue: as one token per event or, if the job has no events, with the job's result. */
+  /** Lets the token of a successful job continue: as one token per event or, if the job has no events, with the job's result. */
   #goOn(run: Run, scope: Scope, node: WorkNode, job: PassedJob, events: JobEvents): void {
     const { id, plugin, command, path, context, depth, body, isReused } = job;
     const result = bodyPart(body, 'result');
@@ -272,7 +272,7 @@ export class RunRouter {
     else this.#table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 
-  /** Moves the token on behind a reused job. */
+  /** Moves the token past a reused job. */
   #takenOver(run: Run, scope: Scope, { id, node: number, path, context, depth, body: stored }: ReusedJob): void {
     const node = run.version.compiled.nodes[number] as WorkNode;
     const { step } = node;

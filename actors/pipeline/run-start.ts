@@ -18,7 +18,7 @@ import { Packed, type Token } from './token.ts';
 
 export type RunStart = {
   readonly submittedBy: string;
-  /** The job that caused the run, and the root of the run's tree; null: the run is a root. */
+  /** The job or run that caused the run, and the root of the run's tree; null: the run is a root. */
   readonly parent: JobId | null;
   readonly root: JobId | null;
   /** The length of the chain of jobs that led to the run. */
@@ -46,7 +46,7 @@ export type RunStart = {
     readonly stepId: string;
     /** The phase of the calling run to which the step belongs. Undefined: its main part. */
     readonly phase: PhaseName | undefined;
-    /** How long the run may take before it is cancelled; undefined: without limit. */
+    /** How long the run may take before it is cancelled; undefined: no limit. */
     readonly timeoutMs: number | undefined;
   } | null;
   /** For a rerun `from: failed`: the original run. For a run that such a rerun calls, directly or not: the whole `StoredReuse`. */
@@ -136,7 +136,7 @@ export function deadlineMsOf(
   return ofPipeline === undefined || ofCall === undefined ? (ofPipeline ?? ofCall) : Math.min(ofPipeline, ofCall);
 }
 
-/** Copies the baggage, so that the run does not keep a larger buffer in memory as long as it lives. */
+/** Copies the baggage: a view would keep a larger buffer in memory until the run ends. */
 function keptOuter({ run, node, scope, path, context }: CallSite): CallSite {
   return { run, node, scope, path, context: unpinned(context) };
 }

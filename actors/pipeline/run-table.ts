@@ -48,7 +48,7 @@ const openRunsMaxDefault = 16_384;
 /** At this total size of the records of open runs, no run is accepted (except delayed runs), and events wait. */
 export const openRunsBytesMax = 8 * 2 ** 30;
 
-/** Work that is left in this turn. */
+/** Work that must still be done in this turn. */
 export type Move =
   | {
       readonly kind: 'enter';
@@ -159,8 +159,8 @@ export class RunTable {
   }
 
   /**
-   * Whether events must wait to start runs: the number of open runs has reached `openRunsMax` or half of `queueDepthMax`, or
-   * `isFullOfRuns`.
+   * Whether events must wait to start runs: the number of open runs has reached `openRunsMax` or half of `queueDepthMax`, or the records
+   * of open runs have reached their maximum size (`isFullOfRuns`).
    */
   get isCrowded(): boolean {
     const runsMax = Math.min(this.#openRunsMax, Math.ceil(this.config.service.queueDepthMax / 2));
@@ -224,8 +224,8 @@ export class RunTable {
   }
 
   /**
-   * Counts jobs of the run that have settled. `unsuccessful`: how many of them did not succeed. `unstarted`: how many never
-   * started. `inside`: the number of settled jobs inside them, if the jobs are called runs.
+   * Counts jobs of the run that have settled. `inside`: the number of settled jobs inside them, if the jobs are called runs. `unsuccessful`,
+   * `unstarted`: how many of all these jobs did not succeed, and how many never started.
    */
   settled(run: Run, jobs: number, unsuccessful: Unsuccessful, unstarted: number, inside = 0): void {
     run.jobs -= jobs;
@@ -351,7 +351,7 @@ export class RunTable {
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }
 
-  /** Removes the run's fan-outs and inner scopes and, unless `keepsResult`, the results that have arrived at its end. */
+  /** Removes the run's fan-outs and its scopes, except the main part's top scope. Unless `keepsResult`, drops the results that arrived there. */
   dropParts(run: Run, keepsResult: boolean): void {
     for (const fan of run.fans.values()) this.dropFan(run, fan);
     for (const scope of run.scopes.values()) {

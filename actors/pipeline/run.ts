@@ -13,7 +13,7 @@ import type { SegmentOrigin, StoredRun, StoredScope } from './records/run.ts';
 /** A scope in memory. Only the fields of `StoredScope` survive a crash. */
 export type Scope = StoredScope & {
   readonly id: number;
-  /** The last origin that `keepOrigin` has copied. Null: it has copied none. */
+  /** The last copy of an origin that `keepOrigin` has made. Null: it has made none. */
   kept: SegmentOrigin | null;
   /** The values of arrivals that the turn with the number `turn` has written: reads do not show them before its commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
@@ -63,7 +63,7 @@ export type Run = StoredRun & {
   ended: boolean;
 };
 
-/** The run in memory. `bytes`: the size of its record; 0: there is none yet. */
+/** The run in memory. `bytes`: the size of its record; 0: the run has no record yet. */
 export function runOf(
   stored: StoredRun,
   id: JobId,
@@ -162,7 +162,7 @@ export type RunEnd = {
   readonly result: Uint8Array;
   readonly error: string;
   readonly logs: Uint8Array | null;
-  /** The errors of the phases of a run that succeeded. Null: there are none. */
+  /** The errors of the phases of a run that succeeded. Null: no errors. */
   readonly phaseError: string | null;
 };
 
@@ -217,7 +217,7 @@ export function advanceScope(scope: Scope, origin: SegmentOrigin): void {
 }
 
 /**
- * The paths of this scope and of the scopes around it, outermost first, without the top scope: the field `within` of a
+ * The paths of this scope and of the scopes around it, outermost first, excluding the top scope: the field `within` of a
  * `RunPosition`.
  */
 export function pathsAround(run: Run, scope: number): readonly (readonly number[])[] {

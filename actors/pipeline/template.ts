@@ -47,7 +47,7 @@ export function render(template: EntryTemplate, data: Data): Json | Missing {
   }
 }
 
-/** Applies `make` to each item; returns the first missing path, if there is one. */
+/** Applies `make` to each item. Returns the results, or the first missing path. */
 function collect<A, B>(from: readonly A[], make: (each: A) => B | Missing): B[] | Missing {
   const all: B[] = [];
   for (const each of from) {
@@ -184,7 +184,7 @@ export function hasPacked(template: EntryTemplate): boolean {
   }
 }
 
-/** Finds the value at a path that is the same for all elements. Undefined: the value is missing. */
+/** Finds the value at a path that does not depend on the element. Undefined: the value is missing. */
 type BoundAt = (path: Path) => Bound | undefined;
 
 /** Replaces all references whose values are the same for all elements. */

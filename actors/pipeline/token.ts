@@ -42,8 +42,8 @@ export type Token = {
 };
 
 /**
- * How the store contains a token's payload. `'result'`: as the result of the token's cause or, without a cause, as the payload of the run.
- * A span: as the payload of an event, at this place in the events of the cause. Null: the store does not contain it.
+ * Where the store has a token's payload. `'result'`: as the result of the token's cause or, if the token has no cause, as the payload of
+ * the run. A span: as the payload of an event, at this place in the events of the cause. Null: a parked token stores the payload itself.
  */
 export type StoredAs = 'result' | Span | null;
 
@@ -132,7 +132,7 @@ export class Packed {
     );
   }
 
-  /** Null: there is no large text under these keys. */
+  /** The large text under these keys. Null: the value there is missing, small, or not a text. */
   #viewText(keys: readonly string[]): LargeText | null {
     const bytes = this.isLarge ? this.bytesAt(keys) : null;
     if (bytes === null || bytes.length <= this.#limits.stepBytes || textFrom(bytes, 0) < 0) return null;

@@ -16,7 +16,7 @@ import { beginRun, type RunStart, refuseRun } from './run-start.ts';
 import type { RunTable } from './run-table.ts';
 import { dataOf, Packed, type Token } from './token.ts';
 
-/** The job or run behind an event or a hook: the fields that the started runs take from it. */
+/** The job or run that caused an event or a hook: the fields that the started runs take from it. */
 type Emitter = Omit<Origin, 'place' | 'hook'>;
 
 /** An event or a hook, and the pipelines that wait for it. */
@@ -30,7 +30,7 @@ export type Trigger = {
 };
 
 /**
- * `startBytes`: the cost of starting a run, besides its payload. `patternBytes`: the cost of testing a condition with a pattern. A cost is
+ * `startBytes`: the cost of starting a run, excluding its payload. `patternBytes`: the cost of testing a condition with a pattern. A cost is
  * the number of bytes that could be written in the same time.
  */
 const startBytes = 16 * 2 ** 10;
@@ -78,7 +78,7 @@ export class Triggers {
     return this.#isTooMuch(cost);
   }
 
-  /** Whether a pipeline has a hook for jobs that end with this status; for runs if `plugin` is `pipelinePlugin`. */
+  /** Whether a pipeline has a hook for jobs (if `plugin` is `pipelinePlugin`: for runs) that end with this status. */
   isHooked(plugin: string, status: TerminalStatus): boolean {
     return this.#onHook.has(hookOf(plugin, status));
   }
@@ -93,7 +93,7 @@ export class Triggers {
     return turn.isSpent || cost > Math.min(startedBytesMax, partedBytesMin);
   }
 
-  /** `payload`: the payload of the event. If the caller gives it, conditions may read it in evaluations that take several turns. */
+  /** `payload`: the payload of the event. If the caller passes it, the evaluation of conditions on it may take several turns. */
   ofEvent({ type, payload: packed, dedupeKey }: Emitted, emitter: Emitter, payload = new Packed(packed)): Trigger {
     const { detached } = this.#table.jobs.cancels;
     const isCancelled = detached.coversEventsOf(emitter.job, emitter.root ?? emitter.job);
@@ -120,14 +120,14 @@ export class Triggers {
   }
 
   /**
-   * Starts the pipeline if its condition accepts the trigger and the dedupe key is new. False: no run was created. May throw UnfinishedEvaluation,
-   * but only before it changes anything.
+   * Starts the pipeline if its condition accepts the trigger and the dedupe key is new. False: no run was created. May throw
+   * UnfinishedEvaluation, but only before it changes anything.
    */
   start({ type, dedupeKey, payload, emitter }: Trigger, version: Version): boolean {
     const table = this.#table;
     const { job: parent, plugin: source, submittedBy, depth, context, hooked, tags } = emitter;
     const root = emitter.root ?? parent;
-    // The condition is tested before the dedupe key, so that an event that the condition rejects does not use up its key.
+    // The condition is tested before the dedupe key: an event that the condition rejects must not use up its key.
     if (!wants(version, { payload, context: new Packed(context) })) return false;
     if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) return false;
     const event = { type, source, dedupeKey };

@@ -1,5 +1,5 @@
-// The schedule actor, the only writer of schedules. At the end of each turn, it fires the occurrences that are due. The new job of an
-// occurrence and the record that the occurrence has fired are one commit.
+// The schedule actor, the only writer of schedules. At the end of each turn, it fires the occurrences that are due. The commit that
+// creates the job of an occurrence also records that the occurrence has fired.
 import type { Config } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -31,7 +31,7 @@ export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
   readonly setAside?: SetAside;
   /** When the service started, in ms. Occurrences before this time that have not fired count as missed. */
   readonly startedMs: number;
-  /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the one before. */
+  /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the previous one. */
   readonly alarm: (atMs: number | null) => void;
   /** Sends a message to the actor itself, for a later turn. */
   readonly self: (message: ScheduleMessage) => void;
@@ -59,7 +59,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   let alarmMs: number | null = null;
   let isFirstTurn = true;
   let hasBegun = false;
-  /** The jobs of schedules that had ended before the first turn, and whose end the schedules have not recorded. */
+  /** The jobs that had ended before the first turn, and whose end their schedules have not recorded. */
   const endedBefore: EndedJob[] = [];
   /** Whether the state was restored, and nobody had resumed it by the last turn. */
   let wasRestored = false;
@@ -79,7 +79,10 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     if (begins && isRun && !pipeline.isOpen(job)) endedAtOnce.push(job);
   }
 
-  /** Called at the beginning of the first turn, in which jobs may end: follows all jobs whose end the schedules have not recorded. */
+  /**
+   * Called at the beginning of the first turn, because jobs may end in that turn. Finds all jobs whose end their schedules have not
+   * recorded: follows the unsettled ones, and adds the others to `endedBefore`.
+   */
   function followAll(): void {
     for (const schedule of schedules.values()) {
       const { history, last, isRunning, queue } = schedule.record;
@@ -142,7 +145,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     if (!plan || fireAll(turn, schedule, plan.runs, plan.passed?.count ?? 0)) setNext(schedule);
   }
 
-  /** Fires these occurrences. False: one was refused; it and those after it are tried again later. */
+  /** Fires these occurrences. False: one was refused; this one and all later ones are tried again later. */
   function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[], missed: number): boolean {
     for (const [place, dueMs] of runs.entries()) {
       const left = place === 0 ? missed : 0;
@@ -264,10 +267,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     }
   }
 
-  /**
-   * Whether nothing may fire, because the state was restored and nobody has resumed it. What came due until it is resumed counts as
-   * missed.
-   */
+  /** Whether a restored state waits to be resumed. Until then nothing fires, and occurrences that come due count as missed. */
   function isHeld(turn: Turn): boolean {
     const isRestored = jobs.isRestored();
     if (wasRestored && !isRestored) for (const schedule of schedules.values()) schedule.liveMs = msOf(turn);
@@ -337,7 +337,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
         for (const { id, status } of endedBefore.splice(0)) ended(turn, id, status);
         isFirstTurn = false;
       }
-      // What comes due while the service stops is missed, and the next start catches up with it.
+      // An occurrence that comes due while the service stops counts as missed at the next start, and `catch_up` applies to it.
       if (!jobs.mayBegin() || isHeld(turn)) return;
       const nowMs = turn.nowUs / 1_000;
       if (nowMs < due.nextMs) return;

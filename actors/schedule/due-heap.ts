@@ -9,7 +9,7 @@ type Entry<T> = { readonly atMs: number; readonly due: T };
 export class DueHeap<T extends Due> {
   readonly #heap: Entry<T>[] = [];
 
-  /** When the first element is due. Infinity: none is. */
+  /** When the earliest element is due. Infinity: no element will be due. */
   get nextMs(): number {
     this.#dropStale();
     return this.#heap[0]?.atMs ?? Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-// Fires an occurrence: accepts its job, which begins or waits in the queue, or skips the occurrence, as `if_running` says. With
+// Fires an occurrence. Depending on `if_running`, its job begins, its job waits in the queue, or the occurrence is skipped. With
 // `skip_when_paused`, the occurrence is skipped while its target is paused. The decision is recorded in the same turn.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
@@ -20,7 +20,7 @@ export type FiringPorts = {
   readonly reader: Reader;
   readonly jobs: ScheduledJobs & Pick<JobCalls, 'pauseOf'>;
   readonly pipeline: Pick<PipelineCalls, 'startRun' | 'isOpen'>;
-  /** Called when the schedule has created a job, so that the schedule actor follows the job to its end. `begins`: it does not wait. */
+  /** Makes the schedule actor follow a new job of the schedule to its end. `begins`: whether the job begins instead of being queued. */
   readonly follow: (schedule: OpenSchedule, job: JobId, begins: boolean) => void;
   readonly observe: (
     type: 'schedule.fired' | 'schedule.skipped',
@@ -103,7 +103,7 @@ export class Firer {
     return reply;
   }
 
-  /** Submits a job. A pause of the target that refuses calls refuses only jobs that are started by hand. */
+  /** Submits a job. A pause that refuses calls of the target refuses jobs started by hand; other jobs are accepted, and wait. */
   submit(
     turn: Turn,
     { id, definition, payload }: OpenSchedule,
@@ -144,7 +144,7 @@ export class Firer {
     this.#ports.observe('schedule.skipped', turn, { schedule: schedule.id, due_at: textOf(dueMs), reason });
   }
 
-  /** Cancels the jobs that wait in the queue of a schedule that is off. False: some are left for a later turn. */
+  /** Cancels the jobs that wait in the queue of a schedule that is off. False: some jobs remain for a later turn. */
   endQueue(turn: Turn, schedule: OpenSchedule): boolean {
     const { id, record } = schedule;
     const cancel = cancelOf(

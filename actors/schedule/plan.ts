@@ -37,7 +37,7 @@ export function planOf(input: PlanInput): FiringPlan | null {
   return { runs, passed: passed > 0 ? { firstMs, lastMs, count: passed } : null };
 }
 
-/** When the first occurrence after `lastDueMs` fires, including its jitter. Null: there is none. */
+/** When the first occurrence after `lastDueMs` fires, including its jitter. Null: there is no later occurrence. */
 export function nextFireTime(input: Omit<PlanInput, 'liveMs' | 'nowMs'>): number | null {
   const { recurrence, originMs, lastDueMs } = input.record;
   const due = nextDue(recurrence, lastDueMs, originMs);

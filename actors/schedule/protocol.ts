@@ -39,7 +39,7 @@ export type ScheduleMessage =
   | ResumeSchedule
   /** From a timer, which the actor set with `alarm` (actor.ts): the actor checks what is due. */
   | { readonly kind: 'alarm' }
-  /** From a timer: remove the records of schedules that the configuration has lacked for `removedKeptMs` (actor.ts). */
+  /** From a timer: remove the records of schedules that the configuration dropped more than `removedKeptMs` ago (actor.ts). */
   | { readonly kind: 'prune' }
   /** From the actor to itself: these runs ended in the turn in which they began. */
   | { readonly kind: 'ended_at_once'; readonly ids: readonly Uint8Array[] };
@@ -48,7 +48,7 @@ export type ScheduleMessage =
 export type BackfillReport = {
   readonly cursor: Uint8Array | null;
   readonly done: number;
-  /** How many occurrences were left out, because they have fired, count as fired or wait in the queue. */
+  /** How many occurrences were skipped because they have fired, count as fired or wait in the queue. */
   readonly fired: number;
   readonly isOver: boolean;
   readonly waits: Refusal | null;
@@ -60,7 +60,7 @@ export type FireBackfill = (plan: BackfillPlan, cursor: Uint8Array | null, turn:
 /** `unread`: the record of the job cannot be read at the moment. `over`: the job no longer waits in the queue of its schedule. */
 export type Released = 'released' | 'unread' | 'over';
 
-/** The job actor, as the schedule actor calls it. */
+/** The part of the job actor that the schedule actor uses. */
 export interface ScheduledJobs {
   /** Accepts as many of the jobs as there is room for. */
   submit(calls: NewCalls, turn: Turn): SubmitJobsReply;
@@ -69,13 +69,13 @@ export interface ScheduledJobs {
   /** Whether a restored state waits to be resumed. Until then nothing fires. */
   isRestored(): boolean;
   /**
-   * Whether jobs can begin: all unsettled jobs have been read since the start (until then, none can be cancelled or released), and the service
-   * is not stopping.
+   * Whether jobs can begin: the job actor has read all unsettled jobs since it started (until then no job can be cancelled or released),
+   * and the service is not stopping.
    */
   mayBegin(): boolean;
   /** Cancels jobs and runs; no caller waits for an answer. Returns how many of the ids were handled. */
   cancel(ids: readonly JobId[], cancel: Cancel, turn: Turn): number;
-  /** Lets a job or run begin that was accepted with `whenReleasedUs`. */
+  /** Releases a job or run that was accepted with `whenReleasedUs`, which may then begin. */
   release(id: JobId, turn: Turn): Released;
   /** How the job ended, as of the last commit. Null: it has not ended. Undefined: it is no longer stored. */
   endOf(id: JobId): TerminalStatus | null | undefined;

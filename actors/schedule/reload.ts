@@ -29,7 +29,7 @@ export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, O
 export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: readonly number[] };
 
 /**
- * Applies a configuration. A schedule that is new, was off, or has another recurrence now starts afresh: its occurrences up to `nowMs`
+ * Applies a configuration. A schedule that is new, was off, or has a changed recurrence starts afresh: its occurrences up to `nowMs`
  * count as past (`lastDueMs`). Any other schedule that was just loaded from the store has been able to fire since `liveMs`.
  */
 export function reconcile(

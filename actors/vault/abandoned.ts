@@ -46,7 +46,7 @@ export function decideAbandonment(store: Store, abandonment: Abandonment): void 
 
 /** The path of the directory while records are copied to it. */
 export function partialOf(records: string): string {
-  // The ending has no dot, because LMDB takes a name with a dot for the name of a file.
+  // The suffix has no dot, because LMDB treats a path with a dot as the path of a file.
   return `${records}-partial`;
 }
 
@@ -82,7 +82,7 @@ function moved(from: string, to: string): boolean {
   return true;
 }
 
-/** Removes at most `removedMax` records of the vault. False: there were none. */
+/** Removes at most `removedMax` records of the vault. False: no records were left. */
 function clearSome(store: Store): boolean {
   for (const table of vaultTables) {
     const keys = Array.from(store.scan(table, { limit: removedMax }), ({ key }) => Buffer.from(key));

@@ -22,7 +22,7 @@ import type { Unlock } from './unlock-key.ts';
 import { type Opening, openVault, type Vault } from './vault.ts';
 
 export type VaultActorOptions = Omit<AuditPruningOptions, 'audit'> & {
-  /** Reads the unlock key. Called at the start, and at each reload while no vault is open. */
+  /** Reads the unlock key. Called on startup, and on each reload while no vault is open. */
   readonly readUnlock: () => Unlock;
   /** Called each time the actor has tried to open the vault. */
   readonly onOpened: (opening: Opening) => void;

@@ -23,7 +23,7 @@ import type { Vault } from './vault.ts';
 export const recordsPerTurnMax = 500;
 /** The maximum number of records that one pruning exports to a file and removes. The next pruning continues after them. */
 export const recordsPerJobMax = 50_000;
-/** The maximum number of prunings that callers have asked for and that have not started. */
+/** The maximum number of prunings that callers have requested and that wait to start. */
 const waitingJobsMax = 16;
 /** Retention starts a pruning only when the oldest record exceeds the age that retention allows by more than this time. */
 const retentionSlackUs = 3_600_000_000;
@@ -56,7 +56,7 @@ type PruneJob = {
 type RunningJob = PruneJob & {
   /** The file of the export. Null: the records are not exported. */
   readonly file: ExportTarget | null;
-  /** The record before the first one that is pruned. */
+  /** The record before the first record to prune. */
   readonly after: AuditEnd;
   /** The newest record that was exported. */
   exported: AuditEnd;
@@ -70,7 +70,7 @@ export class AuditPruning {
   readonly #options: AuditPruningOptions;
   #job: RunningJob | null = null;
   #waiting: PruneJob[] = [];
-  /** Whether a record did not verify. From then on retention starts no pruning, so that an operator can examine the trail. */
+  /** Whether a record did not verify. From then on retention starts no pruning, to let an operator examine the trail. */
   #isTrailBroken = false;
   #retentionWaitsUntilUs = 0;
 
@@ -79,8 +79,8 @@ export class AuditPruning {
   }
 
   /**
-   * Starts a pruning by retention if the oldest record is too old. Starts none while a pruning runs, for `exportRetryUs` after a failed
-   * export, or after a record that did not verify.
+   * Starts a pruning by retention if the oldest record is too old. Does nothing while a pruning runs, for `exportRetryUs` after a failed
+   * export, or after a record did not verify.
    */
   retain(vault: Vault, { beforeUs }: PruneAudit, turn: Turn): void {
     if (this.#job !== null || this.#isTrailBroken || turn.nowUs < this.#retentionWaitsUntilUs) return;

@@ -26,7 +26,7 @@ export type PolicyDecision =
   | { readonly kind: 'done'; readonly done: VaultDone; readonly changes: readonly VaultChange[] }
   | { readonly kind: 'refused'; readonly refusal: VaultRefusal; readonly detail: string };
 
-/** Decides about a request. `mint` creates the value of an auto secret. */
+/** Decides on a request. `mint` creates the value of an auto secret. */
 export function decide(
   vault: VaultContents,
   request: Exclude<VaultRequest, PruneRequest>,
@@ -123,7 +123,7 @@ function rotateAdminToken({ value, grants, pattern }: SetRequest): PolicyDecisio
   return refuse('invalid_value', 'the admin token must be 32 to 512 visible ASCII characters');
 }
 
-/** The active secrets that a principal is granted. */
+/** The active secrets that are granted to the principal. */
 export function grantedTo({ secrets }: VaultContents, principal: string): Secret[] {
   return [...secrets.values()].filter(({ status, grants }) => status === 'active' && grants.includes(principal));
 }

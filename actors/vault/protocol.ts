@@ -86,7 +86,7 @@ export type UnauthenticatedCalls = {
   readonly counts: readonly (readonly [op: string, count: number])[];
 };
 
-/** To the main thread: the status of the vault, at each start of the actors and after each commit that changes the status. */
+/** To the main thread: the status of the vault, whenever the actors start and after each commit that changes the status. */
 export type VaultStatus = {
   readonly kind: 'vault_status';
   /** SHA-256 of the admin token, as a text with one character for each byte; null: no vault is open. */
@@ -108,7 +108,7 @@ export type Delivery = { readonly kind: 'secrets'; readonly packed: Uint8Array }
 /** The principal of the instance is revoked: the attempts fail with this reason, and are not retried. */
 export type RevokedDelivery = { readonly kind: 'revoked'; readonly reason: string };
 
-/** The vault, as the job actor calls it. */
+/** The functions of the vault that the job actor calls. */
 export interface VaultDelivery {
   /** Why the jobs of this instance must wait for the vault; null: they need not wait. */
   readonly waitsFor: (instance: string) => string | null;

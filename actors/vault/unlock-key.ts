@@ -69,15 +69,15 @@ export function writeNextKey(file: string, key: Uint8Array): void {
   replaceFile(nextKeyFile(file), key, 0o600);
 }
 
-/** Replaces the key file by the new key. */
+/** Replaces the key file with the file of the new key. */
 export function takeNextKey(file: string): void {
   renameSync(nextKeyFile(file), file);
   syncDirectory(dirname(file));
 }
 
 /**
- * Completes a change of the unlock key that a crash interrupted: of the old and the new key, keeps the one that opens the keyring. No
- * other process may have the store open for writing.
+ * Completes a change of the unlock key that a crash interrupted: keeps whichever of the old and new keys opens the keyring. No other
+ * process may have the store open for writing.
  */
 export function settleKeys(reader: Reader, { file, variable }: KeySource): void {
   if (variable !== undefined) return;

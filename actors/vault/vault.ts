@@ -26,8 +26,8 @@ const contentsName = 'contents';
 const contentsKey = Buffer.from(contentsName);
 
 /**
- * The result of opening a vault. `absent`: there is no vault. `sealed`: there is one, but it does not open. `problems` of an open
- * vault: its records that do not open.
+ * The result of opening a vault. `absent`: there is no vault. `sealed`: the vault does not open. `problems`: why the vault is sealed, or
+ * which records of an open vault do not open.
  */
 export type Opening =
   | { readonly kind: 'absent' }

@@ -1,10 +1,10 @@
-// Holds the state directory, so that no service runs on it.
+// Holds the state directory while a command works on it: no service can start on it meanwhile.
 import type { Config } from '../../config/config.ts';
 import type { LedgerStore, StoreOptions } from '../../runtime/store/ledger-store.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 
-/** Runs `work` while this process holds the state. If a service runs on it, throws a `CommandFailure` that begins with `why`. */
+/** Runs `work` while this process holds the state. If another process holds the state, throws a `CommandFailure` that begins with `why`. */
 export async function whileStopped<T>(
   { path, log, until }: Pick<Config['state'], 'path' | 'log'> & Pick<StoreOptions, 'until'>,
   why: string,

@@ -12,7 +12,7 @@ import { formatAt } from '../terminal/time.ts';
 const commandsShown = 20;
 const progressEveryBytes = 64 * 2 ** 20;
 
-/** Runs `work`. Throws a `CommandFailure` if it throws BackupRefused, or an error of the disk. */
+/** Runs `work`. If `work` throws BackupRefused or a disk error, throws a `CommandFailure` instead. */
 export async function refusing<T>(title: string, work: () => Promise<T>): Promise<T> {
   const { BackupRefused } = await import('../../service/backup/manifest.ts');
   const { isStoreFault } = await import('../../runtime/store/fault.ts');
@@ -29,7 +29,7 @@ export async function refusing<T>(title: string, work: () => Promise<T>): Promis
   }
 }
 
-/** Shows how much has been read. */
+/** Returns a counter that shows how many bytes have been read. */
 export function byteProgress(out: Output): (bytes: number) => void {
   let [all, shown] = [0, 0];
   return bytes => {
@@ -54,7 +54,7 @@ export function manifestLines({ version, state_format, last_commit, counts, file
   ];
 }
 
-/** What a service on this state would run, and how old it is. */
+/** The jobs that a service on this state would run: their number, the age of the oldest, and their commands. */
 export function unsettledLines(unsettled: Unsettled, nowMs: number): TerminalLine[] {
   const { commands } = unsettled;
   const more = commands.length - commandsShown;

@@ -7,11 +7,11 @@ import type { Address } from './address.ts';
 const answerMsMax = 75_000;
 
 type QueryValue = string | number | boolean | undefined;
-/** A parameter with several values is given several times. */
+/** A list becomes one parameter for each of its values. */
 export type ClientQuery = { readonly [name: string]: QueryValue | readonly string[] };
 
 /**
- * The members that an answer must have to be accepted as one of headgate. `true`: a member of any type. A list of names: the member is
+ * The members that an answer must have to count as an answer of headgate. `true`: a member of any type. A list of names: the member is
  * a list, and each of its elements has members with these names.
  */
 export type AnswerShape<Answer> = { readonly [Member in keyof Answer]?: true | readonly string[] };

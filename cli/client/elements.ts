@@ -10,8 +10,8 @@ const closing: readonly number[] = [arrayEnd, 0x7d];
 const spaces: readonly number[] = [0x20, 0x09, 0x0a, 0x0d];
 
 /**
- * Parses the elements of the array in `body`, and yields them one by one. Throws a SyntaxError if an element is not JSON, or if
- * the array does not end.
+ * Parses the elements of the array in `body`, and yields them one by one. Throws a SyntaxError if the text is not a single, complete
+ * array, or if an element is not JSON.
  */
 export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
   const scan = new Scan();

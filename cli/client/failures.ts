@@ -18,7 +18,7 @@ const form = {
   total: true,
 } as const;
 
-/** A page of groups, those that were seen last first. `query`: the parameters of `GET /failures`. */
+/** Fetches a page of groups, the most recently seen first. `query`: the parameters of `GET /failures`. */
 export function fetchFailureGroups(client: Client, query: ClientQuery): Promise<FailureGroupPage> {
   return client.get<FailureGroupPage>('/failures', form, query);
 }

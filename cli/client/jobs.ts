@@ -53,7 +53,7 @@ export type JobDocument = {
   readonly last_error?: string;
   /** For a run that succeeded: what went wrong in its phases. */
   readonly phase_error?: string;
-  /** This and the following members are absent in lists, and if the API token may not read results. */
+  /** This and the following members are absent in lists, in trees (except `phase`), and if the API token may not read results. */
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;
@@ -77,8 +77,8 @@ export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at
 };
 
 /**
- * With `whole`, payload and context are included however large they are. With `waitMs`, the service answers when the job has
- * ended, but at the latest after this time.
+ * Fetches a job. With `whole`, payload and context are included whatever their size. With `waitMs`, the service waits up to this time
+ * for the job to end.
  */
 export function fetchJob(
   client: Client,

@@ -48,10 +48,7 @@ export function pageOptions(): Option[] {
   ];
 }
 
-/**
- * The note below a page: that nothing matches, or the total and how to see the next page. A last page that is not empty has no
- * note.
- */
+/** The note below a page: that nothing matches, or the total and how to see the next page. A non-empty last page has no note. */
 export function moreLines(shown: number, page: Page): string[] {
   if (page.next_cursor === undefined) return shown === 0 ? ['nothing matches'] : [];
   const total = page.total_at_least ? `${page.total} or more` : page.total;

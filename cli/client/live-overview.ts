@@ -48,7 +48,7 @@ export async function showLive(
   { client, io, out }: Pick<ClientCall, 'client' | 'io' | 'out'>,
   shown: Shown,
 ): Promise<NodeJS.Signals | null> {
-  // The first answer is awaited before the screen opens, so that a failure is printed like that of any other command.
+  // The first answer is awaited before the screen opens: a failure is then printed as in any other command.
   const live = new LiveOverview(client, shown, await fetchOverview(client));
   const screen = new Screen(io, out.hasColours);
   try {
@@ -80,7 +80,7 @@ export class LiveOverview {
   #isPaused = false;
   #isAsking = false;
   #askedMs = performance.now();
-  /** The number of lanes above the first one that is shown. */
+  /** The number of lanes above the first visible lane. */
   #scrolled = 0;
   /** Why the service was unavailable for the last request. Null: the request was answered. */
   #lost: string | null = null;
@@ -170,7 +170,7 @@ export class LiveOverview {
 export function fitted({ head, lanes, failures }: OverviewParts, rows: number): TerminalLine[] {
   const room = Math.max(0, rows - head.length);
   const wanted = failures.length === 0 ? 0 : failures.length + 1;
-  // Lanes have priority, but failures may take a third of the room. They are shown only if an empty line, the heading and one failure fit.
+  // Lanes have priority, but failures may take a third of the room. Failures are shown only if an empty line, their heading and one failure fit.
   const given = Math.min(wanted, Math.max(room - lanes.length - 1, Math.floor(room / 3)));
   const ofFailures = given < 3 ? 0 : given;
   const ofLanes = room - ofFailures - 1;

@@ -1,11 +1,11 @@
-// Asks the service for the names of plugins, pipelines or schedules, to complete a command line. After an error, or without an answer in
-// time, no names are offered.
+// Asks the service for the names of plugins, pipelines or schedules, to complete a command line. If the call fails or takes too long, no
+// names are offered.
 import type { CompletionCandidate, NamesQuery } from '../completion.ts';
 import type { Io } from '../io.ts';
 import { findAddress } from './address.ts';
 import { Client } from './client.ts';
 
-/** The time limit of an answer: a user has pressed the completion key, and waits. */
+/** The time limit for an answer: the user has pressed the completion key and is waiting. */
 const answerMsMax = 1_000;
 
 type Named = { readonly description?: string };
@@ -45,7 +45,7 @@ async function pipelines(client: Client): Promise<CompletionCandidate[]> {
   return found.map(({ pipeline, description = '' }) => ({ text: pipeline, description }));
 }
 
-/** The first page of schedules: the service would take too long to list a hundred thousand. */
+/** Offers only the first page of schedules: the service would take too long to list a hundred thousand. */
 async function schedules(client: Client): Promise<CompletionCandidate[]> {
   const answer = (await read(client, '/schedules?limit=200')) as Schedules;
   const configured = answer.schedules.filter(({ state }) => state !== 'removed');

@@ -1,4 +1,4 @@
-// The overview of the API as a JSON document, which `headgate top` shows, and the rate at which jobs end.
+// The JSON document of `GET /overview`, which `headgate top` shows, and the rate at which jobs end.
 import { msOf } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 import type { FailureGroupDocument } from './failures.ts';
@@ -13,7 +13,7 @@ export type LaneDocument = TimesDocument & {
   readonly queued_count: number;
   readonly active_count: number;
   readonly held_count: number;
-  /** The maximum number of running jobs of the lane (`parallelism` of the plugin). Null: only the number of workers limits it. */
+  /** The maximum number of running jobs of the lane (`parallelism` of the plugin). Null: only the number of workers limits the lane. */
   readonly limit: number | null;
   readonly oldest_queued_at: string | null;
   /** What holds all jobs of the lane. */
@@ -52,7 +52,7 @@ export type OverviewDocument = {
     /** Null: no job ended. */
     readonly error_rate: number | null;
   };
-  /** The ended and the failed jobs of each minute, beginning at `since`. The last minute is the current one. */
+  /** How many jobs ended and how many failed in each minute, from `since` to the current minute. */
   readonly trend: {
     readonly since: string;
     readonly settled: readonly number[];
@@ -60,7 +60,7 @@ export type OverviewDocument = {
   };
   readonly lanes: readonly LaneDocument[];
   readonly pauses: readonly PauseDocument[];
-  /** Newest first, by the end of the job. */
+  /** The newest first, by the time at which the job ended. */
   readonly failures: readonly FailureDocument[];
   /** The groups of failed jobs that were seen last. Absent: the service could not read them now. */
   readonly failure_groups?: readonly FailureGroupDocument[];
@@ -89,7 +89,7 @@ export function settledPerSecond(before: OverviewDocument, after: OverviewDocume
   const seconds = (msOf(after.captured_at) - msOf(before.captured_at)) / 1000;
   const minutes = Math.round((msOf(after.trend.since) - msOf(before.trend.since)) / minuteMs);
   if (seconds <= 0 || minutes < 0 || minutes >= settled.length) return null;
-  // The minutes from the one that was current in the first overview, with the counts of the second overview.
+  // The jobs that ended since the beginning of the first overview's current minute, as the second overview counts them.
   const since = settled.slice(settled.length - 1 - minutes).reduce((sum, count) => sum + count, 0);
   return Math.max(0, since - (before.trend.settled.at(-1) ?? 0)) / seconds;
 }

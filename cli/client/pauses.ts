@@ -17,7 +17,7 @@ export type PauseDocument = {
   readonly since: string;
   readonly until?: string;
   readonly reject?: true;
-  /** Only of a restored state: what it would run. */
+  /** Present only in the pause of a restored state: what runs once that pause ends. */
   readonly would_run?: WouldRun;
 };
 export type PauseList = { readonly pauses: readonly PauseDocument[] };

@@ -9,7 +9,7 @@ export const jobsShownMax = 100;
 export const failuresShownMax = 100;
 /** The minimum time between two requests for the run's counts. */
 const fetchEveryMs = 1_000;
-/** The minimum time between two printed lines with counts if stderr is not a terminal. */
+/** The minimum time between two printed lines with counts if no progress is shown (`Output.isWatched`). */
 const lineEveryMs = 10_000;
 
 const failures = new Set(['job.failed', 'job.timed_out', 'job.dead']);
@@ -49,7 +49,7 @@ export class RunProgress {
     return this.#isLarge && performance.now() - this.#fetchedMs >= fetchEveryMs;
   }
 
-  /** For a large run, shows the number of jobs with each status; without a terminal, at most every `lineEveryMs`. */
+  /** For a large run, shows the number of jobs with each status. If no progress is shown, prints a line at most every `lineEveryMs`. */
   printCounts({ counts }: JobDocument): void {
     if (!this.#isLarge || counts === undefined) return;
     this.#fetchedMs = performance.now();

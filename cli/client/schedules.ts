@@ -48,7 +48,7 @@ export function whenOf({ cron, every_ms: everyMs, at, timezone }: ScheduleDocume
 
 export function scheduleLines(schedule: ScheduleDocument): TerminalLine[] {
   const { id, state, next, paused, tags = {}, queued = 0, failures = 0, history = [] } = schedule;
-  // A schedule that the configuration no longer has is known by its history only.
+  // Of a schedule that was removed from the configuration, only the history is known.
   const what = state === 'removed' ? '' : `: ${targetOf(schedule)}, ${whenOf(schedule)}`;
   const lines: TerminalLine[] = [[{ text: id, style: 'bold' }, ` ${state}${what}`]];
   for (const [key, text] of Object.entries(tags)) lines.push(`tag      ${key}=${text}`);

@@ -14,7 +14,7 @@ function gatherTag(given: string, earlier: readonly string[] = []): readonly str
   return [...earlier, given.replace('=', ':')];
 }
 
-/** The tags as an object, for the body of a call. Undefined if there are none. */
+/** The tags as an object, for the body of a call. Undefined: the call has no tags. */
 export function tagsOf({ tag = [] }: TagOptions): { readonly [key: string]: string } | undefined {
   if (tag.length === 0) return undefined;
   return Object.fromEntries(

@@ -24,7 +24,7 @@ export function vaultCommand(declaration: Declaration<ClientCall>): CommandDecla
 }
 
 type Change<Options extends object> = Omit<Declaration<ClientCall<Options>>, 'run'> & {
-  /** Returns the fields of the request besides `name`. This function is called once the address and the token are known. */
+  /** Returns the fields of the request besides `name`. This function is called only after the address and the token have been found. */
   readonly body?: (call: ClientCall<Options>) => object | Promise<object>;
 };
 

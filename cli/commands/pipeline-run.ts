@@ -1,4 +1,4 @@
-// The command `headgate pipeline run`, which runs a pipeline, and prints the result or, without waiting, the ids of the runs.
+// The command `headgate pipeline run`, which runs a pipeline. It prints the result, or the ids of runs for which it does not wait.
 import { type CommandOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// The command `headgate plugin run`, which runs a command of a plugin, and prints the result or, without waiting, the ids of the jobs.
+// The command `headgate plugin run`, which runs a command of a plugin. It prints the result, or the ids of jobs for which it does not wait.
 import { type CommandOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';

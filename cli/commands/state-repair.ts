@@ -21,7 +21,7 @@ export const stateRepair = command<{ readonly config?: string; readonly until: n
     const { renewStoreId } = await import('../../runtime/store/store-id.ts');
     const { whileStopped } = await import('../backups/stopped.ts');
     await whileStopped({ ...state, until }, 'the service must be stopped first', async store => {
-      // Its history differs from now on from that of copies and of an archived log.
+      // From now on, the store's history differs from the history of its copies and of its archived log.
       renewStoreId(store);
     });
     await out.answer({ repaired: true, turn: until }, () => [

@@ -28,7 +28,7 @@ export const uiCommand = clientCommand<UiOptions>({
   },
 });
 
-/** Where a browser finds the service. A browser refuses a certificate that is not valid for the host in the address. */
+/** The origin at which a browser opens the service. A browser refuses a certificate that is not valid for the host in the address. */
 function pageOrigin({ url, serverName }: Pick<Client, 'url' | 'serverName'>): string {
   if (serverName === undefined) return url;
   const { protocol, port } = new URL(url);

@@ -2,9 +2,9 @@
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** Deeper than this in the schema, `{}` is generated, because a schema may refer to itself. */
+/** The depth in the schema beyond which `{}` is generated, because a schema may refer to itself. */
 const depthMax = 20;
-/** Deeper than this, objects get only required fields: a schema with many references to itself could take hours. */
+/** The depth beyond which objects get only required fields: a schema with many references to itself could take hours. */
 const optionalDepthMax = 5;
 
 /**

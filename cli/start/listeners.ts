@@ -54,7 +54,7 @@ export class HttpListeners implements Listeners {
     return this.#webhooks?.port ?? 0;
   }
 
-  /** The port of the listener for metrics; 0 if there is none. */
+  /** The port of the listener for metrics; 0 if no such listener is up. */
   get metricsPort(): number {
     return this.#metrics?.port ?? 0;
   }
@@ -162,7 +162,7 @@ export class HttpListeners implements Listeners {
 
   /**
    * Drains the service. During this time GET requests are answered and new work gets 503. Then accepts no further connections, and answers
-   * the callers that still wait.
+   * the callers that are still waiting.
    */
   async #stop(): Promise<void> {
     const service = this.#options.service();

@@ -11,8 +11,8 @@ import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes
 /** The address of an API, and whether it uses TLS. */
 export type ServiceAddress = ListenAddress & {
   /**
-   * Present if the API uses HTTPS. `name` is the first host name in the certificate that has no wildcard; absent if there is
-   * none.
+   * Present if the API uses HTTPS. `name` is the first host name without a wildcard in the certificate; absent if the certificate has no
+   * such name.
    */
   readonly tls?: { readonly name?: string };
 };
@@ -28,8 +28,8 @@ export function leaveAddress(statePath: string, address: ServiceAddress): void {
 }
 
 /**
- * Reads the address of the service that runs on a state directory. Null if no service runs there, or if this process cannot find
- * that out (another container, another user).
+ * Reads the address of the service that runs on a state directory. Null if no service runs there, or if this process cannot
+ * tell (another container, another user).
  */
 export function runningAddress(statePath: string): ServiceAddress | null {
   try {

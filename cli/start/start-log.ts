@@ -1,4 +1,4 @@
-// The log of `headgate start` on stderr. One sink writes all its lines in the format that is set; in the JSON format, also the
+// The log of `headgate start` on stderr. One sink writes all its lines in the current format; in the JSON format, it also writes the
 // lines that Node, threads and libraries print.
 import type { Config } from '../../config/config.ts';
 import { captureStderr, type LogFormat, type Logger, LogSink, openLog } from '../../runtime/log.ts';
@@ -55,7 +55,7 @@ export async function refuse(error: unknown, startLog: StartLog, out: Output): P
     throw error;
   }
   const log = startLog.log();
-  // Sets the level, so that the reason is logged whatever level is configured.
+  // The reason is logged whatever level is configured.
   log.level = 'info';
   if (!(error instanceof CommandFailure)) {
     log.fatal({ err: error }, 'internal error');

@@ -32,7 +32,7 @@ export type StartOptions = {
   readonly graceMs: number;
   /** The value of HEADGATE_VAULT_KEY. If absent, the value is taken out of the environment. */
   readonly vaultKey?: string | undefined;
-  /** Changes the configuration at the start and at each reload, for programs that run the service in their own process. */
+  /** Changes the configuration on startup and on each reload, for programs that run the service in their own process. */
   readonly adjust?: (config: Config) => Config;
   /** Whether the state is backed up before it gets a newer format. Default: yes. */
   readonly backsUp?: boolean;
@@ -120,7 +120,7 @@ export async function start({
     onDeath: (child, reason) => log.error({ part: child }, reason.message),
     onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitStatus.defect),
   });
-  // A stop signal during the start takes effect once all parts are up.
+  // A stop signal during startup takes effect once all parts are up.
   let isUp = false;
   let isUnwanted = false;
   const stop = (): void => {
@@ -170,9 +170,9 @@ export async function start({
   return { config: () => service.config, url, local, ended, stop };
 }
 
-/** Backs the state up if this start gives it a newer format. */
+/** Backs up the state if this start gives it a newer format. */
 async function backUp(config: Config, log: Logger): Promise<void> {
-  // If the ledger cannot be read, its thread says why, and what to do.
+  // If the ledger cannot be read, no backup is written: the ledger's thread then reports the reason and the remedy.
   if ((await formatToUpgrade(config.state.path).catch(() => null)) === null) return;
   try {
     const backup = await backUpBeforeUpgrade(config, version);

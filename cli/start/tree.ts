@@ -5,7 +5,7 @@ import type { HttpListeners } from './listeners.ts';
 
 /**
  * How long the ledger may take after the grace period, for its last commits and for closing the store. At the end of the grace period the
- * ledger itself stops the jobs that still run.
+ * ledger itself stops the jobs that are still running.
  */
 const closeMsMax = 10_000;
 

@@ -23,7 +23,7 @@ export type WorkLogOptions = {
   readonly log: Logger;
   /** Returns the settings in force. */
   readonly settings: () => Config['log'];
-  /** Finds the origin of a job, from which its line names the run. Absent: the lines name no runs. */
+  /** Finds the origin of a job, which has the run for the job's log line. Absent: the lines name no runs. */
   readonly originOf?: (id: JobId) => JobOrigin | null;
   readonly later: (act: () => void, ms: number) => void;
 };

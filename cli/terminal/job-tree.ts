@@ -4,8 +4,8 @@ import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
 /**
- * The maximum number of jobs that are kept for drawing, whatever their status. After that, failed jobs whose parents are kept are kept,
- * too, at most `laterFailuresMax`. All others are only counted.
+ * The maximum number of jobs that are kept for drawing, whatever their status. Beyond this number, only failed jobs with a kept parent are
+ * kept, at most `laterFailuresMax`; all others are only counted.
  */
 const jobsMax = 100_000;
 const laterFailuresMax = 10_000;
@@ -108,7 +108,7 @@ function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, 
 
 function lineOf(node: TreeNode, first: string): TerminalLine {
   const { id, name, inside, status, ranMs, isReused, phase, error, children } = node;
-  // The error of a run usually repeats the error of a failed job that the drawing has below the run.
+  // The error of a run usually repeats the error of a failed job that is drawn below the run.
   const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
   return [

@@ -48,7 +48,7 @@ export function overviewLine(overview: OverviewDocument, perSecond: number | nul
   return [{ text: secondOf(at), style: 'dim' }, `  ${parts.join('  ')}`];
 }
 
-/** The parts of a screen. The first line of `lanes` and that of `failures` is a heading. */
+/** The parts of a screen. `lanes` and `failures` each begin with a heading. */
 export type OverviewParts = {
   readonly head: readonly TerminalLine[];
   readonly lanes: readonly TerminalLine[];
@@ -112,7 +112,7 @@ function laneLines({ captured_at: at }: OverviewDocument, lanes: readonly LaneDo
   return table(['LANE', 'QUEUED', 'RUNNING', 'LIMIT', 'OLDEST', 'QUEUE P95', 'RUN P95', 'STATE'], rows);
 }
 
-/** What keeps the lane from running as many jobs as it could. */
+/** The reasons why the lane runs fewer jobs than it could. */
 function stateOf({ hold, breaker, isolated, held_count: held }: LaneDocument): Piece {
   const reasons = [
     ...(hold ? [hold.detail] : held > 0 ? [`${held} held`] : []),

@@ -1,5 +1,5 @@
-// The terminal as a screen that is redrawn repeatedly, with keys and changes of its size as events. It uses the alternate screen, so that
-// the terminal afterwards shows what it showed before.
+// The terminal as a screen that is redrawn repeatedly; keys and size changes are its events. It is the alternate screen of the terminal:
+// when it closes, the terminal shows its earlier contents again.
 import type { Io } from '../io.ts';
 import { type Piece, printable, type TerminalLine, textOf, writeLine } from './text.ts';
 
@@ -145,7 +145,7 @@ export class Screen {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with a control character
 const keys = /\u001b(?:\[[0-9;]*[ -/]*[@-~]|O[A-Z])|[\s\S]/gu;
 
-/** The line without the characters that do not fit into the columns. */
+/** The beginning of the line that fits into the columns. */
 export function cutLine(line: TerminalLine, columns: number): TerminalLine {
   let left = columns;
   const cut: Piece[] = [];

@@ -21,7 +21,7 @@ import { formatMs, formatUs, msOf } from './time.ts';
 const barColumns = 24;
 
 /**
- * A row for each step that has samples: percentiles, a bar to the scale of all rows, and the history of p95 over the window. The
+ * A row for each step that has samples: percentiles, a bar on a scale common to all rows, and the history of p95 over the window. The
  * spans of a step have rows below the step.
  */
 export function figureLines(document: StopwatchDocument): TerminalLine[] {

@@ -5,7 +5,7 @@ const gap = '  ';
 
 /**
  * A heading in bold, then the rows. A column that contains only numbers is aligned to the right. `widths` has the minimum widths
- * of the columns. The call raises these widths as needed, so that a long table that is printed in parts keeps its columns.
+ * of the columns. The call raises these widths as needed; the parts of a long table share them.
  */
 export function table(
   heading: readonly string[],

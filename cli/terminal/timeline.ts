@@ -66,8 +66,9 @@ export type JobTimeline = {
   };
 };
 
-/** How many slow jobs are listed, and how many failed ones for each step. */
+/** The maximum number of slow jobs that are listed. */
 const slowestShown = 5;
+/** The maximum number of failed jobs that are listed for each step. */
 const failedShown = 3;
 
 export function timelineLines(timeline: JobTimeline): TerminalLine[] {
@@ -147,7 +148,7 @@ function failedLines(timeline: JobTimeline): TerminalLine[] {
   return ['', heading('First failures'), ...table(['STEP', 'ENDED (UTC)', 'STATUS', 'JOB', 'ERROR'], rows)];
 }
 
-/** The name of a step, with its pipeline if that is not the one whose timeline is shown, and with its phase. */
+/** The name of a step and its phase. The pipeline comes first if the step is in another pipeline than the run of the timeline. */
 function nameOf({ pipeline, step, phase, plugin, command }: Named, { command: own }: JobTimeline): string {
   if (plugin === null) return '(further steps)';
   if (step === null) return `${plugin}.${command}`;

@@ -37,8 +37,8 @@ export function abandonVault(place: VaultLocation): Abandoned {
 }
 
 /**
- * Abandons a vault in steps, so that a test can kill the process after each step. Yields the name of a step when the step is
- * done.
+ * Abandons a vault in steps, and yields the name of each step when the step is done. A test can thereby kill the process after
+ * each step.
  */
 export function* abandonSteps(store: Store, place: VaultLocation, nowMs: number): Generator<string, Abandoned, void> {
   const abandonment = planned(store, place, nowMs);

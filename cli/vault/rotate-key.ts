@@ -12,7 +12,7 @@ export function assertOpens(place: VaultLocation): void {
 /**
  * Gives the vault a new unlock key of 32 bytes. One commit makes the new key valid and the old one invalid. Before this commit,
  * the new key is written to a file beside the old one. If the key comes from the environment, the caller must have saved the new
- * key before.
+ * key beforehand.
  */
 export function rotateKey(place: VaultLocation, unlockKey: Uint8Array): void {
   const { file, variable } = place.keys;

@@ -90,7 +90,7 @@ export function mismatchesOf(
 }
 
 /**
- * Yields the mismatches of a value. The keys of a map are checked before the values of the map, so that `isValid` can reject an
+ * Yields the mismatches of a value. The keys of a map are checked before the values of the map: `isValid` can then reject an
  * alternative by its keys alone.
  */
 function* walk(value: Json, written: JsonObject, definitions: Definitions, path: NodePath): Generator<Mismatch> {

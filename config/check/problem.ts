@@ -10,7 +10,7 @@ export type ConfigProblem = {
   readonly isCause?: true;
 };
 export type Report = (problem: ConfigProblem) => void;
-/** Reports a problem of the value at a path of a source tree, or of its key. */
+/** Reports a problem with the value at a path of a source tree, or with the key of that value. */
 export type ReportAt = (path: NodePath, message: string, at?: 'key' | 'value') => void;
 
 export function reportIn(root: SourceNode, report: Report): ReportAt {

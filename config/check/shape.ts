@@ -47,8 +47,8 @@ function ofMeantAlternative(tree: SourceNode, mismatch: Mismatch, definitions: D
 }
 
 /**
- * The alternative of a union that the node probably means. Of the alternatives for this kind of node (map or list), it is the
- * first one that requires no key, or whose first required key the node has. If there is none, it is the first one for this kind.
+ * The alternative of a union that the node probably means: the first alternative for this kind of node (map or list) that requires no
+ * key, or whose first required key the node has. If no alternative fits in this way, the first one for this kind.
  */
 function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Definitions): JsonObject | undefined {
   const type = { map: 'object', list: 'array', scalar: undefined }[node.kind];
@@ -94,7 +94,7 @@ function normalised(node: SourceNode, written: JsonObject, path: NodePath, check
   return { ...node, entries };
 }
 
-/** The known key that an unknown key probably means. Undefined if no known key is similar, or if the map also has the similar one. */
+/** The known key that an unknown key probably means. Undefined if no known key is similar, or if the map already has the similar key. */
 function misspelt(key: string, { entries }: MapNode, known: readonly string[]): string | undefined {
   if (known.includes(key)) return undefined;
   const meant = closest(key, known);

@@ -8,7 +8,7 @@ import type { NodePath } from '../source/tree.ts';
 import { type Condition, type Operator, operators } from './definition.ts';
 import { type PathRoot, readPath } from './path.ts';
 
-/** The parsed condition; null if there is none, or if it cannot be used. */
+/** The parsed condition; null if the condition is missing or cannot be used. */
 export function readCondition(
   value: unknown,
   roots: readonly PathRoot[],
@@ -39,7 +39,7 @@ export function readCondition(
   return path && { kind: 'test', path, op, value: operand };
 }
 
-/** The problem of the operand of an operator; undefined if there is none. */
+/** The problem with an operator's operand; undefined: the operand is valid. */
 function operandProblem(op: Operator, value: Json): string | undefined {
   switch (op) {
     case 'exists':

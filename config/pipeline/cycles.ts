@@ -1,7 +1,7 @@
 // Finds pipelines that call themselves, directly or through others.
 import { type PipelineDefinition, type Step, stepLists } from './definition.ts';
 
-/** The pipelines that these steps call, including steps inside `steps` and `split`, but not what the called pipelines call. */
+/** The pipelines that these steps, and the steps inside `steps` and `split`, call directly. */
 function callsOf(steps: readonly Step[]): string[] {
   const found: string[] = [];
   for (const step of steps) {

@@ -56,11 +56,11 @@ type WorkStepFields = StepCommon & {
   readonly with: readonly (readonly [string, Template])[] | null;
   /** Pairs: a dotted name in the context, and the path from which its value is read. */
   readonly baggage: readonly (readonly [string, Path])[];
-  /** Only with `foreach`: all elements end before a failed one fails the run. */
+  /** Present only with `foreach`: a failed element fails the run only after all elements have ended. */
   readonly failFast?: false;
 };
 
-/** The retry settings of a step. They replace the plugin's settings, which also apply if a field is absent. */
+/** The retry settings of a step, which replace the plugin's settings. For an absent field, the plugin's setting applies. */
 export type StepRetry = {
   readonly attemptsMax?: number;
   readonly backoffBaseMs?: number;
@@ -113,14 +113,15 @@ export type PipelineDefinition = {
   readonly steps: readonly Step[];
   /** How long the steps of a run may take, counted from its `run_at`, else from its acceptance; absent: without limit. */
   readonly deadlineMs?: number;
-  /** The steps that follow if the run has failed or passed its deadline, and (`finally`) those that follow every outcome. */
+  /** The steps that follow if the run has failed or passed its deadline. */
   readonly onFailure?: readonly Step[];
+  /** The steps that follow every outcome. */
   readonly finally?: readonly Step[];
-  /** How long each of these two phases may take; set if there is at least one. */
+  /** How long each of these two phases may take; present if the pipeline has at least one of them. */
   readonly phaseTimeoutMs?: number;
 };
 
-/** The top lists of steps of a pipeline: its main part, then its phases, in the order in which they run. */
+/** The top-level step lists of a pipeline: its main part, then its phases, in the order in which they run. */
 export function stepLists({ steps, onFailure, finally: last }: PipelineDefinition): readonly (readonly Step[])[] {
   return [steps, onFailure, last].filter(list => list !== undefined);
 }

@@ -34,7 +34,7 @@ type StepSource = { readonly [key: string]: unknown };
 
 /**
  * Reads a list of steps, and leaves out steps that cannot be used. A step without an id gets `number` and its position as id;
- * `number` is the position of the list, such as `2.1.`. `onError` holds for steps that do not set `on_error`.
+ * `number` is the position of the list, such as `2.1.`. `onError` applies to steps that do not set `on_error`.
  */
 export function readSteps(list: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Step[] {
   if (!Array.isArray(list)) return [];

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 export const bundledRoot = 'headgate:bundled';
 
-/** The directory is found by the name of the package, so that it is the same for the sources and for dist/. */
+/** Finds the directory by the name of the package, which gives the same result for the sources and for dist/. */
 export function bundledDirectory(): string {
   return join(dirname(createRequire(import.meta.url).resolve('headgate/package.json')), 'plugins');
 }

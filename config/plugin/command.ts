@@ -79,7 +79,7 @@ export function readSchema(
     schemaProblem(expanded.schema) ??
     compileProblem(compiler, expanded.schema);
   if (wrong === null) return expanded.schema;
-  // In the ductile dialect schemas are descriptions: an unusable schema is ignored, so that the plugin runs unmodified.
+  // In the ductile dialect schemas are descriptions: an unusable schema is ignored, and the plugin runs unmodified.
   if (dialect === 'ductile') return null;
   reportAt(path, `is not a usable JSON Schema: ${wrong}`);
   return null;

@@ -13,7 +13,7 @@ export type Entrypoint = {
   readonly runtime: 'worker' | 'process';
 };
 
-/** The entrypoint with links resolved. Null if it is missing, or if it is refused, which is reported. */
+/** The entrypoint with links resolved. Null if the manifest names none, or if the entrypoint is refused; a refusal is reported. */
 export function readEntrypoint(
   root: SourceNode,
   directory: string,

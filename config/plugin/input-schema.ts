@@ -32,7 +32,7 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
     if (isTypeName(type)) {
       properties[key] = type === 'any' ? {} : { type };
     } else if (dialect === 'ductile') {
-      // In the ductile dialect an unknown type restricts nothing, so that the plugin runs unmodified.
+      // In the ductile dialect an unknown type restricts nothing: the plugin runs unmodified.
       properties[key] = { description: type };
     } else {
       const message = `is ${JSON.stringify(type)}, which is not a type${hint(type, typeNames, 'types')}`;
@@ -43,8 +43,8 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
 }
 
 /**
- * Whether a schema has the short form. A payload is always an object, so `{ type: string }` can only be a field named `type`. But `{ type:
- * array }` is probably a mistake: it counts as a full schema, which `readSchema` then refuses.
+ * Whether a schema has the short form. A payload is always an object, so `{ type: string }` can only be a field named `type`. But
+ * `{ type: array }` is probably a mistake: it counts as a full schema, which `readSchema` then refuses.
  */
 function isShort(written: JsonObject): boolean {
   const entries = Object.entries(written);

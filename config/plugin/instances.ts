@@ -142,7 +142,7 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
 
 /**
  * Follows the `uses` of an instance from name to name to a manifest. `bases` are the names that follow the instance's own name.
- * Null if there is no manifest.
+ * Null if the chain leads to no manifest.
  */
 function resolveManifest(
   work: InstanceBuild,
@@ -183,7 +183,7 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
     for (const problem of problems) work.report(problem);
     work.reportAt(path, unusableMessage(name, problems), at);
   } else if (via === undefined || isDisabled(work, name)) {
-    // If the base is an enabled entry of `plugins`, that entry itself reports its unknown plugin, so there is no report here.
+    // A base that is an enabled entry of `plugins` reports its unknown plugin itself.
     work.reportAt(path, unknownPlugin(work, name), at);
   }
   return null;

@@ -38,8 +38,8 @@ export const workerMessage = 'is only for process plugins; a worker plugin runs 
 export type ManifestReader = (file: string) => ReadManifest;
 
 /**
- * Names that no plugin can have: `pipeline` is the plugin name of pipeline runs, and `headgate` that of jobs of the service
- * itself.
+ * Names that no plugin can have: pipeline runs have the plugin name `pipeline`, and jobs of the service itself have the plugin name
+ * `headgate`.
  */
 const reservedNames: readonly string[] = ['pipeline', 'headgate'];
 export const reservedMessage = 'is reserved for jobs of the service itself; choose another name';

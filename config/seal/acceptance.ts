@@ -1,6 +1,6 @@
-// Two notes of the newest lock that a start or reload accepted. They show at a later start or reload that a lock is older, or is missing. One
-// note is in the state directory. A changed configuration can name another state directory; so the second note is beside the seal key, where
-// each configuration directory has its own.
+// Two notes of the newest lock that a start or reload accepted. By these notes, a later start or reload detects an older or missing lock. One
+// note is in the state directory. A changed configuration can name another state directory; the second note is therefore beside the seal key,
+// where each configuration directory has its own note.
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { makeDirectory, replaceFile } from '../../runtime/durable-file.ts';

@@ -68,7 +68,7 @@ function forbiddenPlace(file: string, config: Config, disk: Files): string | nul
   return found === undefined ? null : `${found[0]} ${found[1]}`;
 }
 
-/** The path, with links resolved as far as it exists. */
+/** The path, with links resolved in the part of the path that exists. */
 export function resolved(path: string, disk: Files): string {
   try {
     return disk.realpath(path);

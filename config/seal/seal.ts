@@ -28,7 +28,7 @@ export type Seal = AcceptedLock & {
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /** Why the note beside the seal key lacks the accepted lock, although the state directory has it. Null: the note does not lack it. */
+  /** Why the note beside the seal key lacks the accepted lock that is noted in the state directory. Null: no lock is missing there. */
   readonly gap: string | null;
 };
 
@@ -65,8 +65,8 @@ export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing
 
   const { lock } = onDisk;
   const isOlder = lock !== null && lock.number < (accepted.lock?.number ?? 0);
-  // A valid lock that is not older than the accepted one decides. Without such a lock, strict mode holds if the lock file claims it, or if
-  // the accepted lock was strict.
+  // A valid lock that is not older than the accepted one decides. Without such a lock, strict mode applies if the lock file claims to be
+  // strict, or if the accepted lock was strict.
   const isLockStrict = lock !== null && !isOlder ? lock.strict : onDisk.isStrict || (accepted.lock?.strict ?? false);
   const found = survey(reading, lockFile(reading), disk);
   const findings = [...accepted.findings, ...onDisk.findings, ...found.findings];
@@ -99,7 +99,7 @@ export function formatFinding({ path, message }: LockFinding): string {
 }
 
 /**
- * Warns of all paths in one line, because there can be many: where each user has a private group, every file is usually
+ * Warns about all paths in one line, because there can be many: where each user has a private group, every file is usually
  * group-writable.
  */
 export function groupWritableWarnings(paths: readonly string[]): string[] {

@@ -1,4 +1,4 @@
-// Reads a listen address, and checks what the pattern in the schema cannot: the port's range, and that two listeners differ.
+// Reads a listen address, and checks two rules that the schema cannot express: the range of the port, and different addresses for all listeners.
 import type { ReportAt } from '../check/problem.ts';
 import type { Config, ListenAddress } from '../config.ts';
 import { listenPattern, parseListen } from '../quantity.ts';

@@ -1,4 +1,4 @@
-// Reads the `pipelines` section. The schema has checked its shape; what a schema cannot express is checked here.
+// Reads the `pipelines` section. The schema has checked its shape; this file checks the rules that a schema cannot express.
 
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
@@ -80,7 +80,7 @@ function readPipeline(
   };
 }
 
-/** A step without an id in a phase is named by its position, such as `finally.1`. */
+/** Reads the phases. In a phase, a step without an id gets its position as id, such as `finally.1`. */
 function readPhases(
   value: { readonly [key: string]: unknown },
   around: StepContext,

@@ -145,7 +145,7 @@ function checkTarget(entry: Entry, target: ScheduleDefinition['target'], payload
     );
 }
 
-/** The check of payloads for a target, compiled once for all schedules. Null: the schema is wrong, which is reported elsewhere. */
+/** The payload check of a schema, compiled once for all schedules. Null: the schema does not compile, which is reported elsewhere. */
 function checkOf({ checks, compiler }: Entry, schema: JsonObject): SchemaCheck | null {
   let check = checks.get(schema);
   if (check === undefined) {
@@ -156,7 +156,7 @@ function checkOf({ checks, compiler }: Entry, schema: JsonObject): SchemaCheck |
   return check;
 }
 
-/** Stands for a recurrence that is wrong. It is never used, because the configuration is refused. */
+/** A placeholder for an invalid recurrence. No schedule runs with it, because the configuration is refused. */
 const never: Recurrence = { kind: 'at', atMs: 0 };
 
 function readRecurrence(entry: Entry): Recurrence {

@@ -43,13 +43,13 @@ export function readLog(root: SourceNode): Config['log'] {
   };
 }
 
-/** The least and the greatest sizes of the keys of `state.log`, with their defaults, in bytes. */
+/** The limits and the default of each key of `state.log`, in bytes. */
 const logSizes = {
   segment: { min: segmentBytesMin, max: 2 ** 30, usual: defaultLogSizes.segmentBytes, range: 'from 1MB to 1GB' },
   churn: { min: churnBytesMin, max: 64 * 2 ** 30, usual: defaultLogSizes.churnBytes, range: 'from 1MB to 64GB' },
 } as const;
 
-/** `reportAt` gets sizes that are out of range. */
+/** Reads the `state` section. Calls `reportAt` for each size that is out of range. */
 export function readState(root: SourceNode, mainFile: string, reportAt: ReportAt = () => {}): Config['state'] {
   const state = nodeAt(root, 'state');
   const retention = nodeAt(state, 'retention');
@@ -116,7 +116,7 @@ export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[
   });
 }
 
-/** The absolute path that a value names; undefined if it names none. A relative path is relative to the file that contains it. */
+/** The absolute path that a value names; undefined if the value names no path. A relative path is relative to the file that contains it. */
 export function readPath(node: SourceNode | undefined): string | undefined {
   const text = textOf(node);
   return node === undefined || text === undefined || text === '' ? undefined : resolve(dirname(node.place.file), text);

@@ -123,7 +123,7 @@ const apiToken = field.closedMap(
 );
 
 const pem = 'the path of a PEM file';
-/** The keys that both listeners have. */
+/** The keys that the API and the webhook listener share. */
 const protection = {
   tls: field.closedMap(
     {

@@ -5,8 +5,9 @@ import type { EventTemplate, WebhookEndpoint } from '../config.ts';
 import { parseText } from '../pipeline/template.ts';
 import { itemsOf, type NodePath, nodeAt, type SourceNode, textOf, textsOf } from '../source/tree.ts';
 
-/** The maximum number of headers that an endpoint can copy into events, and the maximum length of each header's value. */
+/** The maximum number of headers that an endpoint can copy into events. */
 export const eventHeadersMax = 16;
+/** The maximum length of the value of each copied header, in characters. */
 export const eventHeaderCharsMax = 256;
 /** Matches the valid types of a delivery's event. */
 export const eventTypeShape = /^[A-Za-z0-9._-]{1,128}$/;

@@ -149,7 +149,7 @@ function emptyScalar(place: SourceLocation): ScalarNode {
   return { kind: 'scalar', place, value: null, written: '', plain: true };
 }
 
-/** The value of a scalar as JSON can hold it. Infinity and NaN become text, as they were written. */
+/** The value of a scalar in a form that JSON can hold. Infinity and NaN become text, as they were written. */
 function scalarValue(value: unknown, source: string): ScalarNode['value'] {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value;
   return typeof value === 'number' && Number.isFinite(value) ? value : source;

@@ -1,4 +1,4 @@
-// The file system as the configuration uses it: an interface, so that tests can replace it and the seal can keep the bytes that were read.
+// The file system as the configuration uses it. It is an interface: tests can replace it, and the bytes that were read can be kept for the seal.
 import { accessSync, constants, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 

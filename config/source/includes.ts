@@ -106,7 +106,7 @@ function readPath(reading: ClosureReading, path: string, site: IncludeSite): voi
   }
 }
 
-/** The YAML files of a directory. Broken links are among them, so that they are reported as missing. */
+/** The YAML files of a directory, including broken links, which the caller reports as missing. */
 function yamlFiles(reading: ClosureReading, directory: string, site: IncludeSite): string[] {
   try {
     return [...reading.disk.list(directory)]

@@ -12,7 +12,7 @@ const mainName = 'config.yaml';
 
 /**
  * Finds the file that `--config`, or else `$HEADGATE_CONFIG`, names; it is a problem if that file is missing. If neither is
- * given, finds the first that exists of `./config.yaml`, `$XDG_CONFIG_HOME/headgate/config.yaml` and `/etc/headgate/config.yaml`.
+ * given, finds the first existing file of `./config.yaml`, `$XDG_CONFIG_HOME/headgate/config.yaml` and `/etc/headgate/config.yaml`.
  */
 export function findMainFile(path: string | undefined, env: Environment, cwd: string, files: Files): MainFile {
   const given = path ?? (env['HEADGATE_CONFIG'] || undefined);

@@ -1,5 +1,5 @@
-// Moves JSON Schemas into a larger document. Definitions become components, references become pointers from the root, and `$id`
-// and `$anchor` are dropped, so that tools need not support these keywords.
+// Moves JSON Schemas into a larger document. Definitions become components, references become pointers from the root, and `$id` and `$anchor` are
+// dropped, so tools need not support these keywords.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
@@ -60,7 +60,7 @@ export function embedSchema(schema: JsonObject, name: string): Embedded {
   return { schema: whole!, components: others };
 }
 
-/** Whether the schema is of draft 6 or 7, which ignore keywords beside `$ref` and allow a list in `items`. */
+/** Whether the schema is of draft 6 or 7, which ignore keywords next to `$ref` and allow a list in `items`. */
 function isOldDialect(schema: JsonObject): boolean {
   return typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
 }
@@ -77,7 +77,7 @@ type SchemaPlace = {
   readonly resources: readonly Resource[];
   /** The schema's pointer in the new document. */
   readonly pointer: string;
-  /** The name of the component that the schema becomes; null if it becomes none. */
+  /** The name of the component that the schema becomes; null if the schema does not become a component. */
   readonly component: string | null;
 };
 

@@ -1,4 +1,4 @@
-// The codes with which a route can refuse: those that follow from its access, method and body, and those that it declares.
+// The codes with which a route can refuse: codes that follow from its access, method and body, and codes that it declares.
 import { type ProblemCode, problems } from '../problem.ts';
 import type { Route } from '../route.ts';
 

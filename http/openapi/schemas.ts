@@ -81,10 +81,7 @@ export const reusedSchema = Type.Optional(
   }),
 );
 
-/**
- * The schema of the answer to a call of a synchronous pipeline if its run has ended; `runUnfinished`: if the run has not ended yet, or cannot
- * be read now.
- */
+/** The schema of the answer to a call of a synchronous pipeline if its run has ended. */
 export const runFinished = Type.Object({
   job_id: uuid,
   status: jobStatus,
@@ -110,6 +107,7 @@ export const runFinished = Type.Object({
   tree_truncated: Type.Optional(Type.Literal(true)),
 });
 
+/** The schema of the answer to a call of a synchronous pipeline if its run has not ended yet, or cannot be read now. */
 export const runUnfinished = Type.Object({
   job_id: uuid,
   // A status other than `running` means that the run has settled, but could not be read for this answer.

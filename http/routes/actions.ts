@@ -1,4 +1,4 @@
-// Actions over many jobs (docs/engine.md#actions). An action is started with a filter, and watched and cancelled as a job.
+// Actions over many jobs (docs/engine.md#actions). Callers start an action with a filter, and watch and cancel it as a job.
 
 import {
   actionCommands,
@@ -191,7 +191,7 @@ const startAction = route({
     });
     const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }) });
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
-    // A call that repeats another (same idempotency key) gets the answer of the first one.
+    // A call that repeats another (same idempotency key) gets the answer to the first call.
     const job = idempotency && engine.job(reply.id);
     const given = job?.input.payload ? answerIn(requestOf(job)) : answer;
     return json(202, JSON.stringify({ action_id: formatId(reply.id), ...given }));

@@ -1,4 +1,4 @@
-// How many jobs are stored of each command, and how many runs of each pipeline, by status.
+// The number of stored jobs of each command, and of stored runs of each pipeline, by status.
 import { statuses } from '../../actors/job/records/job.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';

@@ -100,8 +100,8 @@ function rightsOf(caller: Caller | undefined): StreamRights | null {
 }
 
 /**
- * The id in the Last-Event-ID header. The header takes precedence over the query, because a client that reconnects repeats the
- * URL of its first request. An id that is not a whole number counts as that of an unknown event.
+ * The id in the Last-Event-ID header. The header takes precedence over the query, because a client that reconnects repeats the URL of its first
+ * request. An id that is not a whole number counts as the id of an unknown event.
  */
 function headerId(call: Pick<HttpCall, 'header'>): number | undefined {
   const text = call.header('last-event-id');

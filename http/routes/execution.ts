@@ -61,9 +61,7 @@ const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
 
 type FoundCommand = { readonly plugin: PluginInstance; readonly command: Command };
 
-/**
- * Returns the plugin and its command. Returns a problem if there is no such plugin or command, or if the caller may not run it.
- */
+/** Returns the plugin and its command. Returns a problem if the plugin or command does not exist, or if the caller may not run the command. */
 export function findCommand(
   config: Config,
   pluginName: string,
@@ -190,7 +188,7 @@ export const executionRoutes: readonly Route[] = [callPlugin, callPipeline];
 
 const pipelinesOf = perConfig(({ pipelines }) => new Map(pipelines.map(pipeline => [pipeline.name, pipeline])));
 
-/** The deadline of the pipeline. Undefined: it has none, or is not configured. */
+/** The deadline of the pipeline. Undefined: the pipeline has no deadline, or is not configured. */
 export function deadlineOf(config: Config, name: string): number | undefined {
   return pipelinesOf(config).get(name)?.deadlineMs;
 }

@@ -46,7 +46,7 @@ export function formatFor(accept: string | undefined): MetricsFormat {
   return openMetrics > 0 && openMetrics >= plain ? 'openmetrics' : 'prometheus';
 }
 
-/** The `q` of a media range; a malformed one counts as 0. */
+/** The `q` of a media range: 1 if it is missing, 0 if it is malformed. */
 function qualityIn(parameters: readonly string[]): number {
   const text = parameters.find(parameter => parameter.startsWith('q='))?.slice(2);
   if (text === undefined) return 1;

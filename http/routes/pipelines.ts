@@ -9,7 +9,7 @@ import { findPipeline } from './execution.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const ms = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
-/** A step inside a step has the same form, which a schema without references cannot say. */
+/** The steps inside a step. They have the same form, which a schema without references cannot express. */
 const inner = Type.Array(Type.Object({}), { description: 'Steps of this form.' });
 const condition = text('The condition as text.');
 
@@ -37,7 +37,7 @@ const step = Type.Object({
   steps: Type.Optional({ ...inner, description: 'With `steps`: steps of this form.' }),
 });
 
-/** The answer, as far as it does not depend on the kinds of steps. */
+/** The schema of the answer. */
 const pipelineSchema: Schema = Type.Object({
   name: Type.String(),
   description: text('Absent if the configuration has none.'),

@@ -1,4 +1,4 @@
-// Makes a job that waits for its next attempt, or a delayed job or run, due now (docs/engine.md#run-now).
+// Makes a delayed job or run, or a job that waits for its next attempt, due now (docs/engine.md#run-now).
 import { headgatePlugin, pipelinePlugin } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { parseId } from '../../runtime/ids.ts';

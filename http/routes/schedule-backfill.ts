@@ -1,4 +1,4 @@
-// Backfills of schedules (docs/schedules.md#backfill): actions that fire the occurrences of a past range of time, except those that have fired.
+// Backfills of schedules (docs/schedules.md#backfill): actions that fire the occurrences of a past time range that have not fired yet.
 import { actionsOpenMax, noSelection } from '../../actors/job/records/action.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
@@ -121,7 +121,7 @@ const backfillSchedule = route({
     });
     const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }) });
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
-    // A call that repeats another (same idempotency key) gets the answer of the first one.
+    // A call that repeats another (same idempotency key) gets the answer to the first call.
     const job = idempotency && engine.job(reply.id);
     const given = job ? requestOf(job) : { matched: counted.matched, up_to };
     const answer = { action_id: formatId(reply.id), matched: given.matched, up_to: given.up_to };

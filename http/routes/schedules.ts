@@ -90,7 +90,7 @@ function findSchedule({ config, params }: Pick<HttpCall, 'config' | 'params'>): 
   return schedulesOf(config).get(id) ?? problem('unknown_schedule', `there is no schedule ${JSON.stringify(id)}`);
 }
 
-/** The schedule; a problem if there is none, or if the caller may not run its target. */
+/** The schedule; a problem if the schedule does not exist, or if the caller may not run its target. */
 export function findRunnable(call: Pick<HttpCall, 'config' | 'params' | 'caller'>): ScheduleDefinition | HttpProblem {
   const schedule = findSchedule(call);
   return isProblem(schedule) ? schedule : (lackingScope(call, schedule, call.caller!) ?? schedule);

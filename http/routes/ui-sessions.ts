@@ -121,7 +121,7 @@ const postEnd = route({
 
 export const uiSessionRoutes: readonly Route[] = [postCode, postSession, postEnd];
 
-/** Changes the sessions. If the file system refuses the change, returns that as a problem. */
+/** Changes the sessions. If the file system refuses the change, returns the error as a problem. */
 function stored<T>(change: () => T): T | HttpProblem {
   try {
     return change();

@@ -14,7 +14,7 @@ import { idleMsMax, type RequestHandler } from './transport.ts';
 export const pipelinedMax = 128;
 /** While a body arrives, at least this many bytes must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
-/** How long the connection stays open after a refusal, so that the caller can read it (`#hangUp`). */
+/** How long the connection stays open after a refusal, to let the caller read the refusal (`#hangUp`). */
 const lingerMsMax = 1_000;
 
 const tooSlow = `at least ${arrivingBytesMin} bytes of a body must arrive every ${idleMsMax / 1000} s`;

@@ -68,7 +68,7 @@ function pathOf(url: string): string {
 
 const beyondAscii = /[\x80-\xff]/;
 
-/** Decodes again, as UTF-8, what node:http has decoded as Latin-1. */
+/** Decodes as UTF-8 a text that node:http has decoded as Latin-1. */
 function text(bytes: string): string {
   return beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString() : bytes;
 }

@@ -20,7 +20,7 @@ export function withUnnamedFiles<T>(
       const file = openSync(path, 'wx+', 0o600);
       open.push(file);
       unlinkSync(path);
-      // The bytes are written at a position, so that the file's offset stays 0 on systems where /dev/fd shares the offset.
+      // Writes at a position leave the file's offset at 0, which matters on systems where /dev/fd shares the offset.
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
     }
     return use(open.map(file => `/dev/fd/${file}`));

@@ -39,7 +39,7 @@ export function fitsHere({ platform, arch, abi }: Binary): boolean {
 /** The name of the package that has only the binaries for this platform. A release depends on one such package per platform. */
 export const platformPackage = `headgate-uws-${process.platform}-${process.arch}`;
 
-/** Why there is no binary for this process, in words; undefined if there is one. */
+/** Says, in words, why this process has no binary; undefined if it has one. */
 export function missingBinary(): string | undefined {
   const directory = uwsDirectory();
   if (directory === undefined) return 'the optional package uWebSockets.js is not installed';

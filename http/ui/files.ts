@@ -1,4 +1,4 @@
-// The files of the dashboard, which the build has made (`packaging/ui.ts`). They are read once, as compressed with Brotli, and kept in memory.
+// The files of the dashboard. The build (`packaging/ui.ts`) has compressed them with Brotli; they are read once and kept in memory.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
@@ -13,7 +13,7 @@ const types: { readonly [extension: string]: string } = {
   '.svg': 'image/svg+xml',
 };
 
-/** A file and its forms, which are made when they are first asked for. */
+/** A file in three forms: `brotli`, which is always there, and `plain` and `gzip`, which are made on first use. */
 export class UiFile {
   readonly type: string;
   readonly brotli: Uint8Array;

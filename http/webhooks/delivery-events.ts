@@ -3,8 +3,8 @@ import type { Observations, PlainObservation } from '../../actors/hub/protocol.t
 import { type HttpProblem, type ProblemCode, problemStatus } from '../problem.ts';
 
 /**
- * The minimum interval between two events about refusals with the same endpoint and code, so that callers without the key cannot fill the
- * ring of observations.
+ * The minimum interval between two events about refusals with the same endpoint and code. It keeps callers without the key from filling the ring of
+ * observations.
  */
 export const rejectedEventEveryMs = 1_000;
 

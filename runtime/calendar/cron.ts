@@ -6,7 +6,7 @@ import { Cron } from 'croner';
 export type WallMs = number;
 
 export type CronPattern = {
-  /** False if the field of the minute or of the hour begins with `*` or `?`. */
+  /** False if the minute field or the hour field begins with `*` or `?`. */
   readonly isFixed: boolean;
   /** Returns the first matching time later than `after`; null if there is none. */
   readonly next: (after: WallMs) => WallMs | null;

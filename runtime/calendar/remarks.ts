@@ -8,7 +8,7 @@ import type { Zone, ZonePeriod } from './zone.ts';
  */
 export type InstantRemark = 'moved' | 'first' | 'again';
 
-/** Null: the time matches, and the wall clock shows it only once. */
+/** Returns the remark on an instant at which the pattern fires. Null: the time matches, and the wall clock shows it only once. */
 export function remarkOn(pattern: CronPattern, zone: Zone, ms: number): InstantRemark | null {
   const period = zone.periodAt(ms);
   const wall = ms + period.offsetMs;

@@ -1,4 +1,5 @@
-// Copies of the segments of a commit log (`backups.log`), from which a state can be restored as of a time. The copies are made on other threads.
+// Copies of the segments of a commit log (`backups.log`), from which a state can be restored as it was at a given time. The copies are made on
+// other threads.
 import { existsSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -7,8 +8,8 @@ import { storeIdPattern } from '../store/store-id.ts';
 import { listSegments, type Segment } from './segments.ts';
 
 /**
- * The maximum number of full segments that wait. If more do, the oldest is used again without a copy, so that a full disk of backups does not
- * stop work.
+ * The maximum number of full segments that wait for their copies. If more wait, the oldest is reused and not copied: a full backup disk must
+ * not stop work.
  */
 export const waitingMax = 16;
 const retryMs = 10_000;
@@ -21,29 +22,29 @@ export function archiveOf(into: string, storeId: string): string {
   return join(into, prefix + storeId);
 }
 
-/** The id of the store whose log is archived in a directory of this name; null: it is no such directory. */
+/** The id of the store whose log is archived in a directory of this name; null: the name is not that of an archive. */
 export function archivedStore(name: string): string | null {
   const id = name.slice(prefix.length);
   return name.startsWith(prefix) && storeIdPattern.test(id) ? id : null;
 }
 
-/** The greatest number of an archived segment; 0: there is none. */
+/** The greatest number of an archived segment; 0 if the archive has no segment. */
 export function newestArchived(directory: string): number {
   return existsSync(directory) ? (listSegments(directory).at(-1)?.number ?? 0) : 0;
 }
 
-/** `usedBytes`: how much of the segment has turns. */
+/** `usedBytes`: the number of bytes of the segment that turns take up. */
 export type KeptSegment = Segment & { readonly usedBytes: number };
 
 export type ArchiveReport = (message: string, fields: object) => void;
 
-/** Full segments wait until they are copied, and are then released. Those that are still in use are copied as far as they have turns. */
+/** Full segments wait until they are copied, and are then released. Segments that are still in use are copied up to the end of their turns. */
 export class ArchiveQueue {
   readonly #release: (segments: readonly Segment[]) => void;
   #target: { readonly directory: string; readonly report: ArchiveReport } | null = null;
   #waiting: KeptSegment[] = [];
   #inUse: readonly KeptSegment[] = [];
-  /** How many bytes of the segments are in their copies, by number. */
+  /** The number of bytes that are in the copy of a segment, by the number of the segment. */
   readonly #copied = new Map<number, number>();
   #copying: { readonly number: number; readonly ended: Promise<void> } | null = null;
   #retry: NodeJS.Timeout | null = null;
@@ -55,12 +56,12 @@ export class ArchiveQueue {
     this.#release = release;
   }
 
-  /** Why the last copy failed. Null: it did not, or there was none. */
+  /** Why the last copy failed. Null: it succeeded, or there was no copy. */
   get failure(): string | null {
     return this.#failure;
   }
 
-  /** From now on segments are copied to this directory, beginning at once. */
+  /** Copies segments to this directory from now on, and begins at once. */
   archiveTo(directory: string, report: ArchiveReport): void {
     if (directory !== this.#target?.directory) this.#copied.clear();
     this.#target = { directory, report };
@@ -68,13 +69,13 @@ export class ArchiveQueue {
     this.#next();
   }
 
-  /** `inUse`: the segments that may not be released yet. */
+  /** Adds full segments to the queue. `inUse`: the segments that must not be released yet. */
   push(full: readonly KeptSegment[], inUse: readonly KeptSegment[]): void {
     this.#release(full.filter(({ usedBytes }) => usedBytes === 0));
     this.#waiting.push(...full.filter(({ usedBytes }) => usedBytes > 0));
     this.#inUse = inUse;
     this.#next();
-    // Commands on a stopped state have no target: the next start of the service copies what they leave.
+    // Commands on a stopped state have no target: the next start of the service copies the segments that they leave.
     if (this.#target !== null) this.#giveUp(this.#target.report);
   }
 
@@ -92,7 +93,7 @@ export class ArchiveQueue {
     this.#release([segment]);
   }
 
-  /** Resolves when everything is copied, or cannot be now. */
+  /** Resolves when everything is copied, or cannot be copied at present. */
   async settled(): Promise<void> {
     while (this.#copying !== null) await this.#copying.ended;
   }
@@ -139,7 +140,7 @@ export class ArchiveQueue {
   }
 }
 
-/** Copies what follows the first `from` bytes. A new copy appears under its name when it is whole and on disk. */
+/** Copies the used bytes of a segment from offset `from` on. A new copy gets its name when it is whole and on disk. */
 async function copy({ path, usedBytes }: KeptSegment, directory: string, from: number): Promise<void> {
   const to = join(directory, basename(path));
   if (from > 0) {

@@ -6,11 +6,11 @@ import { crc32c } from './checksum.ts';
 import type { LogStart } from './log-reader.ts';
 
 export type Checkpoint = LogStart & {
-  /** Whether a clean stop made it. Then no turn follows it, in the ledger or in the log. */
+  /** Whether a clean stop made the checkpoint. If so, no turn follows it, in the ledger or in the log. */
   readonly isClean: boolean;
   /** The format of the state. */
   readonly format: number;
-  /** Whether the segments of the log are kept until they are archived. Absent: an earlier version wrote it. */
+  /** Whether the segments of the log are kept until they are archived. Absent: an earlier version wrote the checkpoint. */
   readonly keeps?: boolean;
   /** The root pages of the ledger, one after the other. */
   readonly roots: Buffer;

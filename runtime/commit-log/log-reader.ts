@@ -1,7 +1,7 @@
 // Reads the commit log from a position on, and distinguishes its end from damage.
 //
-// The last turn may be torn: a crash interrupted its append, so none of its replies was sent. A broken turn with a later turn behind it is
-// damage, because it was durable once. The reader then skips nothing and throws.
+// The last turn may be torn: a crash interrupted its append, so none of its replies was sent. A broken turn that a later turn follows is
+// damage, because the broken turn was durable once. The reader then skips nothing and throws.
 import { closeSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import { StoreFault } from '../store/store.ts';
@@ -39,8 +39,8 @@ export class LogDamaged extends StoreFault {
 }
 
 /**
- * Yields the turns after `from`, up to the end of the log or to the turn `until`. Throws LogDamaged at damage, and StoreFault if the segment
- * of `from` is missing.
+ * Yields the turns after `from`, up to the end of the log or to the turn `until`. Throws LogDamaged at damage, and StoreFault if the
+ * segment of `from` is missing.
  */
 export function* readLog(
   segments: readonly Segment[],
@@ -79,7 +79,7 @@ export function* readArchive(segments: readonly Segment[], after: Lsn): Generato
     let last = after;
     for (let at: Place = { file: 0, offset: 0 }; at.file < files.count; ) {
       const header = files.header(at);
-      // The segment begins with the rest of a turn that began in an earlier one.
+      // The segment begins with the rest of a turn that began in an earlier segment.
       if (header !== null && header.part > 0) {
         at = files.withRoom({ file: at.file, offset: at.offset + roomOf(header.bytes) });
         continue;
@@ -114,7 +114,7 @@ export function usedBytes(segment: Segment): number {
   }
 }
 
-/** The turn to which the first part in the segment belongs. Null: no turn was appended to it. */
+/** The turn to which the first part in the segment belongs. Null: there is no segment, or no turn was appended to it. */
 export function firstTurn(segment: Segment | undefined): Lsn | null {
   if (segment === undefined) return null;
   const head = Buffer.alloc(headerBytes);
@@ -133,8 +133,8 @@ export function hasTurns(segment: Segment): boolean {
 }
 
 /**
- * Throws StoreFault if turns in the log were appended after a newer checkpoint. The pages of this one may then have been used again, so its
- * roots must not be written back. Reads only the headers.
+ * Throws StoreFault if turns in the log were appended after a newer checkpoint than `from`. The pages of `from` may then have been reused, so
+ * its roots must not be written back. Reads only the headers.
  */
 export function assertNewest(segments: readonly Segment[], from: LogStart): void {
   const files = segmentsFrom(segments, from);

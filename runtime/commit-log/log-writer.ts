@@ -9,7 +9,7 @@ import { headerBytes, type Lsn, partBytesMax, roomOf, writeHeader } from './part
 import { type OpenSegment, type Segment, Segments } from './segments.ts';
 import { encodedBytes, encodeTurn } from './turn-codec.ts';
 
-/** Writes end at a multiple of this, so that the kernel need not read the rest of a page first. */
+/** The last write of a turn ends at a multiple of this, so that the kernel need not read the rest of a page first. */
 const pageBytes = 4096;
 /** A larger buffer is used for one turn, and then dropped. */
 const keptBytesMax = 8 * 2 ** 20;
@@ -20,7 +20,7 @@ export type LogPosition = { readonly segment: number; readonly offset: number };
 
 export type LogWriterOptions = {
   readonly directory: string;
-  /** The number of the first segment. All segments in the directory have smaller ones. */
+  /** The number of the first segment. All segments in the directory have smaller numbers. */
   readonly segment: number;
   readonly segmentBytesMax: number;
   readonly epoch: number;
@@ -28,7 +28,7 @@ export type LogWriterOptions = {
   readonly last: Lsn;
   /** Segments in the directory that nothing needs. */
   readonly unused: readonly Segment[];
-  /** Segments that the checkpoint before needs, or that are not archived yet. */
+  /** Segments that the previous checkpoint needs, or that are not archived yet. */
   readonly older?: readonly KeptSegment[];
   /** Whether segments are kept until they are archived. */
   readonly keeps?: boolean;
@@ -153,7 +153,7 @@ export class LogWriter {
     if (pieces.length > 1 || this.#offset > this.#current.bytes / 4) this.#prepareNext();
   }
 
-  /** Called when a checkpoint at this position is complete: recycles the segments before it, once they are archived if they are to be. */
+  /** Called when a checkpoint at this position is complete. Recycles the segments before it; if segments are archived, only once they are. */
   releaseBefore({ segment }: LogPosition): void {
     const released = this.#older.filter(({ number }) => number < segment);
     this.#older = this.#older.filter(({ number }) => number >= segment);
@@ -177,12 +177,12 @@ export class LogWriter {
     this.#queue?.archiveTo(directory, report);
   }
 
-  /** If segments are archived: why the last copy failed. Null: it did not. */
+  /** Why the last copy to the archive failed. Null: it succeeded, there was no copy, or segments are not archived. */
   get archiveFailure(): string | null {
     return this.#queue?.failure ?? null;
   }
 
-  /** If segments are archived, resolves when each turn until now is, or cannot be now. */
+  /** If segments are archived, resolves when every turn so far is archived, or cannot be archived at present. */
   async archived(): Promise<void> {
     this.#queue?.push([], this.#inUse());
     await this.#queue?.settled();

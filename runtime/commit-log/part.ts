@@ -14,7 +14,7 @@ export const partBytesMax = 4 * 2 ** 20 - headerBytes;
 export type Lsn = number;
 
 export type PartHeader = {
-  /** The number of the segment that the part was written to. A segment that is used again has another number. */
+  /** The number of the segment that the part was written to. A segment that is used again gets a new number. */
   readonly segment: number;
   readonly lsn: Lsn;
   /** Each holder of the state has a greater epoch than the one before. */
@@ -50,7 +50,7 @@ export function writeHeader(into: Buffer, header: PartHeader): void {
   into.writeUInt32LE(crc32c(into.subarray(summedAt, headerBytes)), checksumAt);
 }
 
-/** The header at this place of a segment; null if no valid header that belongs to this segment is there. */
+/** The header at this place of a segment; null if the place has no valid header that was written for this segment. */
 export function readHeader(from: Buffer, at: number, segment: number): PartHeader | null {
   if (at + headerBytes > from.length || from.readUInt32LE(at) !== magic) return null;
   if (from.readUInt32LE(at + checksumAt) !== crc32c(from.subarray(at + summedAt, at + headerBytes))) return null;

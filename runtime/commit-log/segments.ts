@@ -53,7 +53,7 @@ export class Segments {
   #spares: Segment[] = [];
   #next: OpenSegment | null = null;
   #isPreparing = false;
-  /** The number that the segment in preparation will have; null if `take` has not waited for it. */
+  /** The number that the segment in preparation will have; null if `take` did not wait for this segment, which then becomes a spare. */
   #wanted: number | null = null;
   #isClosed = false;
 
@@ -65,7 +65,7 @@ export class Segments {
       if (name.startsWith(unfinishedPrefix)) rmSync(join(directory, name), { force: true });
   }
 
-  /** Opens the segment with this number, which must be greater than that of all others. Throws the errors of the file system. */
+  /** Opens the segment with this number, which must be greater than the numbers of all others. Throws the errors of the file system. */
   take(number: number, previousBytes: number): OpenSegment {
     const next = this.#next;
     this.#wanted = null;
@@ -119,7 +119,7 @@ export class Segments {
       });
   }
 
-  /** The prepared file becomes the next segment, or a spare if `take` could not wait for it. */
+  /** Makes the prepared file the next segment, or a spare if `take` could not wait for it. */
   #offer(path: string, bytes: number): void {
     if (this.#isClosed) rmSync(path, { force: true });
     else if (this.#wanted !== null) this.#next = this.#adopt(path, this.#wanted);
@@ -159,7 +159,7 @@ export class Segments {
     return Math.min(this.#bytesMax, Math.max(firstSegmentBytes, 2 * previousBytes));
   }
 
-  /** Takes a spare of at least this size off the list, where it does not return even if its use fails. Undefined: there is none. */
+  /** Takes a spare of at least this size off the list for good, even if its use fails later. Undefined: no spare is large enough. */
   #takeSpare(bytes: number): Segment | undefined {
     const place = this.#spares.findIndex(spare => spare.bytes >= bytes);
     return place < 0 ? undefined : this.#spares.splice(place, 1)[0];

@@ -95,7 +95,7 @@ export function processNumbers(): number[] {
 
 let knownOurs: boolean | undefined;
 
-/** Whether /proc shows this pid namespace. Otherwise the pids in /proc belong to other processes. This is found out only once. */
+/** Whether /proc shows this pid namespace. Otherwise the pids in /proc belong to other processes. The answer is determined only once. */
 function isProcOurs(): boolean {
   knownOurs ??= linkAt('/proc/self') === String(process.pid);
   return knownOurs;

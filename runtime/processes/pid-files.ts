@@ -1,4 +1,4 @@
-// Pid files of hosts and their programs. By these files the next start of the service finds and kills processes that outlived the service.
+// Pid files of hosts and their programs. With these files, the next start of the service finds and kills processes that outlived the service.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -91,7 +91,7 @@ export class PidFiles {
   }
 }
 
-/** A pid file that cannot be removed is harmless: its process is gone. */
+/** Removes a pid file. A pid file that cannot be removed is harmless: its process is gone. */
 function removeFile(path: string): void {
   try {
     unlinkSync(path);
@@ -147,7 +147,7 @@ function markIn(path: string): Mark[] {
   }
 }
 
-/** Reads the pid file of a host's programs. A process with a noted pid is the program, unless it was started later. */
+/** Reads the pid file of a host's programs. A process with a noted pid is the program, unless it was started after the noted time. */
 function marksIn(path: string): Mark[] {
   const { bootId, namespace, programs } = readProgramPids(path);
   return programs.map(({ pid, ticks }) => {

@@ -68,7 +68,7 @@ export class ProgramPids {
     return file;
   }
 
-  /** The present time in clock ticks, which is the start time of a process that was just started (`pid`). 0 if it is unknown. */
+  /** The present time in clock ticks, read as the start time of process `pid`, which was just started. 0 if the time is unknown. */
   #ticks(pid: number): number {
     const nowUs = steadyUs();
     if (this.#read === null || nowUs - this.#read.atUs > readEveryUs) {

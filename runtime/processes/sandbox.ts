@@ -1,4 +1,4 @@
-// Sandboxes of process plugins: limits of the kernel, set by prlimit, and namespaces, made by bubblewrap (bwrap).
+// Sandboxes of process plugins: kernel limits, set by prlimit, and namespaces, made by bubblewrap (bwrap).
 import { execFile } from 'node:child_process';
 import { mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -94,7 +94,7 @@ function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processe
 
 /**
  * The beginning of a bwrap command: it unshares all namespaces, drops all capabilities, and shows only the system's files,
- * read-only, beside /proc, /dev and an empty /tmp.
+ * read-only, along with /proc, /dev and an empty /tmp.
  */
 function bwrap(): string[] {
   return [

@@ -11,7 +11,7 @@ export const originVariable = 'LC_HEADGATE_ORIGIN';
 
 /** After a search, the next one waits at least this many times as long as the search took. */
 const restFactor = 4;
-/** When a program has ended, the search for processes that it left behind usually begins after this time. */
+/** The search for processes that a program left behind usually begins this long after the end of the program. */
 const idleScanMs = 500;
 /** After this many passes, a search gives up: some processes fork faster than they are found. */
 const scansMax = 20;

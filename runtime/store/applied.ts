@@ -1,4 +1,4 @@
-// The newest turn that the ledger has: its number, and when it was appended to the commit log. It is written with each turn.
+// The newest turn that the ledger has: its number, and when it was appended to the commit log. Each turn writes this record.
 import type { Lsn } from '../commit-log/part.ts';
 import type { Reader } from './store.ts';
 
@@ -8,7 +8,7 @@ const bytesOf = 16;
 
 export type Applied = {
   readonly lsn: Lsn;
-  /** In µs since the Unix epoch. Null: an earlier version applied the turn, whose record is the number alone. */
+  /** In µs since the Unix epoch. Null: an earlier version wrote the record, which has only the number. */
   readonly atUs: number | null;
 };
 

@@ -1,4 +1,4 @@
-// Brings a copy of the ledger forward by the archived segments of its commit log.
+// Brings a copy of the ledger forward with the archived segments of its commit log.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LoggedTurn, readArchive } from '../commit-log/log-reader.ts';

@@ -1,7 +1,7 @@
 // The checkpoints of the ledger. LMDB writes its pages without waiting for the disk; a checkpoint makes one of its commits safe.
 //
-// 1. Between two turns, a new read transaction holds all pages of the newest commit, and both root pages are copied. From now on no commit
-//    writes one of the pages that these roots refer to.
+// 1. Between two turns, a new read transaction holds all pages of the newest commit, and both root pages are copied. From then on, no commit
+//    writes a page that these roots refer to.
 // 2. The data file is written back in steps and then synced, on other threads, while turns go on.
 // 3. The roots and the place in the log are written to the file of the checkpoint.
 // 4. Only then may the pages of the previous checkpoint, and its part of the log, be used again.
@@ -33,13 +33,13 @@ const mode = 0o600;
 const unfinishedPrefix = 'checkpoint-unfinished-';
 /** A checkpoint is due this long after the first write since the last one. */
 const checkpointMs = 60_000;
-/** A checkpoint that found a full disk is tried again after this time. */
+/** A checkpoint that failed because the disk was full is tried again after this time. */
 const retryMs = 1_000;
 /** The number of bytes written to the data file is read once per this many commits. */
 const commitsPerReading = 16;
-/** Turns wait for a checkpoint when this multiple of the bytes that make one due has been written to the log, or to the data file. */
+/** Commits wait for a checkpoint when `#due` has reached this value. */
 const overdue = 2;
-/** From this multiple on, a checkpoint in progress does not pause any more. */
+/** When `#due` has reached this value, a checkpoint in progress stops writing back in steps with pauses, and syncs. */
 const urgent = 1.5;
 
 export type CheckpointsOptions = {
@@ -54,12 +54,13 @@ export type CheckpointsOptions = {
   readonly last: number;
   /** Keeps the pages of the previous checkpoint. */
   readonly hold: PageHold;
-  /** A checkpoint is due after this many bytes were written to the log, or after this many to the data file. */
+  /** A checkpoint is due when this many bytes have been written to the log since the last one. */
   readonly logBytesMax: number;
+  /** A checkpoint is also due when this many bytes have been written to the data file since the last one. */
   readonly churnBytesMax: number;
   /** Runs `act` while no other process can take the directory over. Throws if another process has taken it over. */
   readonly guard: (act: () => void) => void;
-  /** Called if a checkpoint failed outside of a turn: nothing more may be committed. */
+  /** Called with the fault of a checkpoint that no commit waits for. Nothing more may be committed. */
   readonly onFault: (fault: StoreFault) => void;
 };
 
@@ -74,16 +75,17 @@ type Pending = {
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
   readonly #descriptor: number;
-  /** Another descriptor of the data file (`rangeWriter`). */
+  /** Another descriptor of the data file, for `rangeWriter`. */
   readonly #aside: number;
   readonly #path: string;
   #number: number;
   #hold: PageHold;
   #pending: Pending | null = null;
-  /** The bytes written to the log and to the data file up to the newest complete checkpoint. */
+  /** The bytes written to the log up to the newest complete checkpoint. */
   #appendedBytes = 0;
+  /** The bytes written to the data file up to that checkpoint. */
   #writtenBytes = 0;
-  /** The bytes written to the data file since then. */
+  /** The bytes written to the data file since that checkpoint. */
   #churnBytes = 0;
   #commits = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -120,8 +122,8 @@ export class Checkpoints {
   }
 
   /**
-   * The bytes written since the last checkpoint, as a fraction of the limit for the log or for the data file: the larger of the two. 1: the next
-   * checkpoint is due.
+   * The bytes written since the last checkpoint, as a fraction of their limit: for the log or the data file, whichever fraction is larger.
+   * 1: the next checkpoint is due.
    */
   #due(): number {
     const { log, logBytesMax, churnBytesMax } = this.#options;
@@ -146,7 +148,7 @@ export class Checkpoints {
     );
   }
 
-  /** Makes a checkpoint and waits for it. `isClean`: it is the last one. Throws StoreFull or StoreFault. */
+  /** Makes a checkpoint and waits for it. `isClean`: it is the last one, of a clean stop. Throws StoreFull or StoreFault. */
   complete(isClean = false): void {
     const abandoned = this.#pending;
     this.#pending = null;
@@ -175,8 +177,8 @@ export class Checkpoints {
   }
 
   /**
-   * Gives the file its name. An error is a fault even on a full disk: it is then unknown which of two checkpoints a start would find, and
-   * only the pages of one are held.
+   * Gives the file its name. Any error is a fault, even on a full disk: after an error it is unknown which of two checkpoints a start would
+   * find, and only the pages of one are held.
    */
   #put(aside: string): void {
     try {
@@ -282,7 +284,7 @@ export class Checkpoints {
   }
 }
 
-/** A fault even on a full disk: the kernel forgets the pages that it could not write. */
+/** Makes a fault of any failed sync, even on a full disk, because the kernel forgets the pages that it could not write. */
 function unsynced(error: unknown): StoreFault {
   return new StoreFault(`the ledger cannot be synced: ${(error as Error).message}`, { cause: error });
 }

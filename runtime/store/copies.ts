@@ -13,7 +13,7 @@ import { type Lmdb, openLmdb, openReadOnly, readerOf } from './lmdb.ts';
 import { indexTables, type Reader, type Store, StoreFault, tables } from './store.ts';
 import { syncedStore } from './synced-store.ts';
 
-/** The file of a copy, in the directory of the copy. */
+/** The name of the data file in the directory of a copy. */
 export const copyName = 'data.mdb';
 
 /**
@@ -59,10 +59,10 @@ export function syncFile(path: string): void {
   }
 }
 
-/** A copy that is only read. `close` resolves when nothing of it is open. */
+/** A copy that is only read. `close` resolves when the copy is closed. */
 export type LedgerCopy = { readonly reader: Reader; close(): Promise<void> };
 
-/** Opens a copy of the ledger, which stays as it is. Throws StoreDamaged if its file is damaged. */
+/** Opens a copy of the ledger without changing the copy. Throws StoreDamaged if its file is damaged. */
 export function openCopy(directory: string): LedgerCopy {
   const file = join(directory, copyName);
   const damage = damageOf(file);
@@ -79,7 +79,7 @@ export function openCopy(directory: string): LedgerCopy {
   };
 }
 
-/** The format of a ledger, which is not changed. Null: no service has started on it. */
+/** Reads the format of a ledger without changing the ledger. Null: no service has started on it. */
 export async function readFormat(path: string): Promise<number | null> {
   const checkpoint = readCheckpoint(logDirectoryOf(path));
   if (checkpoint !== null) return checkpoint.format;

@@ -110,7 +110,7 @@ class DataFile {
       return null;
     } catch (error) {
       if (error instanceof Damage) return error.message;
-      // An offset in a page led out of the page.
+      // An offset in a page points outside the page.
       if (error instanceof RangeError) return 'one of its pages has an invalid structure';
       throw error;
     }

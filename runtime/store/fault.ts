@@ -1,4 +1,4 @@
-// Interprets errors of LMDB: whether there is no room, or the disk is failing.
+// Interprets LMDB errors: distinguishes a lack of room from a failing disk.
 import { statfsSync } from 'node:fs';
 import { StoreFault, StoreFull } from './store.ts';
 
@@ -25,7 +25,7 @@ function isShortWrite(message: string, path: string): boolean {
   return bavail * bsize < roomBytesMin;
 }
 
-/** LMDB's messages for a read if LMDB could not write its first pages. */
+/** Matches LMDB's messages for a read after LMDB failed to write its first pages. */
 const unreadable = /MDB_PANIC|No transaction to renew/;
 
 /** Whether the error means that the store is unusable. */

@@ -8,12 +8,12 @@ export const formatVersion = 11;
  * 10 has no commit log.
  */
 export const formatsRead: readonly number[] = [9, 10, formatVersion];
-/** As words: `1, 2 and 3`. */
+/** These formats as text, such as `1, 2 and 3`. */
 export const formatsReadText = `${formatsRead.slice(0, -1).join(', ')} and ${formatsRead.at(-1)}`;
 
 export const formatKey = Buffer.from('format');
 
-/** What is wrong with a state of a format that this version does not read, and what to do. */
+/** The message for a state whose format this version does not read: what is wrong, and what to do. */
 export function wrongFormat(path: string, format: number): string {
   const found = `${path} was written in state format ${format}; this version reads ${formatsReadText}`;
   return format > formatVersion
@@ -21,7 +21,7 @@ export function wrongFormat(path: string, format: number): string {
     : `${found}: start it once with a version that reads ${format} and ${formatsRead[0]}, then with this one`;
 }
 
-/** The format in which a ledger was last opened for writing. Null: it was never opened. */
+/** The format that a ledger records. Null: it was never opened for writing. */
 export function formatIn(reader: Pick<Reader, 'get'>): number | null {
   return reader.get('meta', formatKey)?.[0] ?? null;
 }

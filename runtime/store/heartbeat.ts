@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 const renewMs = 1_000;
 const checkMs = 50;
 
-/** The state of the thread that renews the time; any other value ends the thread. */
+/** The state in which the thread renews the time; any other value ends the thread. */
 const renewing = 0;
 const over = 1;
 
@@ -49,7 +49,7 @@ export function startHeartbeat(directory: string): () => void {
   };
 }
 
-/** Whether the holder shows a sign of life within this time. Blocks the calling thread for that long. */
+/** Whether the holder shows a sign of life within this time. Blocks the calling thread until it does, or until the time is over. */
 export function hasHeartbeat(directory: string, withinMs: number): boolean {
   const path = signPath(directory);
   const nap = new Int32Array(new SharedArrayBuffer(4));

@@ -6,7 +6,7 @@ import { type IndexTable, IndexUnavailable, type Reader } from './store.ts';
 export class IndexReaders {
   readonly #path: string;
   /**
-   * Readers by the identity of their file. A read ends with the file with which it began, even if the indexer replaces the index.
+   * Readers by the identity of their file. A read uses the same file to its end, even if the indexer replaces the index meanwhile.
    */
   readonly #readers = new Map<string, Reader<IndexTable>>();
 

@@ -65,7 +65,7 @@ function setAsideIndex(path: string): string {
   return to;
 }
 
-/** The format of the index. An empty index is given the format of this version. */
+/** Returns the format of the index. Gives an empty index the format of this version. */
 function formatIn({ env, databases }: Lmdb<IndexTable>): number {
   const key = Buffer.from('format');
   return env.transactionSync(() => {

@@ -7,10 +7,10 @@ export class KeptRecords<N extends string, T extends object> {
   readonly #table: N;
   readonly #max: number;
   readonly #decode: (key: Buffer, value: Buffer) => T | null;
-  /** In the order of their keys. Empty: the table has more than `#max` records, or none. */
+  /** The kept records, in the order of their keys. Empty: the table has more than `#max` records, or none. */
   #kept: Kept<T>[] = [];
 
-  /** Keeps no records if the table has more than `max`. `decode` gets bytes that stay valid; null: the record is left out. */
+  /** Keeps no records if the table has more than `max`. `decode` gets bytes that stay valid; it returns null to leave a record out. */
   constructor(table: N, max: number, decode: (key: Buffer, value: Buffer) => T | null) {
     this.#table = table;
     this.#max = max;

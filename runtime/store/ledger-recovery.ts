@@ -1,5 +1,5 @@
-// Opens the ledger for its holder. After a stop that was not clean, the ledger goes back to its checkpoint, and the turns in the log are
-// applied again: the same way after a kill, after a crash of the machine and after a power cut.
+// Opens the ledger for its holder. After a stop that was not clean (a kill, a crash of the machine, a power cut), the ledger goes back to its
+// checkpoint, and the turns in the log are applied again.
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { KeptSegment } from '../commit-log/archive.ts';
@@ -22,11 +22,11 @@ import { newestTransaction, restoreRoots, rootsIn } from './root-pages.ts';
 import { StoreFault, type Table, tables } from './store.ts';
 import { awaitNoReaders } from './store-readers.ts';
 
-/** The bytes of turns that a recovery applies in one transaction. */
+/** A recovery commits each time it has applied this many bytes of turns. */
 const groupBytesMax = 16 * 2 ** 20;
 
 const knownTables = new Set<string>(tables);
-/** Versions without a commit log kept the owner in the ledger. */
+/** The key under which versions without a commit log kept the owner in the ledger. */
 export const legacyOwnerKey = Buffer.from('owner');
 
 export type LedgerRecovery = {
@@ -39,7 +39,7 @@ export type LedgerRecovery = {
   readonly upgrades: boolean;
   /** Whether the segments of the log are kept until they are archived. */
   readonly keeps: boolean;
-  /** Turns after this one are given up. */
+  /** The last turn to keep; all turns after it are given up. */
   readonly until: Lsn;
   readonly segmentBytes: number;
   readonly churnBytes: number;
@@ -87,7 +87,7 @@ export function openLedger(recovery: LedgerRecovery): OpenLedger {
 }
 
 /**
- * Asserts that a ledger without a checkpoint has no log either. Such a ledger is new, or was written by an earlier version, or its first
+ * Asserts that a ledger without a checkpoint has no turns in its log. Such a ledger is new, or was written by an earlier version, or its first
  * start was interrupted.
  */
 function assertNew({ path }: LedgerRecovery, segments: readonly Segment[]): void {
@@ -97,7 +97,10 @@ function assertNew({ path }: LedgerRecovery, segments: readonly Segment[]): void
     );
 }
 
-/** Creates what a ledger that needs no recovery lacks. The commits are synced, because no recovery would undo or repeat them. */
+/**
+ * Prepares a ledger that needs no recovery: creates its missing tables, removes the legacy owner, and upgrades the format. These commits are
+ * synced, because no recovery would undo or repeat them. Throws StoreHeld if the legacy owner lives.
+ */
 function prepare(recovery: LedgerRecovery): void {
   const { path, isAwake } = recovery;
   const lmdb = openChecked(path, tables);
@@ -117,14 +120,14 @@ function prepare(recovery: LedgerRecovery): void {
   }
 }
 
-/** Gives the ledger the format of this version, in the current transaction. */
+/** Gives the format of this version to a new ledger and, with `upgrades`, to an older one, in the current transaction. */
 function upgrade({ upgrades }: LedgerRecovery, lmdb: Lmdb<Table>): void {
   const format = formatIn(readerOf(lmdb));
   if (format === null || (upgrades && format !== formatVersion))
     lmdb.databases.meta.put(formatKey, Buffer.from([formatVersion]));
 }
 
-/** Undoes what was committed after the checkpoint. After a clean stop there is nothing to undo. */
+/** Undoes every commit after the checkpoint. After a clean stop there is nothing to undo. */
 function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments: readonly Segment[]): void {
   const file = join(path, 'data.mdb');
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0)
@@ -147,7 +150,7 @@ function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments
   rmSync(join(path, 'lock.mdb'), { force: true });
 }
 
-/** Applies the turns, several in one transaction. Returns the number of the last one; null: there was none. */
+/** Applies the turns, several in one transaction. Returns the number of the last turn; null: there was no turn. */
 export function applyTurns(lmdb: Lmdb<Table>, turns: Iterator<LoggedTurn, void>): Lsn | null {
   let last: Lsn | null = null;
   for (let isOver = false; !isOver; ) {

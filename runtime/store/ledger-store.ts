@@ -26,8 +26,9 @@ import { readersMsMax, registerReader } from './store-readers.ts';
 
 /** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** The fractions of the disk that a segment of the log, and the growth between checkpoints, may take. */
+/** The fraction of the disk that a segment of the log may take. */
 const segmentPart = 0.02;
+/** The fraction of the disk that may be written to the data file before a checkpoint is due. */
 const churnPart = 0.05;
 
 export type StoreOptions = {
@@ -38,9 +39,9 @@ export type StoreOptions = {
   readonly watch?: typeof hasHeartbeat;
   /** Whether a state of an older format gets the format of this version. Default: yes. */
   readonly upgrades?: boolean;
-  /** Whether the segments of the log are kept until they are archived. Default: as the last time. */
+  /** Whether the segments of the log are kept until they are archived. Default: as the checkpoint says, otherwise no. */
   readonly keeps?: boolean;
-  /** Gives up all turns after this one, and keeps the old log beside the new one. */
+  /** The last turn to keep: all later turns are given up, and the old log is kept beside the new log. */
   readonly until?: Lsn;
 };
 
@@ -54,9 +55,9 @@ export type LedgerStore = Store & {
   readonly segment: number;
   /** If the store keeps the segments of the log, copies them to this directory from now on. */
   archiveTo(directory: string, report: ArchiveReport): void;
-  /** Why the log could not be archived most recently. Null: it could, or it is not archived. */
+  /** Why the last attempt to archive the log failed. Null: it succeeded, or the log is not archived. */
   readonly archiveFailure: string | null;
-  /** If the store keeps the segments of the log, resolves when each turn until now is archived, or cannot be now. */
+  /** If the store keeps the segments of the log, resolves when every turn so far is archived, or cannot be archived at present. */
   archived(): Promise<void>;
 };
 
@@ -70,8 +71,8 @@ export function openReader(path: string): Reader {
 }
 
 /**
- * Opens the ledger for a process that only reads, while another process may own it. If nobody does and the last stop was not clean, the
- * ledger is recovered first. Throws as `openStore` does.
+ * Opens the ledger for a process that only reads, while another process may own it. If no process owns the ledger and its last stop was not
+ * clean, it is recovered first. Throws as `openStore` does.
  */
 export function openReaderBeside(path: string): Reader {
   const { lmdb, leave } = openBeside(path);
@@ -110,7 +111,7 @@ function openRegistered(path: string): { readonly lmdb: Lmdb<Table>; leave(): vo
   }
 }
 
-/** Whether the ledger can be read as it is: its last stop was clean, or its first start is still to come, or an earlier version wrote it. */
+/** Whether the ledger can be read as it is: its last stop was clean, its first start has not finished, or an earlier version wrote it. */
 function isWhole(path: string): boolean {
   const directory = logDirectoryOf(path);
   const found = readCheckpoint(directory);
@@ -128,7 +129,7 @@ function recover(path: string): void {
   try {
     openStore(path, { upgrades: false }).close();
   } catch (error) {
-    // Another process has begun to recover it.
+    // Another process has begun to recover the ledger.
     if (!(error instanceof StoreHeld)) throw error;
   }
 }

@@ -25,19 +25,19 @@ import type { Range, Reader } from './store.ts';
 const ownerOnly = { permissionsMode: 0o600 };
 /** The number of file descriptors that opening an environment needs, and one to spare. */
 const descriptorsNeeded = 4;
-/** The address space that is reserved for a data file, and so its maximum size. The file itself grows with its contents. */
+/** The address space that is reserved for a data file, and therefore its maximum size. The file itself grows with its contents. */
 export const mapBytesMax = 256 * 2 ** 30;
 /** An environment, and its databases by the names of their tables. */
 export type Lmdb<T extends string> = {
   readonly env: RootDatabase;
   readonly databases: Record<T, Database<Uint8Array, Uint8Array>>;
-  /** Keeps the pages with which an unsynced environment was opened. Null: the environment is of another mode. */
+  /** Keeps the pages that an unsynced environment had when it was opened. Null: the environment was opened in another mode. */
   readonly hold: PageHold | null;
 };
 
 /**
- * `synced`: each commit waits for the disk. `unsynced`: no commit does, so a crash of the machine may leave any part of it on disk; the caller
- * has a log from which it recovers. `beside`: only for reading; a missing table reads as empty.
+ * `synced`: each commit waits for the disk. `unsynced`: no commit waits, so a crash of the machine may leave any part of a commit on disk; the
+ * caller recovers from a log. `beside`: only for reading; a missing table reads as empty.
  */
 export type LmdbMode = 'synced' | 'unsynced' | 'beside';
 

@@ -1,6 +1,6 @@
 // Who holds a state directory: the file `owner` names the process. Only this holder writes the directory and recovers the ledger.
 //
-// The file is replaced, never changed: a holder that was taken for dead while it lived finds that its own file has lost its name.
+// The file is replaced, never changed: a holder that was wrongly taken for dead finds that its own file no longer has a name.
 import { closeSync, fstatSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile, syncDirectory } from '../durable-file.ts';

@@ -15,7 +15,7 @@ const commitReservePart = 1 / 8;
  * each changed value.
  */
 const writtenPerByte = 2;
-/** With so much free space, the space is not read again for `ampleMs`: reading it for each commit would slow down single jobs. */
+/** If this much space is free, it is not measured again for `ampleMs`: a measurement for each commit would slow down single jobs. */
 const ampleBytes = 8 * diskReserveBytes;
 const ampleMs = 100;
 

@@ -21,7 +21,7 @@ export function renewStoreId(store: Store): string {
   return id;
 }
 
-/** The id of the store, which gets one if it has none. */
+/** Returns the id of the store. Gives the store an id if it has none. */
 export function ensureStoreId(store: Store): string {
   return storeIdIn(store) ?? renewStoreId(store);
 }

@@ -1,4 +1,4 @@
-// The processes that read a ledger beside its holder. A recovery changes pages under them, so it waits until there are none.
+// The processes that read a ledger beside its holder. A recovery would change pages that these processes read, so it waits for their end.
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCall } from '../system-library.ts';
@@ -8,18 +8,18 @@ const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 
-/** A recovery waits for readers this long. */
+/** The maximum time that a recovery waits for readers. */
 export const readersMsMax = 5_000;
 const checkMs = 20;
 
-/** Registers this process as a reader until the returned function is called. If the process dies, the system does so. */
+/** Registers this process as a reader until the returned function is called. If the process dies, the system unregisters it. */
 export function registerReader(directory: string): () => void {
   const descriptor = openLock(directory);
   flock(descriptor, LOCK_SH);
   return () => closeSync(descriptor);
 }
 
-/** Waits until no process is registered. Blocks the calling thread. Returns null, or the pids of those that have not ended in this time. */
+/** Waits until no process is registered, and blocks the calling thread. Returns null or, when the time is over, the pids of the readers. */
 export function awaitNoReaders(directory: string, withinMs: number): readonly number[] | null {
   const descriptor = openLock(directory);
   const nap = new Int32Array(new SharedArrayBuffer(4));

@@ -7,12 +7,12 @@ export const tables = [
   'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled one
   'retries', // job id (16) -> the running or next attempt of an unsettled job; most first attempts have no record (records/retry.ts)
   'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or time out then (records/timer.ts)
-  'rescheduled', // job id (16) -> the time at which the job runs, in place of the one with which it was accepted; pruned with the job
+  'rescheduled', // job id (16) -> the time at which the job runs instead of its original time; pruned with the job
   'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
   'holds', // reason + plugin + command, separated by NUL -> since when jobs are held for the reason; removed when no job is held
   'pauses', // kind + name + command of a target, separated by NUL -> the target's pause (records/pause.ts); removed when the pause ends
   'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> empty: a pause or hold ended at that time (records/hold-ends.ts)
-  'schedules', // id of a schedule -> up to when its occurrences are past, its last job, pause, failures, queue and latest firings
+  'schedules', // id of a schedule -> the time up to which its occurrences are past, its last job, pause, failures, queue and latest firings
   'fired', // id of a schedule, NUL, time in ms (8) -> consecutive occurrences that fired, from that time on (actors/schedule/records/fired.ts)
   'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
   'attempts', // job id (16) + attempt (2) -> how the attempt ended, or a page of neighbouring attempts: the job logs
@@ -21,8 +21,8 @@ export const tables = [
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter; other tables store the number
   'by_command', // number of plugin and command (4) + key of a block of the command (12) -> empty
   'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> empty
-  // Empty: the second job is a rerun of the first. 1: it is a rerun that reuses jobs. 2: it is a rerun of another job, and its payload
-  // refers to results that joins of the first received.
+  // Empty: the second job is a rerun of the first. 1: it is a rerun of the first that reuses jobs. 2: it is a rerun of another job, but its
+  // payload refers to results that joins of the first received.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
@@ -94,7 +94,7 @@ export interface Reader<T extends string = Table> {
 
 /**
  * The writes of one turn, in order. **No read shows them before their commit**: neither `get`, `peek`, `scan`, `keys` nor
- * `count`, on any thread, not even on the one that writes. Code that needs its own writes within the turn keeps these in memory.
+ * `count`, on any thread, including the one that writes. Code that needs its own writes within the turn keeps these in memory.
  * Keys and values are read only at the commit, so they must not be changed before the commit.
  */
 export interface Batch<T extends string = Table> {

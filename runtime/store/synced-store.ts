@@ -5,7 +5,7 @@ import { type Lmdb, readerOf, write } from './lmdb.ts';
 import { CommitRoom } from './room.ts';
 import { type Store, StoreFault, StoreFull } from './store.ts';
 
-/** A store on these databases, which no other process writes. After a fault of the disk it commits no more batches. */
+/** Makes a store on these databases, which no other process may write. After a disk fault, the store refuses all further commits. */
 export function syncedStore<T extends string>(lmdb: Lmdb<T>, path: string): Store<T> {
   let fault: StoreFault | null = null;
   const room = new CommitRoom(path);

@@ -1,5 +1,5 @@
-// Writes the changed pages of a file to the disk in small steps, with pauses, so that the sync that follows has little left to write. A
-// sync of many pages would delay the syncs of all other files on the disk until it ends, and so every commit.
+// Writes the changed pages of a file to the disk in small steps, with pauses, and leaves little to write for the sync that follows. While a
+// sync of many pages runs, it delays the syncs of all other files on the disk, and therefore every commit.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemCallAside } from '../system-library.ts';
 
@@ -9,7 +9,7 @@ export type WriteRange = (offset: number, bytes: number) => Promise<unknown>;
 /** The length of a step, in bytes, unless the file would then need more than `stepsMax` steps. */
 export const stepBytes = 2 ** 20;
 export const stepsMax = 8_192;
-/** A step that takes less time had nothing to write, and no pause follows. */
+/** A step that takes less time than this counts as having written nothing, and no pause follows it. */
 const writtenMs = 0.5;
 /** SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE and SYNC_FILE_RANGE_WAIT_AFTER. */
 const writeAndWait = 1 | 2 | 4;
@@ -30,7 +30,7 @@ export function rangeWriter(descriptor: number): WriteRange | null {
       'int sync_file_range(int file, int64_t offset, int64_t bytes, unsigned int flags)',
     );
   } catch {
-    // The C library lacks it, or cannot be called. The sync alone is correct, too.
+    // The C library lacks the function, or cannot be called. The sync alone is correct, too.
     return null;
   }
   const call = syncFileRange;

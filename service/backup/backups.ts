@@ -1,4 +1,4 @@
-// The backups of a running service: scheduled ones (`backups.every`), and those that callers request. One is written at a time.
+// The backups of a running service: scheduled backups (`backups.every`), and backups that callers request. One backup is written at a time.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
@@ -18,17 +18,17 @@ export type BackupsOptions = {
   readonly log: Logger;
   readonly version: string;
   readonly storeId: () => string | null;
-  /** Why the commit log could not be archived most recently. Null: it could. */
+  /** Why the last attempt to archive the commit log failed. Null: it succeeded, or archiving is off. */
   readonly archiveFailure: () => string | null;
 };
 
 /** The state of the scheduled backups, for the doctor and the metrics. */
 export type BackupCondition = {
-  /** When the newest whole backup of this store below `backups.into` was written. Null: there is none. */
+  /** When the newest whole backup of this store in `backups.into` was written. Null: no such backup was found. */
   readonly newestMs: number | null;
-  /** Why the last scheduled backup was not written. Null: it was, or there was none. */
+  /** Why the last scheduled backup was not written. Null: it was written, or no scheduled backup has been tried. */
   readonly failure: string | null;
-  /** Why the commit log could not be archived most recently. Null: it could, or it is not archived. */
+  /** Why the last attempt to archive the commit log failed. Null: it succeeded, or archiving is off. */
   readonly archiveFailure: string | null;
   readonly startedAtMs: number;
 };
@@ -40,7 +40,7 @@ const retryMs = 300_000;
 export const backupPathPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9_][A-Za-z0-9._-]{0,127}){0,7}$';
 
 export class Backups {
-  /** How many backups were written, refused or failed since the start. */
+  /** The number of backups since startup, by outcome. */
   readonly outcomes = new Map<BackupEnd['kind'], number>([
     ['written', 0],
     ['refused', 0],
@@ -64,7 +64,7 @@ export class Backups {
     this.#timer.unref();
   }
 
-  /** Stops a backup that is being written. The next backup removes the unfinished directory. */
+  /** Stops the schedule, and a backup that is being written. The next backup removes the unfinished directory. */
   stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
@@ -137,7 +137,7 @@ export class Backups {
     });
   }
 
-  /** Must be called only after a newer backup was written. */
+  /** Removes old backups and old segments of the commit log. Must be called only after a newer backup was written. */
   #remove(into: string, keep: number): void {
     const { log } = this.#options;
     try {
@@ -149,7 +149,10 @@ export class Backups {
     }
   }
 
-  /** Null: there is none, or the directory cannot be read. Then a backup is due, and says what is wrong. */
+  /**
+   * When the newest backup was written. Null: no backup exists, or the directory cannot be read. In both cases a backup is due; writing it reports
+   * what is wrong.
+   */
   #newestMs(): number | null {
     const { config, log } = this.#options;
     const { into } = config().backups;

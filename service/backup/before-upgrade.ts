@@ -1,4 +1,4 @@
-// Before a state gets a newer format, it is backed up, because an older version cannot open it any more.
+// Backs up a state before its upgrade to a newer format, because older versions cannot open the upgraded state.
 import { existsSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
@@ -7,14 +7,14 @@ import { formatsRead, formatVersion } from '../../runtime/store/format.ts';
 import { ledgerFile } from '../../runtime/store/ledger-store.ts';
 import { type Backup, writeBackup } from './write.ts';
 
-/** The format from which a start would upgrade the state to `formatVersion`. Null: it would not. */
+/** The format of the state, if starting the service would upgrade it to `formatVersion`; otherwise null. */
 export async function formatToUpgrade(statePath: string): Promise<number | null> {
   if (!existsSync(ledgerFile(statePath))) return null;
   const format = await readFormat(statePath);
   return format !== null && format !== formatVersion && formatsRead.includes(format) ? format : null;
 }
 
-/** Writes the backup. Null: the state needs no upgrade. Throws if the backup cannot be written. */
+/** Backs up a state that needs an upgrade. Null: the state needs no upgrade. Throws if the backup cannot be written. */
 export async function backUpBeforeUpgrade(
   { state, backups }: Pick<Config, 'state' | 'backups'>,
   version: string,

@@ -1,4 +1,4 @@
-// The files of a backup on disk: their hashes, copies of them, and directories that appear only when they are whole.
+// Hashes and copies the files of backups, and makes directories that appear only when they are whole.
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
 import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes/identity.ts';
 import { BackupRefused } from './manifest.ts';
 
-/** A directory that is being written has the name of the backup and this ending. */
+/** The ending that follows the name of a backup while its directory is being written. */
 export const partialEnding = '.partial';
 const writerName = 'writer.json';
 const readBytes = 2 ** 20;
@@ -28,7 +28,7 @@ export async function hashOf(path: string, onBytes: OnBytes = () => {}): Promise
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Copies a file to a new file of mode 0600, which is on disk when this resolves, and returns the hash of what was read. */
+/** Copies a file to a new file with mode 0600. Resolves, once the copy is on disk, with the number and the hash of the bytes that were read. */
 export async function copyFile(from: string, to: string, onBytes: OnBytes = () => {}): Promise<FileHash> {
   const hash = createHash('sha256');
   const target = await open(to, 'wx', 0o600);
@@ -48,8 +48,8 @@ export async function copyFile(from: string, to: string, onBytes: OnBytes = () =
 }
 
 /**
- * Makes the directory `target`, which `fill` fills under another name: it appears when it is whole and on disk. Throws BackupRefused if
- * something has this name already. A process that dies leaves the directory under the other name, which `removeLeftovers` removes.
+ * Makes the directory `target`. `fill` fills it under a partial name; it is renamed to `target` when it is whole and on disk. Throws BackupRefused if
+ * something has either name already. If the process dies, `removeLeftovers` later removes the partial directory.
  */
 export async function makeWhole<T>(target: string, fill: (directory: string) => Promise<T>): Promise<T> {
   const parent = dirname(target);

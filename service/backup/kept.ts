@@ -1,4 +1,4 @@
-// The backups in the directory `backups.into` whose names are times: the newest, and those that newer ones replace.
+// The backups in the directory `backups.into` whose names are times: finds the newest one, and removes backups that newer ones replace.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { archivedStore } from '../../runtime/commit-log/archive.ts';
@@ -8,7 +8,7 @@ import { syncDirectory } from '../../runtime/durable-file.ts';
 import { manifestName, readManifest } from './manifest.ts';
 import { backupNamePattern } from './write.ts';
 
-/** Their names, the newest first. */
+/** The names of these backups, newest first. */
 export function namesIn(into: string): readonly string[] {
   if (!existsSync(into)) return [];
   const names = readdirSync(into).filter(name => backupNamePattern.test(name));
@@ -16,8 +16,8 @@ export function namesIn(into: string): readonly string[] {
 }
 
 /**
- * When the newest whole backup of this store was written, in ms. Null: there is none. A backup counts for every store if it does not say of
- * which it is, and every backup counts if `storeId` is null.
+ * When the newest whole backup of this store was written, in ms. Null: no such backup exists. A backup without a store id counts for every store. If
+ * `storeId` is null, every backup counts.
  */
 export function newestBackupMs(into: string, storeId: string | null): number | null {
   for (const name of namesIn(into)) {
@@ -51,8 +51,8 @@ export function removeOlder(into: string, keep: number): readonly string[] {
 }
 
 /**
- * Removes the archived segments of commit logs that no kept backup needs, and returns their paths. The log of the store itself is kept as
- * long as there is no backup of it. Throws BackupRefused if the manifest of a backup cannot be read: then it is unknown what is needed.
+ * Removes the archived segments of commit logs that no kept backup needs, and returns their paths. The log of the store `storeId` is kept while that
+ * store has no backup. Throws BackupRefused if the manifest of a backup cannot be read: the segments that it needs are then unknown.
  */
 export function removeOldLogs(into: string, storeId: string | null): readonly string[] {
   const oldest = new Map<string, number>();
@@ -70,7 +70,7 @@ export function removeOldLogs(into: string, storeId: string | null): readonly st
     const turn = oldest.get(store);
     if (turn === undefined && store === storeId) continue;
     const segments = listSegments(path);
-    // The turns of a segment end where those of the next one begin, which may be in the midst of a turn.
+    // A segment ends where the next segment begins, which may be in the middle of a turn.
     const isNeeded = (n: number): boolean => turn !== undefined && (firstTurn(segments[n + 1]) ?? Infinity) > turn;
     const needed = segments.filter((_, n) => isNeeded(n));
     for (const segment of segments) {

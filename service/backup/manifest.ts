@@ -11,8 +11,8 @@ export const manifestName = 'manifest.json';
 const manifestBytesMax = 65_536;
 
 /**
- * The files of a backup, with their paths in a state directory: the ledger, which is always there; the index; the local API token; the
- * newest lock that the state has accepted; the unlock key of the vault.
+ * The files of a backup, with their paths in a state directory: the ledger, which every backup has; the index; the local API token; the newest lock
+ * that the state has accepted; the unlock key of the vault.
  */
 export const backupFiles = ['data.mdb', 'search/data.mdb', 'api-token', 'seal.json', 'vault.key'] as const;
 export type BackupFile = (typeof backupFiles)[number];
@@ -24,14 +24,14 @@ export type BackupManifest = {
   /** The version of headgate that wrote the backup. */
   readonly version: string;
   readonly state_format: number;
-  /** The id of the store that was copied; null: it had none. */
+  /** The id of the store that was copied; null: the store had no id. */
   readonly store_id: string | null;
   readonly created_at: string;
-  /** The time of the newest commit that accepted or ended a job. Null: there is none. */
+  /** The time of the newest commit that accepted or ended a job. Null: no such commit exists. */
   readonly last_commit: string | null;
   /**
-   * The newest turn in the commit log that the backup has, and when it was committed. Null: an earlier version committed it. Absent: an earlier
-   * version wrote the backup.
+   * The newest turn that the backup has, by its number in the commit log, and when it was committed. Null: an earlier version committed it. Absent:
+   * an earlier version wrote the backup.
    */
   readonly turn?: { readonly number: number; readonly at: string } | null;
   readonly counts: {
@@ -45,14 +45,14 @@ export type BackupManifest = {
   readonly files: readonly FileEntry[];
 };
 
-/** Thrown if a directory is not a whole backup that this version reads; the message says what is wrong with it. */
+/** Thrown if a backup cannot be written, verified or restored as asked, or a state cannot be opened; the message says why. */
 export class BackupRefused extends Error {}
 
 export function encodeManifest(manifest: BackupManifest): Uint8Array {
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** Reads the manifest of a backup. Throws BackupRefused if there is none, or it cannot be used. */
+/** Reads the manifest of a backup. Throws BackupRefused if the directory has no manifest, or if the manifest cannot be used. */
 export function readManifest(directory: string): BackupManifest {
   const path = join(directory, manifestName);
   let bytes: Buffer;

@@ -1,4 +1,4 @@
-// Restores as of a time between backups: which backup they begin with, and what the archived commit log (`backups.log`) adds to it.
+// Restores as of a time between backups: finds the backup to begin with, and applies the archived commit log (`backups.log`) to a copy of it.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { archiveOf } from '../../runtime/commit-log/archive.ts';
@@ -12,7 +12,8 @@ type Turn = NonNullable<BackupManifest['turn']>;
 export type StartingPoint = { readonly backup: string; readonly archive: string; readonly turn: Turn };
 
 /**
- * The newest backup whose last turn is not after the time. `path` is a backup, or a directory of backups. Throws BackupRefused if there is none.
+ * Finds the newest backup whose last turn is not after `untilMs`. `path` is a backup, or a directory of backups. Throws BackupRefused if no backup
+ * fits.
  */
 export function startBefore(path: string, untilMs: number): StartingPoint {
   const isBackup = existsSync(join(path, manifestName));
@@ -34,7 +35,7 @@ export function startBefore(path: string, untilMs: number): StartingPoint {
   );
 }
 
-/** Brings the copy forward to the time. Returns the newest turn that it has. Throws BackupRefused if the log does not reach the time. */
+/** Brings the copy forward to `untilMs`. Returns the newest turn that the copy then has. Throws BackupRefused if the log does not reach `untilMs`. */
 export async function bringForward(
   copy: string,
   { archive, turn, backup }: StartingPoint,
@@ -54,7 +55,7 @@ export async function bringForward(
   throw new BackupRefused(`${new Date(untilMs).toISOString()} cannot be restored: ${span}${remedy}`);
 }
 
-/** Null: it is not whole. If one backup was named, what is wrong with it is thrown. */
+/** The manifest of a backup. Null: the backup is not whole. If the caller named this backup (`isNamed`), throws BackupRefused instead. */
 function manifestOf(backup: string, isNamed: boolean): BackupManifest | null {
   try {
     return readManifest(backup);

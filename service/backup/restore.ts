@@ -13,13 +13,13 @@ import { type BackupFile, type BackupManifest, BackupRefused, readManifest } fro
 import { bringForward, startBefore } from './point-in-time.ts';
 import { hashProblem, sizeProblem } from './verify.ts';
 
-/** The files are collected in this directory of the state directory. If a restore dies, the next one removes the directory. */
+/** The directory, inside the state directory, that collects the files. If a restore dies, the next restore removes the directory. */
 const stagingName = 'restore.partial';
 
 export type RestoreOrder = {
   /** A backup; with `untilMs` also a directory of backups. */
   readonly backup: string;
-  /** The state is restored as of this time, with the archived commit log. */
+  /** The time as of which the state is restored, with the archived commit log. */
   readonly untilMs?: number | undefined;
   readonly into: string;
   /** Whether the restored state runs at once, without a pause. */
@@ -33,11 +33,11 @@ export type Restored = {
   readonly manifest: BackupManifest;
   /** The newest turn that the restored state has. Null: the backup does not say. */
   readonly turn: NonNullable<BackupManifest['turn']> | null;
-  /** What the restored state runs once it is resumed. */
+  /** The unsettled jobs and runs, which the restored state continues once it is resumed. */
   readonly unsettled: Unsettled;
 };
 
-/** Throws BackupRefused if the backup is not whole, or if there is a state already. */
+/** Restores a backup. Throws BackupRefused if the backup is not whole, if `into` has a state already, or if `untilMs` cannot be reached. */
 export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   const { into, untilMs, resumes, onBytes } = order;
   const origin = untilMs === undefined ? null : startBefore(order.backup, untilMs);
@@ -108,8 +108,8 @@ function holdOf(origin: string): Pause {
 }
 
 /**
- * Moves the files to the state directory: the ledger last, because a state directory with a ledger is whole. The commit log of a ledger that
- * was there before is moved aside: it does not fit the restored one.
+ * Moves the files to the state directory: the ledger last, because a state directory with a ledger is whole. The commit log of an earlier ledger is
+ * moved aside, because it does not fit the restored ledger.
  */
 function putInPlace(staging: string, statePath: string, names: readonly BackupFile[]): void {
   const ledger = basename(ledgerFile(statePath));

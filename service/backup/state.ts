@@ -12,8 +12,9 @@ export type StateInfo = {
   readonly path: string;
   /** The format of the state; null: no service has started on it. */
   readonly format: number | null;
-  /** The formats that this version reads, and the one that it writes. */
+  /** The formats that this version reads. */
   readonly reads: readonly number[];
+  /** The format that this version writes. */
   readonly writes: number;
   readonly store_id: string | null;
   readonly bytes: number;
@@ -21,7 +22,7 @@ export type StateInfo = {
   readonly unsettled: Unsettled;
 };
 
-/** Throws BackupRefused if there is no state, or it has a format that this version does not read. */
+/** Opens a state for reading. Throws BackupRefused if the directory has no state, or if this version does not read the format of the state. */
 export function openState(path: string): Reader {
   if (!existsSync(ledgerFile(path))) throw new BackupRefused(`there is no state in ${path}`);
   const reader = openReaderBeside(path);

@@ -12,15 +12,15 @@ import { type BackupManifest, type FileEntry, readManifest } from './manifest.ts
 
 export type Verification = {
   readonly manifest: BackupManifest;
-  /** What is wrong with the backup; empty if it is whole. */
+  /** The problems of the backup; empty if the backup is whole. */
   readonly problems: readonly string[];
-  /** What the backup would run. Null: its ledger cannot be opened. */
+  /** The unsettled jobs and runs in the backup. Null: its ledger was not opened, or is damaged. */
   readonly unsettled: Unsettled | null;
-  /** How much of the ledger was compared; null: it was not opened, or has an older format. */
+  /** How much of the ledger was compared; null: the ledger was not opened, is damaged, or has an older format. */
   readonly selfcheck: string | null;
 };
 
-/** Throws BackupRefused if the directory is not a backup. */
+/** Verifies a backup. Throws BackupRefused if the directory is not a backup. */
 export async function verifyBackup(directory: string, onBytes: OnBytes = () => {}): Promise<Verification> {
   const manifest = readManifest(directory);
   const problems: string[] = [];
@@ -62,12 +62,12 @@ async function wrongIn(directory: string, entry: FileEntry, onBytes: OnBytes): P
   return sha256 === entry.sha256 ? null : hashProblem(entry, sha256);
 }
 
-/** What is wrong with a file whose size differs from that in its entry. */
+/** Describes a file whose size differs from the size in its entry. */
 export function sizeProblem({ name, bytes }: FileEntry, found: number): string {
   return `${name} has ${found} bytes, not ${bytes}`;
 }
 
-/** What is wrong with a file whose hash differs from that in its entry. */
+/** Describes a file whose hash differs from the hash in its entry. */
 export function hashProblem({ name, sha256 }: FileEntry, found: string): string {
   return `${name} was changed or damaged: its sha256 is ${found.slice(0, 16)}…, not ${sha256.slice(0, 16)}…`;
 }

@@ -25,18 +25,21 @@ import {
   manifestVersion,
 } from './manifest.ts';
 
-/** A backup needs this many times the size of what it copies as free space: for the copy, and for pages that the ledger cannot reuse. */
+/**
+ * The free space that a backup needs, as a multiple of the size of the ledger and index that it copies: for the copy, and for pages that the ledger
+ * cannot reuse meanwhile.
+ */
 export const freeSpaceFactor = 2;
 
 export type BackupOrder = {
   readonly statePath: string;
-  /** The path of the backup. In an existing directory, the backup gets a name made from the time. */
+  /** The path of the backup. If it is an existing directory, the backup is written into it, under a name made from the time. */
   readonly to: string;
   /** The version of headgate. */
   readonly version: string;
-  /** The unlock key of the vault, if the backup is to contain it. */
+  /** The file with the unlock key of the vault, if the backup is to contain the key. */
   readonly vaultKeyFile?: string | undefined;
-  /** Whether the index is copied, too. No service may be running then. */
+  /** Whether the index is copied, too. This requires that no service is running. */
   readonly withIndex?: boolean | undefined;
   readonly onBytes?: OnBytes | undefined;
 };
@@ -46,10 +49,10 @@ export type Backup = { readonly path: string; readonly manifest: BackupManifest 
 /** How the process that writes a backup for the service has ended. */
 export type BackupEnd =
   | { readonly kind: 'written'; readonly path: string; readonly manifest: BackupManifest }
-  /** `refused`: the backup cannot be written there, or there is not enough space. `failed`: the disk or the process failed. */
+  /** `refused`: the backup cannot be written to this path, or there is not enough space. `failed`: the disk or the process failed. */
   | { readonly kind: 'refused' | 'failed'; readonly reason: string };
 
-/** Throws BackupRefused if the backup cannot be written there. */
+/** Writes a backup. Throws BackupRefused if the backup cannot be written to `order.to`. */
 export async function writeBackup(order: BackupOrder): Promise<Backup> {
   const { statePath, version, vaultKeyFile, withIndex = false, onBytes } = order;
   if (!existsSync(ledgerFile(statePath))) throw new BackupRefused(`there is no state in ${statePath}`);
@@ -88,7 +91,7 @@ export async function writeBackup(order: BackupOrder): Promise<Backup> {
   return { path, manifest };
 }
 
-/** The name of a backup in a directory, which sorts by time. */
+/** The pattern of the names that backups get in a directory. These names sort by time. */
 export const backupNamePattern = /^headgate-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/;
 
 function nameOf(at: Date): string {

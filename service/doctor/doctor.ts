@@ -32,7 +32,7 @@ import { checkTokens } from './tokens.ts';
  */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
-/** The check of the clock fails if the wall clock has drifted from the monotonic clock by more than this, or is further behind the last commit. */
+/** The check of the clock fails if the wall clock has drifted from the monotonic clock, or is behind the last commit, by more than this. */
 export const clockDriftMsMax = 5_000;
 const nodeMin = [20, 11] as const;
 /** The maximum number of problems, records or names that most checks list in their details. */
@@ -47,11 +47,11 @@ export type DoctorOptions = {
   readonly inspect: () => Promise<Inspection>;
   readonly trySandboxes: (asked: readonly SandboxedPlugin[]) => Promise<SandboxCheck>;
   readonly nowMs: number;
-  /** The time since the start, by the monotonic clock. */
+  /** The time since startup, by the monotonic clock. */
   readonly upMs: number;
-  /** The time of the start, by the wall clock. */
+  /** The time of startup, by the wall clock. */
   readonly startedAtMs: number;
-  /** The time of the newest commit in which an attempt ended; null if there is none. */
+  /** The time of the newest commit in which an attempt ended; null if no stored attempt has ended. */
   readonly committedUs: number | null;
   readonly nodeVersion: string;
   /** The certificates of the listeners with TLS. */

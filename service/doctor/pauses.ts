@@ -1,4 +1,4 @@
-// The doctor's check of pauses: a pause that has lasted for long may have been forgotten.
+// The doctor's check of pauses: a pause that has lasted for a long time may have been forgotten.
 import { type Pause, targetText } from '../../actors/job/records/pause.ts';
 import { timestamp } from '../json/timestamp.ts';
 

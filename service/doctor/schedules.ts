@@ -1,4 +1,4 @@
-// The doctor's check of schedules: a schedule that has paused itself, or that has been paused for long, may have been forgotten.
+// The doctor's check of schedules: a schedule that has paused itself, or that has been paused for a long time, may have been forgotten.
 import type { PausedSchedule } from '../../actors/schedule/views/schedules.ts';
 import { timestamp } from '../json/timestamp.ts';
 import { pauseHoursMax } from './pauses.ts';

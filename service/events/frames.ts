@@ -5,7 +5,7 @@ import { type Gap, type Hub, idAt, type ObservationSlice } from '../../actors/hu
 import type { GroupOrigins } from '../../actors/hub/origins.ts';
 import { timestamp } from '../json/timestamp.ts';
 
-/** A chunk ends, at the latest, after the first observation that brings its text to this many characters. */
+/** A chunk ends after the observation that brings its text to this many characters, or earlier. */
 export const chunkCharsMax = 32_768;
 /** The maximum number of observations in a chunk. */
 const chunkObservationsMax = 512;
@@ -131,8 +131,8 @@ function gapFrame({ id, lost, reason }: Gap): string {
 }
 
 /**
- * The JSON fields for the origin and the tags of a job. A run that has ended also has the numbers of its jobs by status, and of the jobs that
- * were not started. Empty if the origin of the job cannot be found.
+ * The JSON fields for the origin and the tags of a job. For a run that has ended, also the number of its jobs by status, and of the jobs that were
+ * not started. Empty if the origin of the job cannot be found.
  */
 function originText(origins: GroupOrigins | null, place: number): string {
   const origin = origins?.at(place);

@@ -1,4 +1,4 @@
-// The open event streams. New events are written in short passes, so that no other request waits long for them.
+// The open event streams. New events are written in short passes, so other requests do not wait long.
 
 import type { Filter } from '../../actors/hub/filter.ts';
 import type { Hub } from '../../actors/hub/hub.ts';
@@ -7,9 +7,9 @@ import { chunkCharsMax, type FrameWriter, FrameWriters } from './frames.ts';
 /** The maximum number of open streams. Further streams are refused. */
 export const streamsMax = 2_048;
 /**
- * The maximum number of bytes that wait in the service for one reader, not counting the socket's buffers. They are two chunks: a chunk that
- * the reader did not take, and at most one chunk that is written after it. A chunk may exceed `chunkCharsMax` by its last observation, for
- * which 16,384 characters are counted. A character takes up to three bytes.
+ * The maximum number of bytes that wait in the service for one reader, not counting the socket's buffers. It is the size of two chunks: a chunk that
+ * the reader did not take, and at most one chunk that is written after it. A chunk may exceed `chunkCharsMax` by its last observation, for which
+ * 16,384 characters are counted. A character takes up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
 /** The interval at which each stream gets a comment line, which keeps its connection open. */
@@ -177,7 +177,7 @@ export class EventStreams {
     });
   }
 
-  /** If there was a reload, or a session was ended, gives every stream the rights that its caller has now. */
+  /** After a reload, or after the end of a session, gives every stream the current rights of its caller. */
   #followChange(): void {
     const generation = this.#options.generation();
     if (generation.every((value, place) => value === this.#generation[place])) return;

@@ -1,4 +1,4 @@
-// Throttles the indexer while jobs run, so that the jobs get most of the CPU and disk.
+// Throttles the indexer while jobs run, so the jobs get most of the CPU and disk.
 
 /** The pause after a step of the indexer, as a multiple of the duration of the step. */
 const restPerWork = 5;

@@ -18,7 +18,7 @@ import type { ReplyTo } from '../../runtime/turn.ts';
 import type { ThreadReport } from '../thread-report.ts';
 import { IndexerThrottle } from './indexer-throttle.ts';
 
-/** The data that the thread gets at its start. `path`: the state directory. */
+/** The data that the thread gets on startup. `path`: the state directory. */
 export type IndexerData = {
   readonly path: string;
   readonly gauges: SharedArrayBuffer;
@@ -36,7 +36,7 @@ export type IndexCondition =
 export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 
 const pollMs = 250;
-/** Pruning becomes due once in this many steps. It is done when the index has caught up: the thread removes the entries of pruned jobs. */
+/** The number of steps after which pruning becomes due. Pruning removes the entries of pruned jobs; it waits until the index has caught up. */
 const stepsPerPrune = 4;
 /** The niceness of the thread. Its priority is lower than the priority of threads that answer requests and run jobs. */
 const niceness = 10;
@@ -114,7 +114,7 @@ function run({ path, gauges: shared, loopDelay }: IndexerData): void {
     }
   }
 
-  /** Reports the condition if it has changed, so that repeated failures are reported once. */
+  /** Reports the condition if it has changed, so repeated failures are reported once. */
   function become(next: IndexCondition, stack?: string): void {
     if (isDeepStrictEqual(next, condition)) return;
     const wasOpen = condition === null || condition.kind === 'open';

@@ -13,13 +13,12 @@ import { type JsonObject, unpack } from '../../runtime/packing.ts';
 import { chunkBytes, type JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
-/** A payload or context with more packed bytes than this is included only on request. Callers can ask that outputs are, too. */
+/** The packed size above which a payload or context is included only on request. With the detail `short`, a larger output is left out, too. */
 export const shownValueBytesMax = 64 * 1024;
 
 /**
- * How much of a job is shown. `bare`: neither input nor result. `plain`: both, with input values up to `shownValueBytesMax`. `short`:
- * the same, with an output up to `shownValueBytesMax`. `whole`:
- * everything.
+ * How much of a job is shown. `bare`: neither input nor result. `plain`: both, with input values up to `shownValueBytesMax`. `short`: the same, with
+ * an output up to this size. `whole`: everything.
  */
 export type JobDetail = 'bare' | 'plain' | 'short' | 'whole';
 
@@ -62,7 +61,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
   return [head, ...inputParts(job, detail, isOmitted), ...output, `${lastError}${phaseErrorPart(job)}}`];
 }
 
-/** The packed size of the parts of the output that callers see. */
+/** The packed size of the parts of the output that callers see. For a small body: the size of the whole body. */
 function outputBytes(body: Body): number {
   if (!hasDeflated(body) && body.length <= shownValueBytesMax) return body.length;
   const shown = ['result', 'events', 'state_updates', 'logs'] as const;
@@ -216,8 +215,8 @@ export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean):
 export const treeJobsMax = 1_000;
 
 /**
- * The answer to a call that waited for its run. The first job must be the run. Without `withTree`, all other jobs are left out; otherwise, jobs
- * beyond `treeJobsMax`.
+ * The answer to a call that waited for its run. The first job must be the run. Without `withTree`, the answer has only the run; with it, the first
+ * `treeJobsMax` jobs.
  */
 export function* settledParts(jobs: Iterable<JobView | null>, withTree: boolean): Iterable<JsonPart> {
   let left = treeJobsMax;

@@ -7,7 +7,7 @@ import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf } from '../../runtime/calendar/recurrence.ts';
 import { formatId } from '../../runtime/ids.ts';
 
-/** A schedule of GET /schedules. */
+/** One schedule in the answer of GET /schedules. */
 export function scheduleDocument({ id, state, definition, record, next, nextFireMs }: ScheduleView) {
   return {
     id,

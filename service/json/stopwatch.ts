@@ -1,4 +1,4 @@
-// Writes the answer of the stopwatch as JSON (docs/contract.md#stopwatch): for each step percentiles, their trend, and their history.
+// Writes the answer of the stopwatch as JSON (docs/contract.md#stopwatch): the percentiles of each step, with their trend and history.
 import { Histogram } from '../../actors/index/records/histogram.ts';
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';
 import type { NamedJob, TimeBucket } from '../../actors/index/views/step-history.ts';

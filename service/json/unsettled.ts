@@ -1,4 +1,4 @@
-// What a restored state or a backup would run, as the API and the commands show it.
+// The unsettled jobs and runs of a restored state or a backup, as the API and the commands show them.
 import type { Unsettled } from '../../actors/job/views/unsettled.ts';
 
 export function unsettledDocument({ jobs, delayed, runs, oldestMs, commands }: Unsettled) {
@@ -11,5 +11,5 @@ export function unsettledDocument({ jobs, delayed, runs, oldestMs, commands }: U
   };
 }
 
-/** How many commands a document lists, those with the most jobs. */
+/** The maximum number of commands in a document: the commands with the most jobs. */
 const commandsShown = 100;

@@ -1,5 +1,5 @@
-// The lifecycle of the ledger's actors. Each generation of actors begins with what is in the store. A failed turn ends the generation,
-// because the actors' memory may then differ from the disk.
+// The lifecycle of the ledger's actors. Each generation of actors begins with the contents of the store. A failed turn ends the generation, because
+// the actors' memory may then differ from the disk.
 //
 // After a failed turn the hosts keep the frames that they run, and the next generation handles each message of the turn in a turn of its
 // own. A message that fails alone is refused, or its job is failed. If the error names a record, the record's run is failed, or the record
@@ -45,7 +45,7 @@ export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFai
   /** Ends all hosts. Resolves when no plugin code runs any more. */
   readonly stopHosts: () => Promise<void>;
   readonly hasRoom: () => boolean;
-  /** Sends the answers that were given outside of a turn. */
+  /** Sends the replies that were made outside of a turn. */
   readonly flush: () => void;
   /** A monotonic clock. It measures how long ago earlier failures were. */
   readonly steadyMs: () => number;

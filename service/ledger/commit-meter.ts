@@ -13,7 +13,7 @@ export class CommitMeter {
     this.jobs = new Buckets(jobsLimits, shared, bucketBytes(secondsLimits));
   }
 
-  /** Wraps the store so that its commits are counted, except failed ones. `jobs` returns how many jobs the last commit concerned. */
+  /** Wraps the store to count its commits, except failed commits. `jobs` returns how many jobs the last commit concerned. */
   over(store: Store, jobs: () => number): Store {
     return {
       ...store,

@@ -2,8 +2,9 @@
 import { hasDeflated, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 
-/** The maximum number of outcomes in a chunk, and (`chunkBytesMax`) of bytes of their bodies. A single outcome may be larger. */
+/** The maximum number of outcomes in a chunk. */
 export const chunkTasksMax = 128;
+/** The maximum total size of the bodies in a chunk, in bytes. A single outcome may be larger. */
 export const chunkBytesMax = 64 * 2 ** 10;
 
 export function chunkOutcomes(outcomes: readonly Outcome[]): readonly (readonly Outcome[])[] {

@@ -45,22 +45,22 @@ import { CommitMeter } from './commit-meter.ts';
 import { type LedgerActorsOptions, ledgerTurns, type Reconfigure, startLedgerActors } from './ledger-actors.ts';
 import { chunkOutcomes } from './outcome-chunks.ts';
 
-/** The data that the thread gets at its start. */
+/** The data that the thread gets on startup. */
 export type LedgerData = {
   readonly config: Config;
   readonly gauges: SharedArrayBuffer;
   readonly commits: SharedArrayBuffer;
   readonly loopDelay: SharedArrayBuffer;
-  /** The value that HEADGATE_VAULT_KEY had at the start. */
+  /** The value of HEADGATE_VAULT_KEY on startup. */
   readonly vaultKey?: string | undefined;
   /** The umask of plugins; absent: the umask of the service. */
   readonly umask?: number | undefined;
 };
 
-/** Sent to the ledger after its actors have stopped: it closes the store, and answers. */
+/** Sent to the ledger after its actors have stopped: the thread closes the store, and answers. */
 export type CloseLedger = { readonly kind: 'close'; readonly replyTo: ReplyTo };
 
-/** A stop waits this long for copies of the commit log. The next start makes those that are missing. */
+/** A stop waits at most this long until the commit log is archived. The next start makes the missing copies. */
 const archiveMsMax = 5_000;
 
 type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
@@ -114,14 +114,14 @@ function run({ config: first, gauges: shared, commits, loopDelay, umask, vaultKe
   const opened = openOrTell(config, notify);
   if (!opened) return;
   const storeId = ownStoreId(opened, config.backups, log);
-  /** Segments of the log are copied to where the configuration in force says. */
+  /** Copies segments of the commit log, from now on, to the archive that the configuration in force names. */
   function archive(): void {
     const { log: isArchived, into } = config.backups;
     if (isArchived) opened!.archiveTo(archiveOf(into, storeId), (message, fields) => log('error', message, fields));
   }
   archive();
   let isClosed = false;
-  /** Ends with a checkpoint, so that the next start has nothing to recover. */
+  /** Closes the store with a checkpoint, so the next start has nothing to recover. */
   async function close(asked: ReplyTo): Promise<void> {
     isClosed = true;
     await Promise.race([opened!.archived(), pause(archiveMsMax, undefined, { ref: false })]);
@@ -318,8 +318,8 @@ function workersOf(hosts: Iterable<Pick<HostSlot, 'name' | 'threads'>>): [kind: 
 }
 
 /**
- * The id of the store. A state whose archived log goes on where its own begins is an older copy in its place: it gets a new id, so that the
- * turns of two histories never follow each other.
+ * The id of the store. If the archive already has the segment that the store appends to, or a later one, the state is an older copy. It then gets a
+ * new id, so turns of two histories never follow each other.
  */
 function ownStoreId(store: LedgerStore, { log: isArchived, into }: Config['backups'], log: Log): string {
   const id = ensureStoreId(store);

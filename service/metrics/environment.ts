@@ -5,12 +5,12 @@ import { indexFile } from '../../runtime/store/index-store.ts';
 import { ledgerFile } from '../../runtime/store/ledger-store.ts';
 import { type MetricFamily, single } from './family.ts';
 
-/** A scrape waits at most this long for the disk. Then it shows the sizes that were measured before. */
+/** A scrape waits at most this long for the disk. After that, it shows the sizes of the last measurement. */
 const diskMsMax = 200;
 
 type DiskSizes = {
   readonly ledgerBytes: number;
-  /** Null: there is no index. */
+  /** Null: the index does not exist. */
   readonly indexBytes: number | null;
   readonly freeBytes: number;
   readonly atMs: number;
@@ -26,7 +26,7 @@ export class DiskMeter {
     this.#path = path;
   }
 
-  /** Measures again. Resolves when that is done, or takes too long. */
+  /** Measures again. Resolves when the measurement is done, or after `diskMsMax`. */
   async refresh(): Promise<void> {
     this.#measuring ??= this.#measure().finally(() => {
       this.#measuring = null;
@@ -34,7 +34,7 @@ export class DiskMeter {
     await Promise.race([this.#measuring, sleep(diskMsMax, undefined, { ref: false })]);
   }
 
-  /** Keeps the earlier sizes if the disk cannot be examined. */
+  /** Measures the sizes. Keeps the earlier sizes if the disk cannot be examined. */
   async #measure(): Promise<void> {
     try {
       const [ledger, index, disk] = await Promise.all([

@@ -24,7 +24,7 @@ export class MetricsWriter {
   /** The length of the last scrape. */
   #length = 0;
 
-  /** Families without samples are left out. */
+  /** Writes these families, except families without samples. */
   write(families: Iterable<MetricFamily>, format: MetricsFormat): Buffer {
     const out = new TextBuffer(this.#length);
     for (const family of families) if (family.samples.length > 0) this.#writeFamily(out, family, format);
@@ -109,7 +109,7 @@ function escaped(text: string, isQuoted = false): string {
   return isQuoted ? lines.replaceAll('"', '\\"') : lines;
 }
 
-/** The limits of buckets as texts. */
+/** The results of `limitTexts`, by limits. */
 const knownLimits = new WeakMap<readonly number[], readonly Buffer[]>();
 
 /**

@@ -4,7 +4,10 @@ import type { BucketExample } from '../../actors/index/records/totals.ts';
 
 export type MetricLabels = { readonly [label: string]: string };
 
-/** `counts`: by bucket; the last one has no limit. `exampleOf`: a job of the bucket at this place, if one is known. Never changes. */
+/**
+ * A histogram, which never changes. `counts`: the counts by bucket; the last bucket has no limit. `exampleOf`: a job of the bucket at this place, if
+ * one is known.
+ */
 export type BucketValues = {
   readonly limits: readonly number[];
   readonly sum: number;
@@ -12,11 +15,11 @@ export type BucketValues = {
   readonly exampleOf?: (place: number) => BucketExample | null;
 };
 
-/** Never changes: a sample that scrapes find again has the same series and the same text. */
+/** A value with its labels. It never changes: a sample that a later scrape finds again has the same series and the same text. */
 export type Sample<V> = { readonly labels: MetricLabels; readonly value: V };
 
 type FamilyHead = {
-  /** Without the suffix `_total` of a counter. */
+  /** The name, without the suffix `_total` of a counter. */
   readonly name: string;
   /** The text of `HELP`. For counters and histograms it also says whether they continue after a restart. */
   readonly help: string;
@@ -39,7 +42,7 @@ export function single<V>(value: V): readonly Sample<V>[] {
   return [{ labels: {}, value }];
 }
 
-/** The value of the labels of a series that several samples share, because there are too many series. */
+/** The value of the named labels in a series that several samples share because the series are too many. */
 export const otherName = 'other';
 
 /**
@@ -101,7 +104,8 @@ export class SeriesRoom {
     for (const label in labels) key += `\0${labels[label]}`;
     if (this.#known.has(key)) return true;
     const count = typeof value === 'number' ? 1 : seriesCountOf(value as BucketValues);
-    // Only samples that fit are recorded: the others could have any number of names, and would take memory. The next scrape decides again.
+    // Only samples that fit are recorded: other samples could have any number of names, and recording them would take memory. The next scrape decides
+    // again.
     if (this.#used + count > seriesMax) return false;
     this.#known.add(key);
     this.#used += count;

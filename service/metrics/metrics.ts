@@ -36,11 +36,11 @@ export type MetricsOptions = {
   readonly commits: CommitMeter;
   readonly reports: LedgerReports;
   readonly index: () => IndexCondition;
-  /** By thread, without the main thread. */
+  /** The delays of the event loops by thread, excluding the main thread. */
   readonly loopDelays: { readonly [thread: string]: LoopDelay };
   /** Whether the reads thread is up. */
   readonly areReadsUp: () => boolean;
-  /** The open event streams, and how many gaps they were sent, by reason. */
+  /** The number of open event streams, and how many gaps were sent to readers, by reason. */
   readonly streams: () => { readonly count: number; readonly gaps: ReadonlyMap<string, number> };
   /** The number of reloads by outcome. */
   readonly reloads: ReadonlyMap<string, number>;
@@ -51,7 +51,7 @@ export type MetricsOptions = {
 /** The histograms of the index, and how far it is behind the ledger. Null: the index cannot be read. */
 type IndexReading = { readonly totals: readonly StoredTotal[]; readonly lagUs: number } | null;
 
-/** The counters of at most this many commands stay decoded, of 1 to 3 KB each. */
+/** The maximum number of commands whose counters stay decoded (1 to 3 KB each). With more commands, none stay decoded. */
 const countersKeptMax = 512;
 
 export type Metrics = ReturnType<typeof openMetrics>;
@@ -79,9 +79,9 @@ export function openMetrics(options: MetricsOptions) {
     }
   }
 
-  /** The time since the end of the first attempt that ended at `atUs` or later; 0 if there is none. */
+  /** The time since the end of the first attempt that ended at `atUs` or later; 0 if no such attempt is stored. */
   function lagUs(atUs: number): number {
-    // A consumer that has taken all entries is positioned after the newest one.
+    // A consumer that has taken all entries is positioned after the newest entry.
     if (atUs > gauges.get('journaled')) return 0;
     for (const key of reader.keys('journal', { from: usKey(atUs), limit: 1 })) {
       return Math.max(0, Date.now() * 1000 - readUs(key));
@@ -110,7 +110,7 @@ export function openMetrics(options: MetricsOptions) {
     yield* commitFamilies(options.commits);
     yield* disk.families();
     yield* processFamilies();
-    // Histograms need the most series. They come last, so that the other families get series first.
+    // Histograms need the most series. They come last, so the other families get their series first.
     if (index) yield* timeFamilies(index.totals);
   }
 
@@ -182,7 +182,7 @@ function buildLabels(version: string, store: string | null): { readonly [label: 
   return { version, node: process.versions.node, format: String(formatVersion), store: store ?? '' };
 }
 
-/** The families with the version, the start, reloads and event streams. */
+/** The families for the version, the startup time, reloads, backups and event streams. */
 function ownFamilies({
   version,
   reader,

@@ -1,4 +1,4 @@
-// Counts the requests of the HTTP servers, and the deliveries of webhooks, since the start.
+// Counts the requests of the HTTP servers, and the deliveries of webhooks, since startup.
 import type { Refusal } from '../../actors/job/protocol.ts';
 import { Buckets, secondsLimits } from '../../runtime/buckets.ts';
 import type { MetricFamily } from './family.ts';
@@ -13,9 +13,9 @@ export type MeteredRoute = {
 type RouteCounts = {
   readonly method: string;
   readonly path: string;
-  /** By status; `goneStatus`: the caller disconnected before the answer was complete. */
+  /** The number of requests by status; `goneStatus`: the caller disconnected before the answer was complete. */
   readonly codes: Map<number, number>;
-  /** Null: the route answers with a stream of events, whose duration its reader decides. */
+  /** The durations. Null: the route answers with an event stream, whose reader decides the duration. */
   readonly seconds: Buckets | null;
 };
 

@@ -1,4 +1,4 @@
-// Memory in which the text of a scrape is written. Numbers and ids are written digit by digit, without a text of their own.
+// Memory in which the text of a scrape is written. Numbers and ids are written digit by digit, without intermediate strings.
 import { copyBytes } from '../../runtime/bytes.ts';
 
 const zero = 0x30;
@@ -7,9 +7,9 @@ const point = Buffer.from('.');
 const dash = Buffer.from('-');
 /** The offsets in an id before which its text form has a dash. */
 const dashes: readonly number[] = [4, 6, 8, 10];
-/** No integer and no byte of an id takes more bytes. */
+/** The maximum number of bytes that an integer, or a byte of an id, takes. */
 const digitsMax = 16;
-/** JavaScript writes smaller integers without an exponent, and they are exact. */
+/** Integers below this limit are exact, and JavaScript writes them without an exponent. */
 const integersMax = 1e15;
 const bytesMin = 65_536;
 

@@ -24,7 +24,7 @@ export const candidatesMax = 20_000;
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
-/** A filter with a fingerprint, words of the last error (`error`), or both. Null: no words. */
+/** A filter with a fingerprint, words of the last error, or both. `error` null: no words. */
 export type ErrorSearch = { readonly filter: JobFilter; readonly error: string | null; readonly limit: number };
 /**
  * `ids`: the jobs that may match, newest first. At each null, the work can be interrupted. `searchedUs`: all attempts that ended up to this
@@ -63,7 +63,7 @@ export function* listByError(
   return { ...page, searchedUs: found === null ? newestUs : found.searchedUs };
 }
 
-/** The filter, narrowed down to the plugin and command of the group of failures whose fingerprint it has. */
+/** The filter, narrowed down to the plugin and command of the group of failures with its fingerprint. */
 function ofGroup(filter: JobFilter, index: () => Reader<IndexTable>): JobFilter {
   const group = filter.fingerprint === undefined ? undefined : findFailure(index(), filter.fingerprint);
   return group ? { ...filter, plugin: group.plugin, command: group.command } : filter;

@@ -1,4 +1,4 @@
-// Inspects the configuration on disk for the doctor: it is read and checked as at a start, but on the reads thread.
+// Inspects the configuration on disk for the doctor: reads and checks it as on startup, but on the reads thread.
 import type { LoadOptions, LoadResult } from '../../config/load.ts';
 
 /** The findings of reading the configuration. */

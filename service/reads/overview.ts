@@ -51,11 +51,11 @@ export type Overview = OverviewQuery & {
   readonly minutes: readonly Readonly<SettledCounts>[];
   /** The first minute of the trend, in minutes since the epoch. */
   readonly firstMinute: number;
-  /** Null: there is no index at the moment. */
+  /** Null: the index is unavailable at the moment. */
   readonly times: TimesOfPlugins | null;
   /** Newest first, by the end of the job. */
   readonly failures: readonly RecentFailure[];
-  /** The groups that were seen last. Null: there is no index at the moment. */
+  /** The groups with the newest failures. Null: the index is unavailable at the moment. */
   readonly failureGroups: readonly FailureGroup[] | null;
 };
 
@@ -128,7 +128,7 @@ export function openOverview(
   };
 }
 
-/** What `read` returns; null if there is no index at the moment. */
+/** The result of `read`; null if the index is unavailable at the moment. */
 function* ifIndexed<T>(read: () => Sliced<T>): Sliced<T | null> {
   try {
     return yield* read();

@@ -58,7 +58,7 @@ export type StopwatchHistory = {
   readonly minutes: number;
   readonly series: boolean;
   readonly heat: boolean;
-  /** False: this caller may not see which jobs there are. */
+  /** Whether the answer names example jobs. False: this caller may not see which jobs exist. */
   readonly exemplars: boolean;
 };
 

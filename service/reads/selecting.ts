@@ -125,7 +125,10 @@ function spansOf(selection: Selection, found: Candidates) {
   return { words: wordChecks(selection, searchedUs), ...(ids && { spans: spansOfIds(ids) }) };
 }
 
-/** The words of the filter: those of `error`, which the error of an attempt must have, or else those of `query`, which its log must have. */
+/**
+ * The words of the filter: the words of `error`, which the error of an attempt must have; without `error`, the words of `query`, which its log must
+ * have.
+ */
 function phrasesOf({ error, query }: Selection): readonly Phrase[] {
   return error === null ? parseQuery(query ?? '') : parseQuery(error);
 }

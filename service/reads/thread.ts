@@ -18,7 +18,7 @@ import { type Inspection, inspect } from './inspection.ts';
 import type { Read } from './reads.ts';
 import { type CountQuery, openSelecting, type PageQuery } from './selecting.ts';
 
-/** The data that the thread gets at its start. `path`: the state directory. */
+/** The data that the thread gets on startup. `path`: the state directory. */
 export type ReadsData = { readonly path: string; readonly loopDelay: SharedArrayBuffer };
 
 /** The messages to the thread. The reply to `begin` and to `more` is a chunk of the answer; null: the read was dropped. */

@@ -5,9 +5,9 @@ import { blockOf, formatId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 
-/** The maximum size of the cached timelines, as estimated. The timeline that was read least recently is dropped first. */
+/** The maximum total size of the cached timelines in bytes, as estimated. The timeline that was read least recently is dropped first. */
 export const timelinesBytesMax = 16 * 2 ** 20;
-/** Estimated sizes: a step without its buckets, an entry of the path, and the rest of a timeline. */
+/** Estimated sizes in bytes: a step excluding its buckets, an entry of the path, and the rest of a timeline. */
 const stepBytes = 8 * 2 ** 10;
 const pathStepBytes = 512;
 const ownBytes = 4 * 2 ** 10;
@@ -23,7 +23,7 @@ export class Timelines {
     this.#bytesMax = bytesMax;
   }
 
-  /** Null: there is no such job, or it was pruned. */
+  /** Reads a timeline. Null: the job does not exist, or was pruned. */
   *read(wanted: TimelineQuery): Sliced<Timeline | null> {
     const { id, buckets, part } = wanted;
     const name = `${formatId(id)} ${buckets} ${part ? `${part.fromUs}-${part.toUs}` : ''}`;

@@ -1,5 +1,5 @@
-// The exemplars of a step in one minute: for each octave (histogram.ts) of its times, a job whose time is in the highest bucket of the
-// octave that has jobs.
+// The exemplars of a step in one minute: for each octave (histogram.ts) with times, a job whose time is in the octave's highest non-empty
+// bucket.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { bucketOf, countedUs, octaveOf } from './histogram.ts';
 

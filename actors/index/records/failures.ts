@@ -1,5 +1,5 @@
 // Groups of failed jobs. A job has failed if it ended as failed, timed_out or dead. One table has the groups. The other has a record for each
-// failed job, in the order of the journal. It is used to subtract pruned jobs from their groups, and to find the jobs of a group.
+// failed job, in the order of the journal: it serves to subtract pruned jobs from their groups, and to find the jobs of a group.
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../../runtime/ids.ts';
@@ -12,12 +12,12 @@ import { errorLine, fingerprintBytes, fingerprintOf, patternOf } from './fingerp
 
 /** The name of the failures among the consumers of the journal. */
 export const failuresName = 'failures';
-/** The maximum number of groups. If there is another, one is dropped: see `failure-index.ts`. */
+/** The maximum number of groups. When another group begins, one is dropped: see `failure-index.ts`. */
 export const failureGroupsMax = 1_000;
 /** The maximum share of the groups that are on trial. Such a group began when there was no room, and has one job. */
 export const failureTrialShare = 0.25;
 export const hourUs = 3_600_000_000;
-/** The number of hours for which a group has counts of its jobs. The last of these hours is that of its last job. */
+/** The number of hours for which a group has counts of its jobs, up to the hour of its last job. */
 export const trendHours = 24;
 
 const isFailureCode = new Uint8Array(256);
@@ -55,7 +55,7 @@ export function fingerprintIn(
   return fingerprintOf(owner.plugin, owner.command, patternOf(errorLineOf(attempt)));
 }
 
-/** Counts a job that failed at this time. A new hour replaces hours that are too old. */
+/** Counts a job that failed at this time. When a new hour begins, hours that are too old are removed. */
 export function addHour(hours: Map<number, number>, atUs: number): void {
   const hour = Math.floor(atUs / hourUs);
   const count = hours.get(hour);
@@ -148,12 +148,12 @@ export function failurePageKey({ atUs, place }: JournalPosition): Buffer {
 
 export type FailureRecordPage = { readonly key: Buffer; readonly page: Buffer };
 
-/** Reads pages in the order of their keys, from `from` on. */
+/** Reads pages in the order of their keys, beginning at the key `from`; null: at the first page. */
 export function failurePages(index: Reader<IndexTable>, from: Uint8Array | null, limit: number): FailureRecordPage[] {
   return Array.from(index.scan('failed_jobs', { ...(from && { from }), limit }), ownPage);
 }
 
-/** Reads the last pages below `to`, or of all pages, newest first. */
+/** Reads the last pages below the key `to` (null: the last of all pages), newest first. */
 export function newestFailurePages(
   index: Reader<IndexTable>,
   to: Uint8Array | null,
@@ -166,7 +166,7 @@ function ownPage({ key, value }: { readonly key: Uint8Array; readonly value: Uin
   return { key: Buffer.from(key), page: asBuffer(value) };
 }
 
-/** No record of the page is older than this time. */
+/** A lower bound for the times of the page's records. */
 export function pageStartUs({ key }: FailureRecordPage): number {
   return readUs(key);
 }

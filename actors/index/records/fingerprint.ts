@@ -19,7 +19,7 @@ const textMark = '…';
 const uuidCharacters = 36;
 /**
  * A word of letters and digits is an id if it has at least `longIdMin` characters. With at least `shortIdMin` characters it is an
- * id if it is a hexadecimal number, or has two groups of digits.
+ * id if it is a hexadecimal number, or has two or more groups of digits.
  */
 const shortIdMin = 8;
 const longIdMin = 16;
@@ -30,7 +30,7 @@ export function fingerprintOf(plugin: string, command: string, pattern: string):
   return hash.toString('hex', 0, fingerprintBytes);
 }
 
-/** The first non-blank line of an error, without leading blanks. `error`: in UTF-8; undefined: the attempt has none. */
+/** The first non-blank line of an error, without leading blanks. `error`: in UTF-8; undefined: the attempt has no error. */
 export function errorLine(error: Uint8Array | undefined): string {
   if (!error) return '';
   let from = 0;
@@ -41,7 +41,7 @@ export function errorLine(error: Uint8Array | undefined): string {
   return asBuffer(error).toString('utf8', from, end);
 }
 
-/** The line as a sample of its group. */
+/** The sample that a group stores of this line: the line, trimmed and cut. */
 export function sampleOf(line: string): string {
   return cutText(line.trim(), patternCharactersMax);
 }
@@ -83,8 +83,8 @@ export function patternOf(line: string): string {
 }
 
 /**
- * Whether two lines differ only in whole numbers that stand alone, and so have the same pattern. False: they may have it all the same. This takes a
- * small part of the time of finding both patterns.
+ * Whether two lines differ only in whole numbers that stand alone, and so have the same pattern. False: their patterns may still be equal.
+ * This check takes a small part of the time of computing both patterns.
  */
 export function differInNumbers(a: string, b: string): boolean {
   let at = 0;

@@ -47,7 +47,7 @@ export class Histogram {
   count = 0;
   maxUs = 0;
 
-  /** Returns whether this is the first time in its bucket. */
+  /** Adds a time. Returns whether it is the first one in its bucket. */
   add(us: number): boolean {
     const isFirst = this.#add(bucketOf(us), 1);
     if (us > this.maxUs) this.maxUs = countedUs(us);
@@ -71,7 +71,7 @@ export class Histogram {
     return 0;
   }
 
-  /** The number of times in each octave that has any. */
+  /** The number of times in each non-empty octave. */
   octaves(): Map<number, number> {
     const counts = new Map<number, number>();
     for (const [bucket, count] of this.#counts) {
@@ -81,7 +81,7 @@ export class Histogram {
     return counts;
   }
 
-  /** The maximum, then for each non-empty bucket, in order, its distance from the bucket before and its count; all as varints. */
+  /** The maximum, then for each non-empty bucket, in order, its distance from the previous one and its count; all as varints. */
   encode(): Uint8Array {
     const bytes: number[] = [];
     pushVarint(bytes, this.maxUs);

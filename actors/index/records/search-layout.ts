@@ -97,7 +97,7 @@ export class Records {
     return { first: 0, end: 0 };
   }
 
-  /** The number of the first log at this position of the journal or after it; the end of `bounds` if there is none. */
+  /** The number of the first log at or after this position of the journal; if there is no such log, the end of `bounds`. */
   rank(place: JournalPosition): number {
     let { first: low, end: high } = this.bounds;
     while (low < high) {

@@ -1,6 +1,6 @@
 // The records of the stopwatch: a page for each minute and plugin. A page has a histogram and exemplars for each step, and a histogram
-// for each span inside the step. A step is a time that is measured: `run`, `queue`, `waited` or `total` of a command, or the running
-// time of a step of a pipeline.
+// for each span inside the step. A step is a measured time: `run`, `queue`, `waited` or `total` of a command, or the running time of a
+// pipeline step.
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { Exemplars } from './exemplars.ts';
@@ -96,7 +96,7 @@ export function histogramIn(histograms: Map<string, Histogram>, name: string): H
   return histogram;
 }
 
-/** Calls `take` with each step of a stored page. The histograms and exemplars are still encoded. */
+/** Calls `take` with each step of a stored page. `take` gets the histograms and exemplars in encoded form. */
 export function readPage(bytes: Uint8Array, take: (...of: PackedPage[number]) => void): void {
   for (const packed of unpack<PackedPage>(bytes)) take(...packed);
 }

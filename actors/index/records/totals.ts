@@ -1,5 +1,5 @@
-// The running totals: histograms of durations since the index began, with the newest job of each bucket. One record each for a command, for
-// a pipeline and status, and for a step of a pipeline.
+// The running totals: histograms of durations since the index began, with the newest job of each bucket. There is a record for each
+// command, for each pipeline and status, and for each pipeline step.
 //
 //   per histogram: sum (8, µs) | per bucket: count (8) | newest duration (8, µs) | when it ended (8, µs) | its job (16)
 
@@ -22,7 +22,7 @@ const histogramBytes = 8 + bucketCount * bucketBytes;
 /** The newest job of a bucket. */
 export type BucketExample = { readonly us: number; readonly atUs: number; readonly job: Uint8Array };
 
-/** Durations in seconds. `exampleOf`: the newest job of the bucket at this place; null: the bucket is empty. */
+/** `limits` and `sum` are in seconds. `exampleOf`: the newest job of the bucket at this place; null: the bucket is empty. */
 export type TotalTimes = {
   readonly limits: readonly number[];
   readonly sum: number;
@@ -57,7 +57,7 @@ export class TotalRecord {
   readonly #newest: (EndedJob | undefined)[];
   isDirty = false;
 
-  /** `stored` is not used if it has other histograms than this version writes. */
+  /** `stored` is ignored if its length shows that another version wrote it. */
   constructor(kind: TotalKind, key: Buffer, stored: Uint8Array | undefined) {
     const histograms = histogramsOf(kind).length;
     this.key = key;
@@ -101,12 +101,12 @@ function sumAt(place: number): number {
   return place * histogramBytes;
 }
 
-/** The offset of a bucket. `bucket` is its number when the buckets of all histograms of the record are numbered consecutively. */
+/** The offset of a bucket. `bucket`: its number, counted across all histograms of the record. */
 function bucketAt(bucket: number): number {
   return sumAt(Math.floor(bucket / bucketCount)) + 8 + (bucket % bucketCount) * bucketBytes;
 }
 
-/** The histograms of a stored record by name; empty: another version wrote the record. They refer to the bytes. */
+/** The histograms of a stored record, by name; empty: another version wrote the record. The examples refer to `bytes`. */
 export function readTotal(kind: TotalKind, bytes: Buffer): ReadonlyMap<string, TotalTimes> {
   const names = histogramsOf(kind);
   if (bytes.length !== names.length * histogramBytes) return new Map();

@@ -31,7 +31,7 @@ function wordsIn(folded: string): string[] {
   return words;
 }
 
-/** Whether the text is one short ASCII word that is already folded. Many numbers and field names are. */
+/** Whether the text is one short ASCII word that is already folded, as many numbers and field names are. */
 function isWord(text: string): boolean {
   if (text.length === 0 || text.length > wordCharactersMax) return false;
   for (let i = 0; i < text.length; i++) if (!isWordAt(text, i)) return false;

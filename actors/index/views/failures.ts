@@ -5,7 +5,7 @@ import { isBefore, type JournalPosition } from '../../job/records/journal.ts';
 import { decodeGroup, type FailureGroup, failuresName } from '../records/failures.ts';
 import { positionOf } from '../records/position.ts';
 
-/** A filter for groups. A field that is null accepts every group. `fromUs` and `toUs`: when the last job failed, both inclusive. */
+/** A filter for groups. A field that is null accepts every group. `fromUs`, `toUs`: the time range, inclusive, of the group's last job. */
 export type FailureFilter = {
   readonly plugin: string | null;
   readonly command: string | null;

@@ -1,4 +1,4 @@
-// Finds the failed jobs with a fingerprint: in the index, and, among jobs that the index lacks, in the journal.
+// Finds the jobs that may have failed with a fingerprint: jobs with this fingerprint in the index, and all failed jobs that the index lacks.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
@@ -23,7 +23,7 @@ import { positionOf } from '../records/position.ts';
 const commitsPerStep = 256;
 const pagesPerStep = 8;
 
-/** Whether the attempt ended a job that has failed with this fingerprint. */
+/** Whether a job failed with this attempt and with this fingerprint. */
 export function hasFingerprint(
   fingerprint: string,
   attempt: StoredAttempt,
@@ -34,7 +34,7 @@ export function hasFingerprint(
   return fingerprintIn(attempt, owner) === fingerprint;
 }
 
-/** The group with this fingerprint. Undefined: the index has none. */
+/** The group with this fingerprint. Undefined: the index has no such group. */
 export function findFailure(index: Reader<IndexTable>, fingerprint: string): FailureGroup | undefined {
   const key = groupKey(fingerprint);
   const value = index.get('failures', key);
@@ -42,8 +42,8 @@ export function findFailure(index: Reader<IndexTable>, fingerprint: string): Fai
 }
 
 /**
- * The jobs that may have failed with this fingerprint, in descending order of their ids. All failed jobs that the index lacks are
- * among them. Null: there may be more than `namedMax` jobs.
+ * The jobs that may have failed with this fingerprint, in descending order of their ids. They include every failed job that the index
+ * lacks. Null: there may be more than `namedMax` jobs.
  */
 export function* jobsOfFailure(
   ledger: Reader,

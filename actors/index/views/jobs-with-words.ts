@@ -1,4 +1,4 @@
-// Finds jobs by the search index: jobs with an attempt whose log contains certain words.
+// Finds jobs with the search index: jobs with an attempt whose log contains certain words.
 
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';

@@ -8,7 +8,7 @@ import type { Window } from './stopwatch.ts';
 /** The times of all commands of a plugin, or of several plugins. */
 export type RecentTimes = { readonly run: Histogram; readonly queue: Histogram };
 
-/** By plugin, without plugins that have no times in the window; and the times of all these plugins together. */
+/** `plugins`: the times by plugin, excluding plugins without a page in the window. `all`: the times of all these plugins. */
 export type TimesOfPlugins = { readonly all: RecentTimes; readonly plugins: ReadonlyMap<string, RecentTimes> };
 
 export function* recentTimes(

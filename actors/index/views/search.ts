@@ -19,8 +19,8 @@ import { matchesTexts, type Phrase, parseQuery, type SearchTerm } from '../recor
 import { searchUnindexed } from './unindexed-logs.ts';
 
 /**
- * The query, the filters and the page of a search. The page has the newest logs before the position `before`, at most `limit`; null: the
- * newest of all.
+ * The query, the filters and the page of a search. The page has the newest logs before the position `before` (null: the newest of all), at
+ * most `limit`.
  */
 export type Search = {
   readonly query: string;

@@ -12,7 +12,7 @@ export type StepTimes = {
   /** One histogram for each part of the window, oldest first. */
   readonly trend: readonly Times[];
   readonly spans: ReadonlyMap<string, Times>;
-  /** Null: the caller did not ask for it. */
+  /** Null: the caller did not ask for a history. */
   readonly history: Pick<StepHistory, 'buckets' | 'slowest'> | null;
 };
 
@@ -20,8 +20,8 @@ export type StepTimes = {
 export type Window = { readonly from: number; readonly to: number };
 
 /**
- * The window from the minute of `fromUs` to the current minute or, if `toUs` is given, to the last minute that begins before `toUs`.
- * Minutes that are no longer stored are left out. If no minute is left, the window is empty: `to` is less than `from`.
+ * The window from the minute of `fromUs` to the current minute or, if `toUs` is not null and this is earlier, to the last minute that begins
+ * before `toUs`. Minutes that are no longer stored are excluded. If no minute remains, the window is empty: `to` is less than `from`.
  */
 export function windowOf(fromUs: number, nowUs: number, toUs: number | null = null): Window {
   const current = Math.floor(nowUs / minuteUs);
@@ -33,7 +33,7 @@ export function windowOf(fromUs: number, nowUs: number, toUs: number | null = nu
 export type ReadingScope = {
   /** Null: all steps. */
   readonly steps?: ReadonlySet<string> | null;
-  /** The history of each step over the window. Null: only figures of the whole window are wanted. */
+  /** What the history of each step must have. Null: only figures of the whole window are wanted. */
   readonly history?: StepHistoryQuery | null;
 };
 

@@ -110,7 +110,7 @@ class TagBlocks {
     this.#to = to;
   }
 
-  /** The next block. Upwards: the first block from `bound` on. Downwards: the last block below `bound`. Undefined: there is none. */
+  /** The next block. Upwards: the first block from `bound` on. Downwards: the last block below `bound`. Undefined: no block is left. */
   next(bound: BlockKey): IndexedBlock | undefined {
     while (this.#at < this.#page.length && !this.#isNext(this.#page[this.#at]!.key, bound)) this.#at++;
     if (this.#at === this.#page.length) this.#read(bound);

@@ -13,7 +13,10 @@ export type StoredTotal = {
 /** If there are more records than this (of 1 to 3 KB each), none stays decoded. */
 const keptMax = 512;
 
-/** Reads all running totals, as of the last commit of the index that the reader shows. A record that has not changed is the same object. */
+/**
+ * Returns a function that reads all running totals, as of the last commit of the index that the reader shows. Up to `keptMax` records, a
+ * record that has not changed since the last reading is the same object.
+ */
 export function makeTotalsReader(): (index: Reader<IndexTable>) => readonly StoredTotal[] {
   const records = new KeptRecords('totals', keptMax, (key, value): StoredTotal | null => {
     const named = readTotalKey(key);

@@ -12,7 +12,7 @@ import {
 import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase } from '../records/words.ts';
 
-/** The maximum number of unindexed logs that a search reads, which takes some tenths of a second. The index is rarely this far behind. */
+/** The maximum number of unindexed logs that a search reads, which takes a few tenths of a second. The index is rarely this far behind. */
 export const unindexedLogsMax = 20_000;
 /** When a search has read about this much text from unindexed logs, it reads no further logs. */
 export const tailBytesMax = 64 * 2 ** 20;

@@ -2,7 +2,7 @@
 import { type BlockKey, blockKeyBytes, blockKeyMs } from '../../../runtime/ids.ts';
 import type { Block } from './block.ts';
 
-/** The time of acceptance lies between these two times, both inclusive, in µs since the epoch. */
+/** A range of acceptance times, both ends inclusive, in µs since the epoch. */
 export type AcceptedRange = { readonly fromUs: number; readonly toUs: number };
 
 const msMax = 2 ** 48 - 1;
@@ -15,7 +15,7 @@ export function acceptedRange(fromUs: number | null, toUs: number | null): Accep
 
 /**
  * Whether the jobs of a block were accepted in this range. If the clock was set back, new keys keep the later time until the clock has
- * caught up. The key's time then counts as the time of acceptance, so that jobs have the same order by time and by key.
+ * caught up. Until then, the key's time counts as the time of acceptance: jobs have the same order by time and by key.
  */
 export function isAcceptedIn(
   { fromUs, toUs }: AcceptedRange,
@@ -26,12 +26,12 @@ export function isAcceptedIn(
   return us >= fromUs && us <= toUs;
 }
 
-/** The blocks with jobs of the range have keys from `from` up to, not including, `to`. */
+/** The keys from `from` up to, not including, `to` include the keys of all blocks with jobs that were accepted in the range. */
 export function keysOf({ fromUs, toUs }: AcceptedRange): { readonly from: BlockKey; readonly to: BlockKey } {
   return { from: keyAt(Math.floor(fromUs / 1000)), to: keyAt(Math.floor(toUs / 1000) + 1) };
 }
 
-/** A key that is below the keys of all blocks from this time on, and above those of earlier blocks. */
+/** A key that is less than the keys of all blocks from this time on, and greater than the keys of earlier blocks. */
 function keyAt(ms: number): BlockKey {
   const key = Buffer.alloc(blockKeyBytes);
   key.writeUIntBE(Math.min(msMax, Math.max(0, ms)), 0, 6);

@@ -1,5 +1,5 @@
-// The table of open actions over many jobs. A record has the action's plan and its progress. It is removed when the action ends; then
-// the result of the action's job has the counts.
+// The table of open actions over many jobs. A record holds the plan and the progress of an action. When the action ends, its record is
+// removed, and the result of the action's job holds the counts.
 import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -58,8 +58,8 @@ export type Selection = {
   /** The fingerprint with which the job must have failed. */
   readonly fingerprint?: string;
   /**
-   * `query`: the words that the log of an attempt of the job must contain. This attempt must have ended from `fromUs` to `toUs`, in µs,
-   * both inclusive. Null: any words, and no limit of the time.
+   * `query`: the words that the log of one of the job's attempts must contain. This attempt must have ended between `fromUs` and `toUs`,
+   * in µs, both inclusive. A null field sets no condition.
    */
   readonly query: string | null;
   readonly fromUs: number | null;
@@ -88,7 +88,7 @@ export const noSelection: Selection = {
   children: false,
 };
 
-/** A selection is evaluated as of this moment: the turn in which the ledger handled a MomentQuery. `atUs`: the time of this turn. */
+/** The turn as of which a selection is evaluated: the turn in which the ledger handled a MomentQuery. `atUs`: the time of this turn. */
 export type Moment = {
   readonly atUs: number;
   /** A block key. All blocks that were created before the moment have smaller keys. */
@@ -145,7 +145,7 @@ export function decodeAction(value: Uint8Array): Action {
   return { plan: { operation, ...rest }, progress };
 }
 
-/** The open action with this id. Undefined: it has ended, or there is none. */
+/** The open action with this id. Undefined: the action has ended, or no action has this id. */
 export function readAction(reader: Reader, id: JobId): Action | undefined {
   const value = reader.get('actions', id);
   return value && decodeAction(value);

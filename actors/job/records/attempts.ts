@@ -33,7 +33,7 @@ export function attemptKey(id: Uint8Array, attempt: number): Buffer {
 
 /** Collects the attempts of one commit into pages. */
 export class AttemptWriter {
-  /** The key of the page that is being filled. Null: there is none. */
+  /** The key of the page that is being filled. Null: no page is being filled. */
   #key: Buffer | null = null;
   #canGrow = false;
   #nextIndex = 0;
@@ -149,7 +149,7 @@ export class AttemptPage {
   }
 }
 
-/** The last page of the block with a key below `to`. */
+/** The block's last page whose key is below `to`. */
 function pageBelow(reader: Reader, key: BlockKey, to: Uint8Array): AttemptPage | undefined {
   const range = { from: attemptKey(jobId(key, 0), 0), to, reverse: true, limit: 1 };
   for (const entry of reader.scan('attempts', range)) return new AttemptPage(reader, entry.key, entry.value);

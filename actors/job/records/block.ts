@@ -101,7 +101,7 @@ export class BlockBuilder implements Block {
   }
 }
 
-/** The offset at which each payload ends when the payloads follow one another, in four bytes each. */
+/** The end offset of each payload in the concatenated payloads, four bytes per offset. */
 function endsOf(payloads: readonly Uint8Array[]): Uint8Array {
   const ends = Buffer.allocUnsafeSlow(payloads.length * 4);
   let at = 0;
@@ -223,7 +223,7 @@ function packPosition({ run, node, scope, path, first, within }: RunPosition) {
   return within === undefined ? position : ([...position, within] as const);
 }
 
-/** The stored form of an event. The third field is no longer used. `headers` is absent if there are none. */
+/** The stored form of an event. The third field is no longer used. `headers` is absent if the event has none. */
 function packEvent({ type, source, dedupeKey, headers }: EventEnvelope) {
   const event = [type, source, null, dedupeKey] as const;
   return headers === undefined ? event : ([...event, headers] as const);

@@ -1,9 +1,9 @@
 // The table of cancels: who or what stopped a job or run (a caller or a time limit), when, and why. A mark is the record of a cancel in
-// force: the job, or the jobs of the run's current part, do not start any more. When the job or that part has ended, the mark becomes a
+// force: the job, or the jobs of the run's current part, no longer start. When the job or that part has ended, the mark becomes a
 // note, which is pruned with the job; the timeout of a phase leaves no note. A job inside a cancelled run needs no record, because the
-// run's record applies to it. A detached cancel of a run has a second record, which also covers other runs: those that events of
-// its jobs have started, and further runs that a covered run has started. Covered runs get marks of their own, one by one. The second
-// record is removed when no further run can be covered.
+// run's record applies to it. A detached cancel of a run has a second record, which also covers the runs that events of the run's jobs
+// have started, and all runs that covered runs have started. Covered runs get marks of their own, one by one. The second record is
+// removed when no further run can be covered.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -19,7 +19,7 @@ export type Cancel = {
    * are 0.
    */
   readonly notStarted: NotStarted;
-  /** Set if no caller cancelled the run: its deadline has passed, or the time limit of its phase. */
+  /** Set if a time limit, not a caller, stopped the run: its deadline or the time limit of its phase. */
   readonly timeout?: TimeoutKind;
 };
 export type TimeoutKind = 'deadline' | 'phase';
@@ -114,7 +114,7 @@ function noteOf(reader: Reader, id: JobId): Cancel | null {
 }
 
 /**
- * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: there is none.
+ * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: no such cancel.
  * `isOpen`: whether the job is unsettled. The note of a run does not apply to unsettled jobs of the phases that follow, and only the
  * mark of its own run applies to an unsettled job of `finally`.
  */
@@ -158,8 +158,8 @@ export function groupIn(reader: Reader, id: JobId): JobGroup | null {
 }
 
 /**
- * The run whose job started this run by an event. Null: there is none, the job is no longer stored, a hook started this run, or the event
- * came from a job of `finally`. In the last two cases a cancel of the job's run does not apply to this run.
+ * The run whose job started this run by an event. Null: no job of a run started it, the job is no longer stored, a hook started this run,
+ * or the event came from a job of `finally`. In the last two cases a cancel of the job's run does not apply to this run.
  */
 export function starterOf(reader: Reader, run: Pick<JobGroup, 'parent' | 'hooked'>): JobId | null {
   const cause = run.parent && groupIn(reader, run.parent);

@@ -1,5 +1,5 @@
-// Counters of each plugin and command: of its accepted, running and delayed jobs, of its ended jobs by status, and of its attempts that
-// were followed by another. Pruned jobs and attempts are subtracted, and counted separately.
+// Counters per plugin and command: accepted, running and delayed jobs, ended jobs by status, and attempts that were followed by another.
+// Pruned jobs and attempts are subtracted, and counted separately.
 
 import { unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
@@ -81,7 +81,7 @@ export function subtractPruned(counts: CommandTotals, name: PrunedCount): void {
   counts.pruned[name] = (counts.pruned[name] ?? 0) + 1;
 }
 
-/** The counter, including jobs and attempts that have been pruned. The sum never decreases. */
+/** The sum of the counter and the number that pruning has subtracted from it. The sum never decreases. */
 export function everCounted(counts: CommandTotals, name: PrunedCount): number {
   return counts[name] + (counts.pruned?.[name] ?? 0);
 }

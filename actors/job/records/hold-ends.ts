@@ -34,7 +34,7 @@ export function* readHoldEnds(reader: Reader): Iterable<HoldEnd> {
   }
 }
 
-/** The end of a hold that a key describes. Null: the record is unusable. */
+/** The `HoldEnd` that a key describes. Null: the record is unusable. */
 export function decodeHoldEnd(key: Uint8Array): HoldEnd | null {
   const [plugin, command, ...more] = Buffer.from(key.subarray(timeBytes)).toString().split('\0');
   if (key.length <= timeBytes || plugin === undefined || command === undefined || more.length > 0) return null;

@@ -16,7 +16,7 @@ export type Hold = {
   readonly command: string | null;
   detail: string;
   /**
-   * The time, in µs, since which the hold has held jobs; 0: it holds none. For a pause: the time since which the target has been paused.
+   * When the hold began to hold jobs, in µs; 0: it holds no job. For a pause: when the target was paused.
    */
   sinceUs: number;
   /** When the hold ends; absent: unknown. */

@@ -10,7 +10,7 @@ export const pipelinePlugin = 'pipeline';
 /** The plugin name of the jobs that stand for actions over many jobs. */
 export const headgatePlugin = 'headgate';
 
-/** Whether hosts run the plugin's jobs: those that stand for runs and actions are never dispatched. */
+/** Whether hosts run the plugin's jobs. Jobs that stand for runs and actions are never dispatched. */
 export function isHosted(plugin: string): boolean {
   return plugin !== pipelinePlugin && plugin !== headgatePlugin;
 }
@@ -36,7 +36,7 @@ export type RunPosition = {
    * complete.
    */
   readonly first: number | null;
-  /** The paths of the scopes around the job, outermost first, without the top scope. Absent: the job is in the top scope. */
+  /** The paths of the scopes around the job, outermost first, excluding the top scope. Absent: the job is in the top scope. */
   readonly within?: readonly (readonly number[])[];
 };
 
@@ -80,7 +80,7 @@ export type JobGroup = {
   readonly hooked: boolean;
   /** Null: the jobs of the group are not reruns. */
   readonly rerun: Rerun | null;
-  /** The options of the call. Null: there are none. */
+  /** The options of the call or schedule; a descendant has only the tags of its root. Null: no options. */
   readonly options: JobOptions | null;
   /** The limits that the step sets. Undefined: the limits of the plugin apply. */
   readonly limits?: StepLimits | undefined;
@@ -95,8 +95,8 @@ export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
- * By status: how many jobs inside a run ended with it, including jobs of called runs. `unsettled`: how many jobs of an open run have not
- * ended, excluding jobs of called runs. `reused`: how many jobs of earlier runs the run has reused; absent: none.
+ * The number of jobs inside a run that ended with each status, including jobs of called runs. `unsettled`: how many jobs of an open run
+ * have not ended, excluding jobs of called runs. `reused`: how many jobs of earlier runs the run has reused; absent: none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly unsettled?: number;
@@ -131,7 +131,7 @@ export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, ca
   sum.cancelled += cancelled;
 }
 
-/** The stored data of an ended run after its counts: how many jobs it reused, the hash of its definition, and the error of its phases. */
+/** The stored data that follows an ended run's counts: how many jobs it reused, the hash of its definition, and the error of its phases. */
 type MoreOfRun = [reused: number, hash: Uint8Array | null, phaseError?: string];
 
 /** The stored data of an ended run: its counts, the hash of its definition (null: the run never began), and the error of its phases (null: none). */
@@ -152,7 +152,7 @@ export function readTally(body: Body): Tally | null {
   return reused === 0 ? tally : { ...tally, reused };
 }
 
-/** The error of the phases of a run that succeeded. Null: they had none, or the body has been pruned. */
+/** The error of a succeeded run's phases. Null: no phase had an error, or the body has been pruned. */
 export function readPhaseError(body: Body): string | null {
   const packed = bodyPart(body, 'counts');
   return (packed && unpack<(string | null)[]>(packed)[terminalStatuses.length + 2]) ?? null;

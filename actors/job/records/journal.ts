@@ -1,5 +1,5 @@
-// The journal has one value for each commit, with the time of the commit as its key: an entry for each attempt that ended in the commit,
-// in order. Every stored attempt has an entry. The list of logs reads these short entries instead of the attempts.
+// The journal has one value per commit, with the time of the commit as its key. The value has an entry for each attempt that ended in the
+// commit, in order. Every stored attempt has an entry. The list of logs reads these short entries instead of the attempts.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
@@ -62,7 +62,7 @@ export class JournalEntry {
     return this.#bytes.subarray(this.#at, this.#at + 16);
   }
 
-  /** The number of the attempt; 0: the job ended without one. */
+  /** The number of the attempt; 0: the job ended without an attempt. */
   get attempt(): number {
     return this.#bytes.readUInt16BE(this.#at + 16);
   }
@@ -258,7 +258,7 @@ export function newestCommitUs(reader: Reader): number | null {
 }
 
 /**
- * How far retention has come. Attempts that ended at `upToUs` or earlier may have been pruned; later ones are stored. `number` grows by
+ * The progress of pruning. Attempts that ended at `upToUs` or earlier may have been pruned; later ones are stored. `number` grows by
  * one with each commit that prunes.
  */
 export type PruneMark = { readonly upToUs: number; readonly number: number };

@@ -62,7 +62,7 @@ export function settledRecently(reader: Reader, nowUs: number): SettledCounts {
   return sum;
 }
 
-/** How many jobs settled in each minute from `minute` (since the epoch) on, oldest first, without minutes in which none did. */
+/** How many jobs settled in each minute from `minute` (since the epoch) on, oldest first. Minutes in which no job settled are left out. */
 export function* settledSince(
   reader: Reader,
   minute: number,

@@ -1,5 +1,5 @@
 // The open record of a block: which of its jobs are unsettled, and the state of their first attempts. The record is small, and is
-// written again with each change.
+// rewritten with each change.
 
 import { jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -29,7 +29,7 @@ type StoredOpenRecord = [
   sentAlone: number[],
   /** The indexes of jobs below `next` whose first attempt waits: a host has returned it, or it was queued individually. */
   returned: number[],
-  /** When jobs of the block were last dispatched, in µs. Of runs and actions: when they were accepted. */
+  /** When jobs of the block were last dispatched, in µs. For runs and actions: when they were accepted. */
   sentUs: number,
   /** One bit per job; null while no job is settled. */
   settled: Uint8Array | null,
@@ -145,7 +145,7 @@ export class OpenBlock {
     return !this.isSettled(index) && (index >= this.next || this.#returned.includes(index) || this.isDelayed(index));
   }
 
-  /** Whether any job below `next` waits for its first attempt, other than delayed jobs. */
+  /** Whether any job below `next`, excluding delayed jobs, waits for its first attempt. */
   get hasReturned(): boolean {
     return this.#returned.length > 0;
   }

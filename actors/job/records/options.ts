@@ -6,13 +6,13 @@ import { noTags, type Tags } from './tags.ts';
 
 export type JobOptions = {
   /**
-   * When the job may first run, in µs; `whenReleasedUs`: when its schedule releases it. Neither a reschedule nor a release changes it
-   * (records/rescheduled.ts).
+   * The time from which the job may run, in µs; `whenReleasedUs`: the job waits until its schedule releases it. A reschedule or a release
+   * leaves this field unchanged (records/rescheduled.ts).
    */
   readonly runAtUs?: number;
   /** How long the job may wait for its start, from its time to run or, if it has none, from its acceptance. */
   readonly expiresMs?: number;
-  /** How long after its time to run or, if it has none, after its acceptance the job must have ended. */
+  /** The time within which the job must end, from its time to run or, if it has none, from its acceptance. */
   readonly deadlineMs?: number;
   /** All jobs of a tree have the tags of its root. */
   readonly tags?: Tags;
@@ -41,7 +41,7 @@ export function isLater(options: JobOptions | null, nowUs: number): boolean {
   return (options?.runAtUs ?? 0) > nowUs;
 }
 
-/** The options of a rerun: the old job's options without its time to run. Options of the call replace them or are added to them. */
+/** The options of a rerun: the old job's options, excluding its time to run, merged with the options of the call, which take precedence. */
 export function rerunOptions(old: JobOptions | null, asked: CallOptions | undefined): CallOptions | undefined {
   if (old === null) return asked;
   const { runAtUs: _, ...kept } = old;
@@ -49,7 +49,7 @@ export function rerunOptions(old: JobOptions | null, asked: CallOptions | undefi
   return Object.keys(all).length === 0 ? undefined : all;
 }
 
-/** The options of jobs that take their tags from the job that caused them. Null: there are none. */
+/** The options of jobs that take their tags from the job that caused them. Null: that job has no tags. */
 export function taggedWith(tags: Tags | undefined): JobOptions | null {
   return tags === undefined ? null : { tags };
 }
@@ -58,7 +58,7 @@ export function areSameOptions(a: object | null | undefined, b: object | null | 
   return a === b || (a != null && b != null && isDeepStrictEqual(a, b));
 }
 
-/** When the job may first run, must have started, and must have ended, in µs. Null: the call asked for no such time. */
+/** The times from which a job may run, by which it must start, and by which it must end, in µs. Null: the call asked for no such time. */
 export type JobTimes = {
   /** Null also for a job that waits in the queue of its schedule. */
   readonly runAtUs: number | null;

@@ -27,7 +27,7 @@ export type Pause = PauseTarget & {
 /** The `by` of the pause with which a restored state starts (docs/backup.md). */
 export const restoreName = 'restore';
 
-/** Whether this pause holds a restored state. Meanwhile schedules fire nothing, and webhook deliveries are refused. */
+/** Whether this pause holds a restored state. While it lasts, schedules fire nothing, and webhook deliveries are refused. */
 export function isRestoreHold({ kind, by }: Pause): boolean {
   return kind === 'system' && by === restoreName;
 }

@@ -34,8 +34,8 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
 }
 
 /**
- * The relation of an entry's second job to its first. `start` or `failed`: a rerun from there. `parts`: not a rerun, but a job with a
- * payload in parts. The first job is then a run, whose joins received some of these parts.
+ * The relation of an entry's second job to its first. `start` or `failed`: a rerun from that point. `parts`: the second job has a payload
+ * in parts, and the first is a run whose joins received some of these parts.
  */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';
@@ -81,7 +81,7 @@ export function pruneReruns(reader: Reader, batch: Batch, first: JobId, end: Job
   for (const key of reader.keys('reruns', { from: first, to: end })) batch.remove('reruns', Buffer.from(key));
 }
 
-/** The reruns of a job that has not ended: there are none. */
+/** No reruns: the value for a job that has not ended. */
 export const noReruns: Reruns = { ids: [], count: 0 };
 
 export function readReruns(reader: Reader, of: JobId): Reruns {
@@ -96,8 +96,8 @@ export function readReruns(reader: Reader, of: JobId): Reruns {
 }
 
 /**
- * The reruns of a job whose ids are not below `least`, in ascending (`up`) or descending (`down`) order of their ids. Some may have been
- * pruned. The caller can pause at each null.
+ * The reruns of a job from the id `least` on, in ascending (`up`) or descending (`down`) order of their ids. Some may have been pruned. The
+ * caller can pause at each null.
  */
 export function* rerunsOf(
   reader: Reader,

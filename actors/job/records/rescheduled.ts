@@ -1,5 +1,5 @@
-// The table of rescheduled jobs. A record has the new time to run of a job, because the block with the original time never changes. The
-// record is pruned with the job.
+// The table of rescheduled jobs. A record holds a job's new time to run; the original time stays in the job's block, which never changes.
+// The record is pruned with the job.
 import { type BlockKey, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

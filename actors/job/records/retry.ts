@@ -9,8 +9,8 @@ import { pack, unpack } from '../../../runtime/packing.ts';
  * - `suspect`: it waits and will run alone, because it may end its host.
  * - `sent`: a host has it, in a frame with others. If the service is killed, the attempt may not have started, and is not charged.
  * - `sentAlone`: a host has it, alone in its frame. If the service is killed, the attempt counts as started, and is charged.
- * - `lost`: it was alone in its frame when the service ended. It waits until the configuration has its command again: the command says
- *   whether it may run again.
+ * - `lost`: it was alone in its frame when the service ended. It waits until the configuration has its command again, because the command
+ *   determines whether the job may run again.
  */
 export type Custody = 'waiting' | 'suspect' | 'sent' | 'sentAlone' | 'lost';
 

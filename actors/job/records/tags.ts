@@ -1,6 +1,6 @@
 // Tags: up to eight keys with a text each (runtime/tag-form.ts), which a call or a schedule gives to its job. All jobs of the job's
-// tree have the same tags. The table of tagged jobs has the blocks with such jobs, in the order of their acceptance; the index
-// follows this table.
+// tree have the same tags. The table `tagged` lists the blocks that contain tagged jobs, in order of acceptance; the index follows
+// this table.
 import type { BlockKey } from '../../../runtime/ids.ts';
 import { canonicalText } from '../../../runtime/json-value.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

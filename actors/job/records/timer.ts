@@ -1,9 +1,10 @@
 // The table of timers: when the ledger has to examine jobs that are delayed, expire or have a deadline. It is ordered by time, so the
 // ledger reads only the next entries.
 //
-// An entry concerns adjacent jobs of a block. It has only the time at which to examine these jobs; whether they are still delayed
-// (records/open.ts) and their times (records/options.ts, records/rescheduled.ts) are read then. So no entry changes when a job is cancelled
-// or starts. An entry is removed at its time, or earlier: with the open record of its block, or when a further reschedule replaces it.
+// An entry concerns adjacent jobs of a block. It says only when to examine these jobs. At that time, the ledger reads whether they are
+// still delayed (records/open.ts), and their times (records/options.ts, records/rescheduled.ts). So no entry changes when a job is
+// cancelled or starts. An entry is removed at its time, or earlier: with the open record of its block, or when a further reschedule
+// replaces it.
 //
 //   time (8, µs) | kind (1) | block key (12) | first job (4) -> how many jobs
 import { blockKeyBytes } from '../../../runtime/ids.ts';
@@ -75,7 +76,7 @@ export function timersOf(
   return all.flatMap(([kind, atUs]) => (atUs === null ? [] : [[kind, atUs] as const]));
 }
 
-/** The time of the first entry later than `afterUs` or, if `afterUs` is null, of the first entry. Null: there is none. */
+/** The time of the first entry later than `afterUs` or, if `afterUs` is null, of the first entry. Null: no such entry. */
 export function nextTimerUs(reader: Reader, afterUs: number | null): number | null {
   const range = { ...(afterUs !== null && { from: usKey(afterUs + 1) }), limit: 1 };
   for (const key of reader.keys('timers', range)) return readUs(key);

@@ -4,8 +4,8 @@ import { type Block, groupEnd } from './block.ts';
 import { keyText } from './open.ts';
 
 /**
- * Writes an entry for each root that has descendants in the block: their indexes, as pairs `from, to` (`to` is not included), in four
- * bytes each.
+ * Writes an entry for each root that has descendants in the block. The entry lists their indexes as pairs `from, to` (`to` is not
+ * included), four bytes per number.
  */
 export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
   const ranges = new Map<string, number[]>();

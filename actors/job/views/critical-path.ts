@@ -14,7 +14,7 @@ export type PathJob = {
   readonly name: StepName;
   readonly status: Status;
   readonly createdUs: number;
-  /** When its first attempt started. Null: none did. */
+  /** When its first attempt started. Null: no attempt started. */
   readonly startedUs: number | null;
   /** The time for which its attempts ran. */
   readonly ranUs: number;
@@ -23,7 +23,7 @@ export type PathJob = {
 
 /** The times of a part of the path, in µs. Their sum is the length of the part. */
 type PathTimes = {
-  /** From the end of the job before it (of the first job: from the start of the run) to the acceptance of the job. */
+  /** From the end of the previous job (for the first job: from the start of the run) to the acceptance of the job. */
   handingOutUs: number;
   /** From the acceptance of the job to the start of its first attempt. */
   waitingUs: number;

@@ -1,4 +1,4 @@
-// Makes a page of the list of jobs from given ids: those jobs that match a filter, and whose latest attempts pass a test.
+// Makes a page of the list of jobs from given ids. The page has the jobs that match a filter and whose latest attempts pass a test.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';

@@ -5,7 +5,7 @@ import type { JobGroup } from '../records/job.ts';
 
 type Found<T> = { readonly block: Uint8Array; readonly from: number; readonly to: number; readonly value: T };
 
-/** Looks up a value derived from a job's group. Neighbouring jobs get the same object. */
+/** Looks up a value derived from a job's group. Consecutive lookups for jobs of the same group return the same object. */
 export class GroupReader<T> {
   readonly #read: (id: JobId) => Block | undefined;
   readonly #derive: (group: JobGroup) => T;

@@ -25,7 +25,7 @@ export type JobFilter = {
 
 /**
  * Selects jobs of one tree. `root`: the root `id` and all its descendants. `parent`: the jobs that the job `id` caused. `run`: the jobs
- * inside the run `id`, including those of called runs, but not the jobs and runs that events of these jobs started.
+ * inside the run `id`, including jobs of called runs, but excluding the jobs and runs that events of these jobs started.
  */
 export type JobScopeFilter = { readonly of: 'root' | 'parent' | 'run'; readonly id: JobId };
 

@@ -47,7 +47,7 @@ export type JobView = {
   readonly completedUs: number | null;
   /** Whether the job still runs although it, or a run that contains it, was cancelled. */
   readonly cancelling: boolean;
-  /** The cancel of the job, or of a run with which the job was cancelled. Null: there is none. Read on demand. */
+  /** The cancel of the job, or of a run with which the job was cancelled. Null: no such cancel. Read on demand. */
   readonly cancel: Cancel | null;
   /** The body of the final attempt. Null: the job has not ended. */
   readonly body: Body | null;
@@ -64,7 +64,7 @@ export type JobView = {
   readonly rerun: Rerun | null;
   /** Read on demand. */
   readonly reruns: Reruns;
-  /** The options of the call. Null: there are none. */
+  /** The options of the call or schedule; a descendant has only the tags of its root. Null: no options. */
   readonly options: JobOptions | null;
   /** Read on demand; null: the job has no times. */
   readonly times: JobTimes | null;
@@ -95,7 +95,7 @@ export class BlockJobs {
   readonly #key: BlockKey;
   readonly #prefix: string;
   #open: OpenBlock | null | undefined = null;
-  /** By group: the cancel of a run that contains the group's jobs. Null: there is none. */
+  /** By group: the cancel of a run that contains the group's jobs. Null: no such cancel. */
   readonly #around = new Map<JobGroup, Cancel | null>();
 
   constructor(reader: Reader, key: BlockKey, block: Block) {
@@ -105,13 +105,13 @@ export class BlockJobs {
     this.#prefix = idPrefix(key);
   }
 
-  /** A view of the job at this index. `ending`: its latest ended attempt. `takenOver`: set if the job is shown as a reused one. */
+  /** A view of the job at this index. `ending`: its latest ended attempt. `takenOver`: set if the job is shown as reused. */
   view(index: number, ending: NumberedAttempt | undefined, takenOver: ReusedJobPlace | null = null): JobView {
     return new StoredJob(this, this.#prefix + indexText(index), index, ending, takenOver);
   }
 
   /**
-   * The cancel of an unsettled job, or of a run that contains it. Null: there is none. If the job is itself a run, its own time-out does
+   * The cancel of an unsettled job, or of a run that contains it. Null: no such cancel. If the job is itself a run, its own time-out does
    * not count. The cancels of runs are cached by group, because all jobs of a group are inside the same runs.
    */
   openCancel(index: number): Cancel | null {
@@ -127,7 +127,7 @@ export class BlockJobs {
     return around;
   }
 
-  /** The cancel of an ended job itself, or of a run with which it was cancelled. Null: there is none. A run that timed out has none of its own. */
+  /** The cancel of an ended job, or of a run with which the job was cancelled. Null: neither exists. A run's own time-out does not count. */
   endedCancel(index: number, status: Status): Cancel | null {
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
     if (own && !own.timeout) return own;

@@ -23,7 +23,7 @@ import {
 } from '../records/journal.ts';
 import type { NameTable } from '../records/name-table.ts';
 
-/** A filter for logs. A field that is null accepts every log. Times are those of completion, in µs, both inclusive. */
+/** A filter for logs. A field that is null accepts every log. `fromUs`, `toUs`: the range of completion times, in µs, both inclusive. */
 export type LogFilter = {
   readonly plugin: string | null;
   readonly command: string | null;

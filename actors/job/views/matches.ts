@@ -19,7 +19,7 @@ import { type JobSpan, spansOf } from './oldest-first.ts';
 import type { HasAttempt } from './range-listing.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** The maximum number of jobs that are examined in one step. The step also reads the attempts of the jobs between them. */
+/** The maximum number of jobs that one step examines. The step also reads the attempts of other jobs that lie between these jobs. */
 const attemptsPerStep = 256;
 
 /** Checks whether an attempt has the words of a selection. A check is absent if the selection has no such words. */
@@ -78,7 +78,7 @@ function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
   }
 }
 
-/** The job after which the walk begins. `first`: jobs in blocks with smaller keys do not match. */
+/** The job at which the walk begins; null: the first job. `first`: jobs in blocks with smaller keys do not match. */
 function laterOf(after: JobId | null, first: BlockKey | undefined): JobId | null {
   if (!first || (after && Buffer.compare(after, first) > 0)) return after;
   return jobId(first, 0);

@@ -1,5 +1,5 @@
-// The list, newest first, of the jobs that were accepted in a range of time or that belong to a pipeline. No counter has their number, so
-// they are counted one by one.
+// The list, newest first, of the jobs that were accepted in a range of time or that belong to a pipeline. No counter covers these jobs,
+// so they are counted one by one.
 import { type BlockKey, blockKeyBytes, blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -43,7 +43,7 @@ export function* listNarrowed(
   return { ...(yield* listRanges(reader, { filter, ranges, limit, before, countMax: 0 })), total, atLeast };
 }
 
-/** The ids, which descend, down to the first one below `from`. */
+/** The ids up to, not including, the first one below `from`. The ids are in descending order. */
 function* idsFrom(ids: Iterable<JobId | null>, from: BlockKey): Iterable<JobId | null> {
   for (const id of ids) {
     if (id !== null && Buffer.compare(id, from) < 0) return;

@@ -110,8 +110,8 @@ function* ofPages(ids: Iterable<JobId | null>): Iterable<JobSpan | null> {
 }
 
 /**
- * The bytes after the prefix of each key that begins with one of the prefixes, in ascending order, from `first` up to, not including,
- * `end`. The caller can pause at each null.
+ * The keys that begin with one of the prefixes, each cut down to the bytes after its prefix: from `first` up to, not including, `end`, in
+ * ascending order. The caller can pause at each null.
  */
 function* oldestKeys(
   reader: Reader,

@@ -16,8 +16,8 @@ export type JobsOfBlock = { readonly key: BlockKey; readonly indexes: readonly n
 const pageSize = 256;
 
 /**
- * If at most this many jobs match, they are searched for at both ends of the table: running jobs are usually among the oldest, and there may
- * be a million blocks of queued jobs behind them.
+ * If at most this many jobs match, the table is searched from both ends: running jobs are usually among the oldest, and a million blocks
+ * of queued jobs may follow them.
  */
 export const fewMax = 4_096;
 
@@ -25,7 +25,7 @@ type Wanted = Pick<JobFilter, 'plugin' | 'command'> & { readonly status: OpenSta
 
 /**
  * Calls `take` with the matching jobs of each block, newest first, until it returns true. `total`: the number of all matching jobs; once
- * they are found, the rest of the table is not read. `below`: jobs of blocks with larger keys need not be taken.
+ * they are found, the rest of the table is not read. `below`: only jobs of blocks with smaller keys must be taken.
  */
 export function* takeOpenJobs(
   reader: Reader,
@@ -53,7 +53,7 @@ export function* takeOpenJobs(
       else if (take(jobs)) return;
     }
     if (seen < pageSize) break;
-    // A page of one end and a page of the other end are read without an interruption between them, so that no job changes in between.
+    // A page of the newest records and a page of the oldest are read without an interruption: no job changes between the two reads.
     if (!areFew || !isNewest) yield;
   }
   for (const jobs of oldest.reverse()) if (take(jobs)) return;

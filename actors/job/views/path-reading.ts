@@ -57,8 +57,9 @@ export class PathReader {
   }
 
   /**
-   * The job whose end led to this job: its parent, if that ended in the turn that created the job. Otherwise the last descendant of its parent
-   * that had ended by then: the job was created by a join, or by a fan-out that had waited for others. Null: the start of the run led to it.
+   * The job whose end led to this job: the parent, if it ended in the turn that created this job. Otherwise a join, or a fan-out that had
+   * waited for other jobs, created this job, and the last descendant of the parent that had ended by then led to it. Null: the start of
+   * the run led to this job.
    */
   *before(job: PathJob): Sliced<PathJob | null> {
     const parentId = this.#parentOf(job.id);
@@ -93,7 +94,7 @@ export class PathReader {
     return false;
   }
 
-  /** The parent of a job of the run. Null: it is the run itself, or the job is not stored or does not belong to the run. */
+  /** The parent of a job of the run. Null: the job is the run itself, is not stored, or does not belong to the run. */
   #parentOf(id: JobId): JobId | null {
     const block = this.#blocks.find(blockOf(id));
     if (!block || indexOf(id) >= block.count) return null;

@@ -17,7 +17,7 @@ export type JobRange = {
   readonly block: Block;
   readonly from: number;
   readonly to: number;
-  /** Set if the jobs are reused ones, shown in the tree of a rerun. Null: they are not. */
+  /** The place of reused jobs in the tree of a rerun. Null: the jobs are not shown as reused. */
   readonly takenOver: ReusedJobPlace | null;
 };
 

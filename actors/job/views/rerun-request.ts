@@ -27,7 +27,7 @@ export function rerunRequest(
   };
 }
 
-/** The event that started the run: of a webhook delivery, of a schedule, or emitted by a job. Null: a call started the run. */
+/** The event that started the run, from a webhook delivery, a schedule or a job. Null: a call started the run. */
 export function deliveredEvent({ event }: RerunRequest): EntryEvent | null {
   return event && (event.type !== callEvent.type || event.source !== callEvent.source) ? event : null;
 }

@@ -14,8 +14,8 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * The jobs that the runs of this tree reused. A run whose id is not in `shown` comes before the jobs that it reused, and its id is added to
- * `shown`. `isBelow`: whether the wanted part of the tree contains the children of a job. The caller can pause at each null.
+ * The jobs that the runs of this tree reused. If the id of such a run is not in `shown`, the run is listed before the jobs that it reused,
+ * and its id is added. `isBelow`: whether the wanted part of the tree contains the children of a job. The caller can pause at each null.
  */
 export function* reusedJobs(
   reader: Reader,
@@ -91,7 +91,7 @@ export class Successors {
 
   /** The `Successors` of a tree. Null: no run of the tree reused a job. */
   static in(reader: Reader, blocks: BlockCache, root: JobId): Successors | null {
-    // Only a rerun `from: failed` reuses jobs. If the root has been pruned, its kind is unknown.
+    // Only a rerun `from: failed` reuses jobs. A root that has been pruned may have been such a rerun.
     const top = groupIn(blocks, root);
     if (top && top.rerun?.from !== 'failed') return null;
     for (const _ of reader.keys('reused', { ...reusedOf(root), limit: 1 })) return new Successors(reader, blocks, root);

@@ -20,7 +20,7 @@ import type { Invariant } from './invariant.ts';
 import { invariantsOf } from './invariants.ts';
 
 /**
- * The maximum number of records of a table that are checked, those with the greatest keys first. A block counts as many times as it has
+ * The maximum number of records that are checked per table, in descending order of their keys. A block counts as many times as it has
  * jobs.
  */
 export const checkedMax = 100_000;
@@ -164,8 +164,8 @@ function count(found: Map<string, number>, name: string): number {
 }
 
 /**
- * Compares counters with counted records up to one commit. Later blocks and journal entries do not affect the comparison, unless
- * something is pruned.
+ * Compares the counters with the numbers of jobs and attempts that are stored as of one commit. Later commits do not affect the
+ * comparison, unless they prune.
  */
 async function countersOf(
   { reader, run }: SelfcheckOptions,
@@ -232,7 +232,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   return failures;
 }
 
-/** Checks that a host has every running job. */
+/** Checks that each running job is at a host. */
 async function runningOf(
   { reader, askIdle, pause, run }: SelfcheckOptions,
   notes: string[],

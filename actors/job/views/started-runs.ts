@@ -10,7 +10,7 @@ import { openOf } from './job-view.ts';
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
 
-/** `run` must be the root of its tree. `open`: the open blocks in memory, which are newer than the stored ones. */
+/** Whether `run`, which must be the root of its tree, has started. `open`: the open blocks in memory, which are newer than the stored ones. */
 export function hasStarted(reader: Reader, open: ReadonlyMap<KeyText, OpenBlock>, run: JobId): boolean {
   for (const entry of reader.scan('tree', { from: run, to: Buffer.concat([run, afterBlocks]) })) {
     const key = Buffer.from(entry.key.subarray(jobIdBytes));

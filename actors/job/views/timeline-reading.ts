@@ -30,7 +30,7 @@ const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 const entriesAtOnce = 16;
 /** The maximum number of jobs whose attempts are read between two interruptions. */
 const jobsPerStep = 256;
-/** The maximum number of characters that are shown of the first line of an error. */
+/** The maximum number of characters of an error's first line that are shown. */
 export const errorCharsMax = 200;
 
 export type Timeline = {
@@ -38,7 +38,7 @@ export type Timeline = {
   readonly plugin: string;
   readonly command: string;
   readonly status: Status;
-  /** Whether the job has ended: then its timeline does not change any more. */
+  /** Whether the job has ended. The timeline of an ended job no longer changes. */
   readonly isOver: boolean;
   /** The range from the acceptance of the job (if it was delayed: from its time to run) to its end, or until now. */
   readonly time: DividedTime;
@@ -61,7 +61,7 @@ export type TimelineQuery = {
   readonly part?: TimeRangeUs;
 };
 
-/** Null: there is no such job. */
+/** The timeline of a job. Null: no stored job has this id. */
 export function* readTimeline(reader: Reader, { id, buckets, nowUs, part }: TimelineQuery): Sliced<Timeline | null> {
   const blocks = new BlockCache(reader);
   const top = findJob(reader, id, blocks);
@@ -117,7 +117,7 @@ function addAlone(
   return endedUs === null ? null : { ...timed, id, name, endedUs };
 }
 
-/** Adds all jobs inside the run. Returns the job of the run itself that ended last; null: none has. */
+/** Adds all jobs inside the run. Returns the job that ended last, excluding jobs of called runs; null: none has ended. */
 function* addInside(
   reader: Reader,
   blocks: BlockCache,

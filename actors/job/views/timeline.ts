@@ -5,10 +5,10 @@ import { Histogram } from '../../index/records/histogram.ts';
 import type { Block } from '../records/block.ts';
 import { type JobGroup, type PhaseName, type Status, statuses } from '../records/job.ts';
 
-/** The number of buckets into which the time of a run is divided, if the caller names none, and the maximum number. */
+/** The default and the maximum number of buckets into which the time of a run is divided. */
 export const bucketsDefault = 400;
 export const bucketsMax = 2_000;
-/** The maximum number of steps that are counted separately. The jobs of all further steps are counted together. */
+/** The maximum number of steps that are counted separately. The jobs of all other steps are counted together. */
 export const stepsMax = 256;
 /** The maximum length of a step's list of slow jobs, and of its list of failed jobs. */
 export const namedMax = 10;
@@ -16,7 +16,7 @@ export const namedMax = 10;
 /** The counts of a bucket, in this order. `ended` counts all jobs that ended, whatever their status. */
 export const bucketCounts = ['started', 'ended', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 const width = bucketCounts.length;
-/** For each status, the place of its count in a bucket; -1: there is none. */
+/** For each status, the place of its count in a bucket; -1: a bucket has no count for this status. */
 const placeOf = new Map<Status, number>(
   statuses.map(status => [status, (bucketCounts as readonly string[]).indexOf(status)]),
 );
@@ -46,11 +46,11 @@ export type TimedJob = {
   readonly status: Status;
   /** When it was accepted or, if it was delayed, when its time came. */
   readonly createdUs: number;
-  /** When its first attempt started. Null: none has. */
+  /** When its first attempt started. Null: no attempt has started. */
   readonly startedUs: number | null;
   /** The time for which its ended attempts ran, in µs. */
   readonly ranUs: number;
-  /** When it ended. Null: it has not. */
+  /** When the job ended. Null: the job has not ended. */
   readonly endedUs: number | null;
 };
 
@@ -89,7 +89,7 @@ export type StepTimeline = {
   readonly buckets: Uint32Array;
   /** The jobs that ran longest, the slowest first. */
   readonly slowest: readonly SlowJob[];
-  /** The jobs that failed, timed out or are dead, the first to end first. */
+  /** The jobs that failed, timed out or are dead, in the order in which they ended. */
   readonly failed: readonly FailedJob[];
 };
 
@@ -102,7 +102,7 @@ export type DividedTime = {
   readonly toUs: number;
   readonly bucketUs: number;
   readonly buckets: number;
-  /** When the first bucket begins, if only a part of the range is divided; otherwise it begins with the range. */
+  /** When the first bucket begins. Absent: the whole range is divided, and the first bucket begins with the range. */
   readonly partUs?: number;
 };
 
@@ -114,8 +114,8 @@ export function dividedTime(fromUs: number, toUs: number, buckets: number): Divi
 }
 
 /**
- * Divides a part of the range, as far as it lies in the range. The first bucket has all that was before the part, and the last one all that
- * came after it. If the part lies outside of the range, the whole range is divided.
+ * Divides a part of the range, clipped to the range. An additional first bucket covers the time before the part, and an additional last
+ * bucket the time after it. If the part lies outside of the range, the whole range is divided.
  */
 export function dividedPart(range: TimeRangeUs, part: TimeRangeUs, buckets: number): DividedTime {
   const fromUs = Math.floor(Math.max(range.fromUs, part.fromUs));
@@ -161,7 +161,7 @@ export class TimelineSums {
 
 const rest: StepName = { pipeline: null, step: null, phase: null, plugin: null, command: null };
 
-/** A text that is different for each step. */
+/** A text that identifies the step. */
 export function keyOf({ pipeline, step, phase, plugin, command }: StepName): string {
   return `${pipeline}\0${step}\0${phase}\0${plugin}\0${command}`;
 }
@@ -250,7 +250,7 @@ function isWanted<T>(list: readonly T[], isAhead: (item: T) => boolean): boolean
   return list.length < namedMax || !isAhead(list[namedMax - 1]!);
 }
 
-/** Inserts an item into a sorted list, behind equal items, and drops the last item of a list that is too long. */
+/** Inserts an item into a sorted list, after equal items, and drops the last item if the list is then too long. */
 function insert<T>(list: T[], item: T, order: (a: T, b: T) => number): void {
   let at = list.length;
   while (at > 0 && order(item, list[at - 1]!) < 0) at--;

@@ -34,7 +34,7 @@ export function listWithin(
 }
 
 /**
- * The ranges of jobs that match `within` and have the tags: the tree's own jobs, newest first, then the reused ones. The caller can pause
+ * The ranges of jobs that match `within` and have the tags: the tree's own jobs, newest first, then the reused jobs. The caller can pause
  * at each null.
  */
 function* rangesWithin(reader: Reader, { within, tags = [] }: JobFilter): Iterable<JobRange | null> {
@@ -72,7 +72,7 @@ function* rangesOfTable(
 ): Iterable<JobRange | null> {
   let to: Uint8Array = Buffer.concat([root, endOfBlocks]);
   for (;;) {
-    // Reads all entries of a step at once, so that no scan stays open while other reads run.
+    // Reads all entries of a step at once: no scan stays open while other reads run.
     const entries = [...reader.scan(table, { from: root, to, reverse: true, limit: entriesPerStep })];
     for (const entry of entries) {
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));

@@ -1,4 +1,4 @@
-// What a service would run that starts from a store: its unsettled jobs, and how old they are.
+// The work that a service would continue if it started from a store: the unsettled jobs of the store, and the age of the oldest.
 import { blockKeyMs } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
@@ -13,13 +13,13 @@ export type Unsettled = {
   readonly delayed: number;
   /** The number of runs of pipelines that have not settled. */
   readonly runs: number;
-  /** When the oldest of these jobs and runs was accepted, in ms. Null: there is none. */
+  /** When the oldest unsettled job, run or action was accepted, in ms. Null: all are settled. */
   readonly oldestMs: number | null;
-  /** The jobs by command, those with the most jobs first. */
+  /** The unsettled jobs by command, the command with the most jobs first. */
   readonly commands: readonly UnsettledCommand[];
 };
 
-/** Reads counters and one open record, whatever the number of jobs. */
+/** Reads only the counters and the key of one open record, however many jobs the store has. */
 export function unsettledIn(reader: Reader): Unsettled {
   const commands: UnsettledCommand[] = [];
   let [jobs, delayed, runs] = [0, 0, 0];

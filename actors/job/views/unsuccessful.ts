@@ -1,5 +1,5 @@
-// Finds jobs that did not succeed, and unsettled jobs whose last attempt did not, newest first, in the tables `unsuccessful` and
-// `retries`.
+// Finds ended jobs that did not succeed (table `unsuccessful`) and unsettled jobs that have a record in the table `retries`, newest
+// first.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Status } from '../records/job.ts';
@@ -11,7 +11,7 @@ import type { JobFilter } from './job-page.ts';
 const keysPerStep = 256;
 
 /**
- * The bytes after the prefix of the keys that begin with one of the prefixes: the greatest `limit` of those below `to`, in
+ * The keys that begin with one of the prefixes, each cut down to the bytes after its prefix: the greatest `limit` below `to`, in
  * descending order.
  */
 export function newestKeys(

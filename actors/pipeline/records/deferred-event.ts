@@ -23,8 +23,8 @@ export type Origin = {
     readonly path: readonly number[];
   } | null;
   /**
-   * The end of the job or run, if hooks of this end wait. Absent: the job's events wait. For a run, `command` is the name of its
-   * pipeline.
+   * Set if hooks for the end of the job or run wait: how the job or run ended. Absent: the job's events wait. For a run, `command` is the
+   * name of its pipeline.
    */
   readonly hook?: { readonly command: string; readonly status: TerminalStatus };
 };

@@ -22,14 +22,14 @@ export type Place = Pick<RunPosition, 'node' | 'path' | 'within'>;
 /** Jobs that are neighbours both in their block and in their fork. */
 export type IndexedJobs = { readonly key: BlockKey; readonly index: number; readonly count: number };
 
-/** The last ordinal of a path, and the path before it. */
+/** The path without its last ordinal, and that ordinal (0 for an empty path). */
 export function splitPath(path: readonly number[]): readonly [before: readonly number[], ordinal: number] {
   return [path.slice(0, -1), path.at(-1) ?? 0];
 }
 
 /**
- * The common part of the addresses of all jobs of a fork. `run`: the address of their run. `path`: the path of the jobs without its last
- * ordinal.
+ * The part that the addresses of a fork's jobs have in common. `run`: the address of their run. `path`: the path of the jobs without its
+ * last ordinal.
  */
 export function forkAddress(run: Uint8Array, { node, path, within = [] }: Place): Uint8Array {
   const text = JSON.stringify([node, within, path]);
@@ -50,7 +50,7 @@ export function writeIndexed(batch: Batch, root: JobId, fork: Uint8Array, ordina
   batch.put('reuse_index', indexKey(root, fork, ordinal), value);
 }
 
-/** The job with this ordinal, with the neighbours that follow it. Null: no job has it. */
+/** The job with this ordinal, with the neighbours that follow it. Null: no job has this ordinal. */
 export function readIndexed(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): IndexedJobs | null {
   const range = { from: indexKey(root, fork, 0), to: indexKey(root, fork, ordinal + 1), reverse: true, limit: 1 };
   for (const { key, value } of reader.scan('reuse_index', range)) {
@@ -125,7 +125,7 @@ export function writeLostJob(batch: Batch, run: JobId, job: JobId): void {
   batch.put('lost_jobs', run, job);
 }
 
-/** A pruned job without which the run cannot be rerun `from: failed`. Null: there is none. */
+/** A pruned job without which the run cannot be rerun `from: failed`. Null: no such job is known. */
 export function readLostJob(reader: Reader, run: JobId): JobId | null {
   return reader.get('lost_jobs', run) ?? null;
 }

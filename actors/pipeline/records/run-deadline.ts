@@ -2,7 +2,7 @@
 // deadline. An entry is removed when it is due, or when the main part or phase that it limits has ended.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 
-/** `deadline`: of the run. `call`: the timeout of the step that called the run. `phase`: of the current phase. */
+/** `deadline`: the deadline of the run. `call`: the timeout of the step that called the run. `phase`: the time limit of the current phase. */
 const deadlineKinds = ['deadline', 'call', 'phase'] as const;
 export type DeadlineKind = (typeof deadlineKinds)[number];
 export type RunDeadline = readonly [us: number, kind: DeadlineKind];

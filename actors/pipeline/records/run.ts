@@ -1,4 +1,4 @@
-// The table of unfinished runs: a record for each run, and one for each inner scope.
+// The table of unfinished runs: a record for each run, which contains the top scope of its main part, and one for each other scope.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Json } from '../../../runtime/json-value.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -38,8 +38,8 @@ export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Ui
 export type StoredScope = {
   readonly sequence: number;
   /**
-   * `parent`: the surrounding scope, in which a token continues behind this scope's last join; -1 for a top scope, which has none. `path`:
-   * the path of that token.
+   * `parent`: the surrounding scope, in which a token continues after this scope's last join; -1: this is a top scope. `path`: the path of
+   * that token.
    */
   readonly parent: number;
   readonly path: readonly number[];
@@ -51,19 +51,19 @@ export type StoredScope = {
   failed: number;
   /** The size of the results that have arrived so far. */
   bytes: number;
-  /** Whether the results exceed the limit and are left out of the run's result. */
+  /** Whether the results exceed the limit and are omitted from the run's result. */
   overflown: boolean;
-  /** The length of the longest chain of jobs that led to one of its tokens. */
+  /** The length of the longest chain of jobs that led to one of the scope's tokens. */
   depth: number;
   /** Whether all tokens that have arrived or ended in the scope so far have passed only reused jobs. */
   isReused: boolean;
   /**
-   * Why the run, or the token around the scope, fails at the next join: a job behind a fork with `fail_fast: false` failed. Null: it does
-   * not fail.
+   * Why the run, or the token that entered the scope, fails at the next join: a job failed after a fork with `fail_fast: false`. Null:
+   * neither fails there.
    */
   failure: string | null;
   /**
-   * The origin of the token behind the next join: set at the start of the segment, at its first fork, or when its only token
+   * The origin of the token after the next join: set at the start of the segment, at its first fork, or when its only token
    * arrives.
    */
   origin: SegmentOrigin;
@@ -88,11 +88,11 @@ export type StoredFan = {
 
 /** The stored data of a run that is a rerun `from: failed`, or that such a rerun has called, directly or not. */
 export type StoredReuse = {
-  /** The original run. */
+  /** The original run of `root`. */
   readonly of: JobId;
   /**
-   * The id of the rerun that was requested: this run, or the run that called it, directly or not. Under this id, the index of the original
-   * run's jobs is stored (records/reuse.ts).
+   * The id of the rerun that was requested: this run, or the run that called it, directly or not. The index of the original run's jobs
+   * is stored under this id (records/reuse.ts).
    */
   readonly root: JobId;
   /** The address of this run below `root`. */
@@ -103,11 +103,11 @@ export type StoredReuse = {
   jobs: number;
 };
 
-/** The phase of a run, as it is stored. */
+/** The stored phase of a run. */
 export type StoredPhase = RunPhase & {
   /** The error that belongs to `status`. Empty if the status is `succeeded`. */
   readonly error: string;
-  /** The errors of phases that have ended. Null: there are none. */
+  /** The errors of phases that have ended. Null: no errors. */
   readonly phaseError: string | null;
   /** The counts at the end of the main part. */
   readonly counts: Tally;
@@ -220,7 +220,7 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
 /** The record of a run. `hash`: the hash of its definition. `top`: its top scope. */
 export function encodeRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope): Uint8Array {
   const packed = packRun(run, hash, fans, top);
-  // Nulls at the end are left out.
+  // Trailing nulls are omitted.
   return pack(packed.slice(0, packed.findLastIndex(part => part !== null) + 1));
 }
 
@@ -244,7 +244,7 @@ export function decodeRun(bytes: Uint8Array) {
   return { hash, run, fans, top: unpackScope(top) };
 }
 
-/** The key: run id (16), number of the inner scope (4). */
+/** The key: run id (16), number of the scope (4). */
 export function scopeKey(run: JobId, scope: number): Uint8Array {
   return numbered(run, scope);
 }
@@ -280,7 +280,7 @@ export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
 }
 
 /**
- * Reads from a stored run whether it is the root of its tree, and the number of jobs inside it, without those inside
+ * Reads from a stored run whether it is the root of its tree, and the number of jobs inside it, excluding jobs inside
  * called runs that are still open.
  */
 export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {

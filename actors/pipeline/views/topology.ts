@@ -4,7 +4,7 @@ import type { PipelineDefinition, Step } from '../../../config/pipeline/definiti
 import { pipelinePlugin } from '../../job/records/job.ts';
 import { callEventType, joinEventType, phaseEventType } from '../protocol.ts';
 
-/** A signal, and a command that emits it or that it starts. */
+/** A signal, and a command that emits the signal or is started by it. */
 export type Wire = { readonly signal: string; readonly command: string };
 export type End = { readonly plugin: string; readonly command: string };
 

@@ -1,6 +1,6 @@
-// The table of occurrences that have fired; a backfill leaves them out. Consecutive occurrences that have all fired share a record. A
-// schedule has at most `rangesMax` records. When it gets more, the oldest record is removed, and all occurrences up to the last one of
-// that record count as fired.
+// The table of occurrences that have fired; a backfill skips these occurrences. Consecutive occurrences that have all fired share a
+// record. A schedule has at most `rangesMax` records. When another is added, the oldest record is removed, and all occurrences up to the
+// end of its range count as fired.
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -42,7 +42,7 @@ export function decodeFired(firstMs: number, value: Uint8Array): FiredRange {
   return { firstMs, lastMs, count, recurrence, originMs };
 }
 
-/** The keys of those ranges of a schedule that begin before `untilMs`. */
+/** The key range of a schedule's ranges that begin before `untilMs`. */
 function keysOf(id: string, untilMs: number) {
   return { from: firedKey(id, 0), to: firedKey(id, untilMs) };
 }

@@ -1,5 +1,5 @@
 // The table of schedules: the state of each schedule, without its configuration. The commit that fires an occurrence also writes the
-// record. The record is removed when the configuration has lacked the schedule for 30 days.
+// record. The record is removed 30 days after the configuration has dropped the schedule.
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -32,7 +32,7 @@ export type Firing =
       readonly status: TerminalStatus | null;
       readonly missed: number;
     }
-  /** Occurrences that did not fire, one after another and for the same reason. */
+  /** Consecutive occurrences that did not fire, all for the same reason. */
   | {
       readonly kind: 'passed';
       readonly reason: PassReason;
@@ -42,7 +42,7 @@ export type Firing =
       readonly atMs: number;
     };
 
-/** An occurrence that waits for the end of the last job. `job` null: an earlier version has queued it, and its job does not exist yet. */
+/** An occurrence that waits for the end of the last job. `job` null: an earlier version queued the occurrence, whose job does not exist yet. */
 export type Waiting = { readonly dueMs: number; readonly job: JobId | null };
 
 export type SchedulePause = { readonly by: string; readonly reason: string | null; readonly sinceMs: number };
@@ -56,7 +56,7 @@ export type ScheduleRecord = {
   readonly originMs: number;
   /** Occurrences up to this time are past: they have fired, wait in the queue, or were passed over. */
   readonly lastDueMs: number;
-  /** The job of the last occurrence that began. Null: there is none. */
+  /** The job of the last occurrence that began. Null: no occurrence has begun. */
   readonly last: JobId | null;
   readonly isRunning: boolean;
   /** How many firings have failed in a row. */
@@ -64,9 +64,9 @@ export type ScheduleRecord = {
   readonly pause: SchedulePause | null;
   /** Occurrences that wait for the end of the last job, in order. */
   readonly queue: readonly Waiting[];
-  /** The time since which the configuration has lacked the schedule or switched it off. Null: the schedule is on. */
+  /** When the configuration dropped the schedule or switched it off. Null: the schedule is on. */
   readonly offMs: number | null;
-  /** The time since which the configuration has lacked the schedule. Null: the configuration has it. */
+  /** When the configuration dropped the schedule. Null: the configuration has the schedule. */
   readonly removedMs: number | null;
   /**
    * How many occurrences fired (`fired`), how often callers ran the schedule by hand (`by_hand`), and how many occurrences did not fire, by

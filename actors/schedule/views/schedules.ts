@@ -65,7 +65,7 @@ export function pausedSchedules(
   });
 }
 
-/** The schedules that have a record in the store but are not in `defined`, the ids of the configured ones. */
+/** The schedules that have a record in the store but are not configured. `defined`: the ids of the configured schedules. */
 export function removedSchedules(reader: Reader, defined: ReadonlySet<string>): readonly ScheduleView[] {
   const removed: ScheduleView[] = [];
   for (const key of reader.keys('schedules', {})) {

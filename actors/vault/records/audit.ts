@@ -7,9 +7,9 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
 /**
- * One record for a call, for an invocation of the command line, for the secrets that the jobs of one frame were given or refused, for a
- * number of calls without the admin token, or for the audit records that one commit of a pruning removed. Trails of earlier versions have a
- * record for each delivered secret of each job, with `job:<id>` as the actor.
+ * A record of one of the following: a call; a `headgate vault` command; the delivery of secrets to the jobs of one frame, or its refusal;
+ * a number of calls without the admin token; the removal of audit records in one commit of a pruning. In trails of earlier versions, each
+ * secret that was delivered to a job has a record of its own, with `job:<id>` as the actor.
  */
 export type AuditRecord = {
   /** When the record was written, in µs since the epoch. */
@@ -26,8 +26,9 @@ export type AuditRecord = {
   readonly count?: number;
   /** The number of the newest record that a pruning removed in this commit. */
   readonly through?: number;
-  /** The jobs of a delivery (job-ranges.ts). `secrets`: the names of the delivered secrets. */
+  /** The jobs of a delivery (job-ranges.ts). */
   readonly jobs?: readonly string[];
+  /** The names of the delivered secrets. */
   readonly secrets?: readonly string[];
 };
 
@@ -74,7 +75,7 @@ export function appendAudit(batch: Batch, keyring: Keyring, record: AuditRecord)
   return { seq, code };
 }
 
-/** Why the last record of the trail is not the one that the keyring names. Null: it is. */
+/** The fault if the trail does not end with the record that the keyring names. Null: no fault. */
 export function checkAuditEnd(reader: Reader, { auditEnd: { seq, code } }: Keyring): string | null {
   const newest = Array.from(reader.scan('vault_audit', { reverse: true, limit: 1 }))[0];
   const newestSeq = newest ? seqOf(newest.key) : 0;
@@ -103,14 +104,14 @@ export function oldestAuditUs(reader: Reader): number | null {
 }
 
 /**
- * The limits of an `AuditSegment`: it ends before the first record that was written at `beforeUs` or later, and at the latest with the
- * record `through`.
+ * The limits of an `AuditSegment`: the segment ends before the first record that was written at `beforeUs` or later, or with the record
+ * `through`, whichever comes first.
  */
 export type SegmentLimits = { readonly beforeUs: number; readonly through: number };
 
 /**
- * Adjacent records that verify. `end`: the last of these records. `broken`: why the record after them does not verify; null: it
- * verifies, or was not examined.
+ * Adjacent records that verify. `end`: the last of these records; if the segment has no records, the record before it. `broken`: why the
+ * record after `end` does not verify; null: this record verifies, or was not examined.
  */
 export type AuditSegment = {
   readonly entries: readonly AuditEntry[];
@@ -118,7 +119,7 @@ export type AuditSegment = {
   readonly broken: string | null;
 };
 
-/** Reads and verifies at most `recordsMax` records after `after`. The newest record of the trail is never among them. */
+/** Reads and verifies at most `recordsMax` records after `after`. The segment never includes the newest record of the trail. */
 export function readSegment(
   reader: Reader,
   keyring: Keyring,
@@ -197,7 +198,7 @@ export function* walkAudit(
   return isAnchored ? null : `vault_audit: record ${seq} is not the one that the keyring names`;
 }
 
-/** The fault if the record `found` was read in the place of the record `seq`. `isCode`: whether its code is right. Null: there is no fault. */
+/** The fault if the record `found` was read where the record `seq` is expected; null: no fault. `isCode`: whether `found` has the right code. */
 function breakOf(seq: number, found: number, isCode: boolean): string | null {
   if (Number.isNaN(found)) return `vault_audit: the record after ${seq - 1} has an invalid key`;
   if (found !== seq) return `vault_audit: records ${seq} to ${found - 1} are missing`;

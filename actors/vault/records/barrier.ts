@@ -10,8 +10,8 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 export type Random = (bytes: number) => Uint8Array;
 
 /**
- * The identity of a sealed record, which the encryption authenticates as associated data. The version of the keyring is always 1; any
- * other version number is used once.
+ * The identity of a sealed record, which the encryption authenticates as associated data. The keyring always has version 1. Each write
+ * of any other record takes a new version number.
  */
 export type RecordName = { readonly table: string; readonly name: string; readonly version: number };
 

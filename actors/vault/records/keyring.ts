@@ -1,5 +1,5 @@
-// The keyring: one record, sealed under the unlock key. It has the vault's keys, and the values against which the other records are
-// checked: their versions, and both ends of the audit trail.
+// The keyring: one record, sealed under the unlock key. It has the vault's keys, and the values against which other records are checked:
+// the version of the table of contents, which has the versions of the principals and secrets, and both ends of the audit trail.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Random, seal, unseal } from './barrier.ts';
@@ -7,7 +7,7 @@ import { type Random, seal, unseal } from './barrier.ts';
 /** The number and the code of the last record of the audit trail, or of a part of it. */
 export type AuditEnd = { readonly seq: number; readonly code: Uint8Array };
 
-/** The key of the codes of the audit trail, from the record with the number `from` on. */
+/** The key for the codes of audit records, starting with the record number `from`. */
 export type AuditKey = { readonly from: number; readonly key: Uint8Array };
 
 export type Keyring = {
@@ -22,7 +22,7 @@ export type Keyring = {
   /** The version of the table of contents. */
   readonly contents: number;
   readonly auditEnd: AuditEnd;
-  /** The newest record that was pruned: the oldest stored record is verified with its code. Absent: none was pruned. */
+  /** The newest pruned record. Its code is needed to verify the oldest stored record. Absent: no record was pruned. */
   readonly auditBase?: AuditEnd;
 };
 
@@ -39,7 +39,7 @@ export function unwrapKeyring(unlockKey: Uint8Array, wrapped: Uint8Array): Keyri
   return packed && unpack<never>(packed);
 }
 
-/** The sealed keyring. Undefined: there is none. */
+/** The sealed keyring. Undefined: the store has no keyring. */
 export function readWrapped(reader: Reader): Uint8Array | undefined {
   return reader.get('vault', keyringKey);
 }

@@ -63,7 +63,7 @@ export class TrailFileCheck {
     return 'seal' in value ? this.#close(value) : this.#next(value);
   }
 
-  /** The fault of the file, once all lines have been taken. Null: it has none. */
+  /** The fault of the file, once all lines have been taken. Null: the file verifies. */
   get problem(): string | null {
     if (this.end === null) return 'the file is empty';
     return this.#isSealed ? null : `the closing line is missing after record ${this.end.seq}`;

@@ -91,9 +91,9 @@ export class HostProcess {
   }
 
   /**
-   * Writes the message at once, unless a long message is still being written. So the host can begin while the ledger thread is
+   * Writes the message at once, unless a long message is still being written. The host can then begin while the ledger thread is
    * still sending other messages. If the pipe closes before it has taken the whole message, `onUnread` is called before `gone`
-   * resolves, or at once if the pipe is closed already.
+   * resolves. If the pipe is already closed, `onUnread` is called at once.
    */
   send(message: Message, onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;

@@ -19,14 +19,14 @@ const backoffMsMax = 5_000;
  * start of the next one is delayed.
  */
 const steadyMs = 10_000;
-/** A host that does not confirm a cancel within this time is killed, so that no code of the task can start. */
+/** A host that does not confirm a cancel within this time is killed, because the task's code could still start. */
 export const confirmMsMax = 5_000;
 /** A stopping host that has not ended this long after its grace period is killed. */
 const stopMarginMs = 3_000;
 
 /**
- * `generation` counts the configurations that this host was given. `numbers` has the position of each plugin instance in the list
- * of plugins. `message` is sent to each process. `given` has the arguments of `configure`, to recognize a repeated call.
+ * `generation`: the number of this configuration, counted per host. `numbers`: the position of each plugin instance in the list of
+ * plugins. `message`: the message that each process gets. `given`: the arguments of `configure`, by which a repeated call is recognized.
  */
 type Configuration = {
   readonly generation: number;
@@ -38,7 +38,7 @@ type Configuration = {
 type Submitted = { readonly frame: TaskFrame; readonly message: Message };
 
 export class Host implements PluginHost {
-  /** Resolves when the host was stopped and all its processes have ended. */
+  /** Resolves when the host has been stopped and all its processes have ended. */
   readonly over: Promise<void>;
   readonly #options: HostOptions;
   readonly #marks: PidFiles;
@@ -47,7 +47,7 @@ export class Host implements PluginHost {
   #process: HostProcess | null = null;
   /** Whether the current process has come up. */
   #isUp = false;
-  /** Whether the current process was sent a frame. */
+  /** Whether the current process has been sent a frame. */
   #hadFrames = false;
   readonly #learned = new LearnedMask();
   /** The cancels that the current process has not confirmed yet, each with the timer that will kill the process. */
@@ -87,7 +87,7 @@ export class Host implements PluginHost {
         if (frame.secrets) this.#learned.learn(frame.secrets);
         message = encodeFrame(frame, generation, number);
       } catch (error) {
-        // Reports an outcome, because an exception would make the ledger's actors begin again and send the same frame again.
+        // Reports an outcome, because an exception would make the ledger's actors restart and send the same frame again.
         setImmediate(() =>
           this.#refuse(frame, `the job cannot be sent to its plugin host: ${(error as Error).message}`),
         );

@@ -4,7 +4,7 @@ import type { Message } from '../wire/message.ts';
 
 type Outgoing = { readonly message: Message; readonly onUnread: () => void; isUnread: boolean };
 
-/** The codes of the errors of a write to a pipe whose other end is closed. */
+/** The error codes of a write to a pipe whose other end is closed. */
 const closedErrors = ['EPIPE', 'ECONNRESET'];
 
 export class Outbox {

@@ -9,9 +9,9 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerThread } from './runner-thread.ts';
 import { heapMb } from './thread-end.ts';
 
-/** The interval of the checks of all threads while a task runs. */
+/** The interval at which all threads are checked while a task runs. */
 const tickMs = 50;
-/** The interval of the checks of all threads while no task runs. */
+/** The interval at which all threads are checked while no task runs. */
 const idleTickMs = 1_000;
 /** A thread ends after this time without a task. */
 export const idleMsMax = 10_000;
@@ -61,7 +61,7 @@ export class ConcurrentFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Returns no task. A runner is sent only as many tasks as it may run at once, so usually no task waits. */
+  /** Does nothing: a runner is sent only as many tasks as it may run at once, so usually no task waits. */
   returnUnstarted(): void {}
 
   cancel(frameId: number, task: number, reason: string): void {

@@ -60,14 +60,12 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Returns to the ledger all tasks whose requests have not been sent. Each process ends when it has no open request any more. */
+  /** Returns to the ledger the tasks that running processes have not been asked yet. Each process ends once it has no open request. */
   returnUnstarted(): void {
     this.retire([]);
   }
 
-  /**
-   * `current`: the plugins of the current configuration. Processes of other plugins end when they have no open request any more.
-   */
+  /** `current`: the plugins of the current configuration. Processes of other plugins end once they have no open request. */
   retire(current: readonly HostedPlugin[]): void {
     this.#current = current;
     for (const [plugin, { taking }] of this.#pools) {

@@ -9,7 +9,7 @@ import type { PluginProcess, ProcessAnswer, ProcessEnd, Requester } from './plug
 import type { Programs } from './program.ts';
 
 /**
- * The maximum number of unanswered requests of a pipelined process. When at most half as many are left, further ones are sent.
+ * The maximum number of unanswered requests of a pipelined process. When at most half as many remain, more are sent.
  */
 const windowTasks = 32;
 
@@ -26,7 +26,7 @@ export class Conversation implements Requester<number> {
   #first: number | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
-  /** The reasons of the cancelled tasks. The process has received each of these cancels, or is being stopped. */
+  /** The cancelled tasks, each with the reason. The process has received each of these cancels, or is being stopped. */
   readonly #cancelled = new Map<number, string>();
 
   constructor(run: FrameRun, programs: Programs) {
@@ -140,7 +140,7 @@ export class Conversation implements Requester<number> {
     else this.#restartDeadline();
   }
 
-  /** The time limit of a task begins when its request becomes the oldest unanswered one. */
+  /** Starts the time limit of a task when its request becomes the oldest unanswered one. */
   #restartDeadline(): void {
     const [first] = this.#process!.unanswered.values();
     if (first === this.#first) return;
@@ -151,7 +151,7 @@ export class Conversation implements Requester<number> {
     this.#deadline = setTimeout(() => this.#process!.expire(deadlineMs), Math.min(deadlineMs, timerMsMax));
   }
 
-  /** Tasks that were answered together share the time since the previous answer. */
+  /** Reports ended tasks. Tasks that were answered together get equal shares of the time since the previous answer. */
   #report(ended: readonly (readonly [task: number, settled: TaskResult])[]): void {
     const shareUs = (steadyUs() - this.#sinceUs) / ended.length;
     for (const [task, settled] of ended) {

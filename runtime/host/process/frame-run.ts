@@ -58,12 +58,12 @@ export class FrameRun {
     if (schema) this.#check = await checks.of(schema);
   }
 
-  /** Restarts the time after which the tasks that have not begun are returned. */
+  /** Restarts the timer that returns the tasks that have not begun. */
   moved(): void {
     this.#slow?.refresh();
   }
 
-  /** Fails the next tasks until one has a payload that fits the schema. Returns whether there is such a task. */
+  /** Finds the next task whose payload fits the schema, and fails the tasks before it. Returns whether there is such a task. */
   hasNext(): boolean {
     for (; this.#next < this.#end; this.#next++) {
       if (this.#fitting === this.#next) return true;
@@ -80,7 +80,7 @@ export class FrameRun {
 
   /** Begins the task that `hasNext` found. */
   next(): { readonly task: number; readonly request: AnyRequest } {
-    // The time limit starts with the first task. Otherwise a frame whose process starts slowly would be returned again and again.
+    // The timer starts with the first task. Otherwise a frame whose process starts slowly would be returned again and again.
     this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowAttemptMs : slowMs);
     const task = this.#next++;
     const deadlineAt = new Date(Date.now() + this.frame.head.deadlineMs).toISOString();

@@ -23,7 +23,7 @@ import type { WorkerFrames } from './worker-frames.ts';
 type Workers = WorkerFrames | ConcurrentFrames;
 type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: Workers | null };
 
-// If the system refuses, it has also refused the same call of the service, which has logged the refusal.
+// If the system refuses, it has also refused the service's own call, and the service has logged the refusal.
 await forbidInspection().catch(() => {});
 ignoreDebugSignal();
 const setup = JSON.parse(process.argv[2]!) as HostSetup;

@@ -24,7 +24,7 @@ export class HostSender {
     this.#write(encodeMessage('pong', new Uint8Array(0)));
   }
 
-  /** Sends outcomes that are encoded already. */
+  /** Sends outcomes that are already encoded. */
   written(frameId: number, outcomes: Uint8Array): void {
     this.#write(...outcomesMessage(frameId, outcomes));
   }

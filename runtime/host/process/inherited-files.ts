@@ -1,5 +1,5 @@
-// Closes open files that the host inherited by accident: files of the store's library in the service, or of the program that
-// started the service. Files that Node itself has opened are not inherited.
+// Closes files that the host inherited by accident: files that the store's library opened in the service, or that were open in the
+// program that started the service. Files that Node itself has opened are not inherited.
 import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** A flag that /proc shows: the file is closed when the process executes another program. */
@@ -34,7 +34,7 @@ function descriptors(): string[] {
 }
 
 /**
- * Whether the host inherited this descriptor. At its start, Node sets `closeOnExec` on low descriptors, even on inherited ones.
+ * Whether the host inherited this descriptor. On startup, Node sets `closeOnExec` on low descriptors, even on inherited ones.
  * So a regular file counts as inherited even with this flag: Node itself has opened no regular file by now.
  */
 function isInherited(descriptor: number): boolean {

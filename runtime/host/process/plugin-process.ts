@@ -13,11 +13,11 @@ import { describe, resultOfAnswer, resultOfFailure, type TaskResult, timeOutReas
 import { LineReader } from './lines.ts';
 import { endText, killDelayMs, type Program, type ProgramEnd } from './program.ts';
 
-/** The maximum length of an answer: of a line of a persistent process, or of all that a process for a single attempt prints. */
+/** The maximum length of an answer: a line of a persistent process, or the whole stdout of a process for a single attempt. */
 export const stdoutBytesMax = 10 * 2 ** 20;
-/** The time from SIGTERM to SIGKILL for a process that has received a cancel and did not answer the request in time. */
+/** The time from SIGTERM to SIGKILL for a process that has received a cancel and has not answered the request in time. */
 const cancelKillDelayMs = 1_000;
-/** With this exit status a process says that its failure is permanent. */
+/** The exit status by which a process declares its failure permanent. */
 const permanentStatus = 78;
 
 /** How a process ended. `reason`: why the request on which the process was working has failed. */
@@ -41,11 +41,11 @@ export type ProcessAnswer<Key> = {
   readonly permanent: boolean;
 };
 
-/** Sends requests and receives their answers. A process has at most one requester at a time. `Key`: what identifies a request to it. */
+/** Sends requests and receives their answers. A process has at most one requester at a time. `Key`: the requester's name for a request. */
 export interface Requester<Key> {
   /** Receives answers that arrived together, in order. May get an empty list if the process is killed for an invalid answer. */
   onAnswers(answers: readonly ProcessAnswer<Key>[]): void;
-  /** Called when the process has ended. The requests that are still in `unanswered` remain so. */
+  /** Called when the process has ended. The requests that are still in `unanswered` get no answers. */
   onEnd(end: ProcessEnd): void;
 }
 
@@ -88,7 +88,7 @@ export class PluginProcess<Key> {
     return this.#ids;
   }
 
-  /** From now on this requester gets the answers. It may be null while there are no requests. */
+  /** Sets the requester that gets the answers from now on. It may be null while there are no requests. */
   attach(requester: Requester<Key> | null): void {
     this.#requester = requester;
   }
@@ -148,8 +148,8 @@ export class PluginProcess<Key> {
   }
 
   /**
-   * Cancels a request. A process that reads cancels (`hearsCancel`) receives one, and is stopped if it does not answer within
-   * `killDelayMs`. Any other process is stopped at once.
+   * Cancels a request. A process with `hearsCancel` receives the cancel, and is stopped if it does not answer within `killDelayMs`. Any
+   * other process is stopped at once.
    */
   cancel(id: number, reason: string): void {
     if (this.#failure !== null || this.#hasEnded) return;

@@ -7,7 +7,7 @@ import type { ThreadData } from '../thread/thread-setup.ts';
 import { exitReason, heapMb, WatchedThread } from './thread-end.ts';
 
 export type PoolEvents = {
-  /** Called when all threads have started, and again each time when a thread was replaced and the new thread has started. */
+  /** Called when all threads have started, and again each time a new thread has replaced one and all threads run. */
   onAllStarted(): void;
   onLateOutcome(late: LateOutcome): void;
   onThreadReplaced(reason: string): void;
@@ -31,7 +31,7 @@ type Place = {
   port: MessagePort | null;
   /** The thread that runs the frames; null while it starts. */
   threadId: number | null;
-  /** Whether it is given frames. The first thread of a place is given frames while it starts, later ones only when they have started. */
+  /** Whether the thread gets frames. The first thread of a place gets frames while it starts, later threads only once they have started. */
   isOpen: boolean;
   /** The numbers of the plugins whose frames the thread was given: it has loaded the code of these plugins, or is loading it. */
   readonly plugins: Set<number>;
@@ -39,7 +39,7 @@ type Place = {
 };
 
 /**
- * Piscina starts the threads, and replaces those that end. Each thread has one task of piscina, which lasts as long as the thread: to run the
+ * Piscina starts the threads, and replaces those that end. Each thread has a single piscina task, which lasts as long as the thread: it runs the
  * frames that arrive at a port. So a frame costs one message in each direction.
  */
 export class ThreadPool {
@@ -47,7 +47,7 @@ export class ThreadPool {
   readonly #events: PoolEvents;
   readonly #places: readonly Place[];
   readonly #threads = new Map<number, WatchedThread>();
-  /** The threads that have failed at their task, and have not ended yet. */
+  /** The threads whose piscina task is over, and which have not ended yet. */
   readonly #failed = new Set<number>();
   readonly #heapMb: number;
   /** The frames that wait for a thread, in order. */
@@ -66,7 +66,7 @@ export class ThreadPool {
       loadBalancer: (_, workers) =>
         workers.find(({ id, currentUsage }) => currentUsage === 0 && !this.#failed.has(id)) ?? null,
       concurrentTasksPerWorker: 1,
-      // Waiting with Atomics is not faster here, as measured, and would delay timers and sockets of plugins between frames.
+      // Measurements show that waiting with Atomics is not faster here. It would also delay timers and sockets of plugins between frames.
       atomics: 'disabled',
       recordTiming: false,
       workerData: data,
@@ -171,7 +171,7 @@ export class ThreadPool {
     void thread.terminate(() => this.#events.onStuck());
   }
 
-  /** Resolves when the thread has exited. All its messages have arrived then. */
+  /** Resolves when the thread has exited. By then all its messages have arrived. */
   async exitOf(threadId: number): Promise<void> {
     await this.#threads.get(threadId)?.exited;
   }

@@ -1,5 +1,5 @@
 // The running programs of process plugins. Each program leads a process group, and its pid is written to a file. After a crash,
-// the next start of the service finds the program by that file.
+// the service uses that file to find the program when it next starts.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,11 +13,9 @@ import { verifyEntrypoint } from '../wire/digests.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { describe } from '../wire/response.ts';
 
-/** By default, the time from SIGTERM, or from the closing of stdin, to SIGKILL. */
+/** The default time from SIGTERM, or from closing stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
-/**
- * How long output is still read after the exit of a process. Output may be left in the pipe, but a child may keep the pipe open.
- */
+/** How long output is read after a process has exited. The pipe may still contain output, but a child may keep the pipe open. */
 const drainMs = 100;
 
 /** `refused`: the program could not be started, or was killed at once; `reason` says why. */
@@ -73,7 +71,7 @@ export class Programs {
     return this.#living.size;
   }
 
-  /** Resolves when all processes that ended programs have started are gone, or when the search for them has given up. */
+  /** Resolves when no process is left that an ended program started, or when the search for such processes has given up. */
   gone(): Promise<void> {
     return this.#escapees.gone();
   }
@@ -97,7 +95,7 @@ export class Program {
   readonly #group: ProcessGroup;
   #late: NodeJS.Timeout | null = null;
 
-  /** `environment`: the variables that the host itself was given. The service has chosen them (client/environment.ts). */
+  /** `environment`: the host's own variables, which the service has chosen (client/environment.ts), and the program's origin. */
   constructor(
     plugin: HostedPlugin,
     [file, ...words]: readonly string[],
@@ -111,7 +109,7 @@ export class Program {
       stdio: 'pipe',
     });
     this.#group = new ProcessGroup(this.#child);
-    // Writing to a program that has ended fails. The reason is reported with the end of the program.
+    // Writing to a program that has ended fails. The error is ignored, because `ended` says why the program ended.
     this.#child.stdin?.on('error', () => {});
     this.ended = new Promise(end => this.#watch(plugin, marks, end));
   }
@@ -149,7 +147,7 @@ export class Program {
     this.#group.signal('SIGKILL');
   }
 
-  /** If the program ends earlier, no SIGKILL is sent at that time. */
+  /** Sends SIGKILL after `delayMs`, unless the program has ended by then or an earlier call has set the time. */
   #killLater(delayMs = killDelayMs): void {
     this.#late ??= setTimeout(() => this.kill(), delayMs);
   }

@@ -36,7 +36,7 @@ export class RunnerFrame {
     this.#left--;
   }
 
-  /** Ends a task without an outcome of the runner, and reports this result instead. */
+  /** Ends a task for which the runner has sent no outcome, and reports this result. */
   charge(task: number, settled: TaskResult, sender: HostSender): void {
     this.end(task);
     sender.outcomes(this.head.frameId, [outcomeOfRun(task, settled, this.#sentMs)]);

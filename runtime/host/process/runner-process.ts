@@ -25,7 +25,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
   readonly #plugin: HostedPlugin;
   readonly #process: PluginProcess<RunningRequest>;
   readonly #sender: HostSender;
-  /** Resolves when the processes that ended programs have started are gone (Programs.gone). */
+  /** Resolves when no process is left that an ended program started (Programs.gone). */
   readonly #leftovers: () => Promise<void>;
   /** Called when the process takes no more frames. */
   readonly #onSpent: () => void;
@@ -68,9 +68,8 @@ export class RunnerProcess implements Requester<RunningRequest> {
   }
 
   /**
-   * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process that reads cancels
-   * (`hearsCancel`) receives one, and any other process is stopped. The other unanswered tasks of a stopped process are returned, each
-   * to run alone.
+   * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process with `hearsCancel` receives the
+   * cancel, and any other process is stopped. The other unanswered tasks of a stopped process are returned, each to run alone.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const isWanted = (other: Waiting) => other.open.frame.head.frameId === frameId && other.task === task;
@@ -119,7 +118,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
     const running = unanswered.filter(({ isLate }) => !isLate);
     const cancelled = running.find(request => request === this.#cancelled);
     const [only, ...others] = cancelled ? [cancelled] : running;
-    // A task may run again as soon as it is reported, so none of the processes that it started may be left.
+    // A task may run again as soon as it is reported, so all processes that the task started must be gone first.
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
     // Any of the other tasks may have ended the process, so each must run alone.
@@ -149,7 +148,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
     if (isFull) this.retire();
   }
 
-  /** Makes the request of a task. Returns null if the payload does not fit the schema: then the task's outcome has been sent. */
+  /** Makes the request of a task. If the payload does not fit the schema, sends the task's outcome and returns null. */
   #requestOf({ open, task }: Waiting): [RunningRequest, AnyRequest] | null {
     const { frame, check } = open;
     const { deadlineMs } = frame.head;

@@ -183,8 +183,8 @@ export class RunnerThread {
   }
 
   /**
-   * Charges the task that ended the thread (`#culprit`), or all tasks (`isForAll`). All other unfinished tasks are returned. Those of
-   * frames that the thread had taken run alone the next time, unless they cannot have begun (`#isOver`).
+   * Charges the task that ended the thread (`#culprit`), or all tasks (`isForAll`). All other unfinished tasks are returned. If
+   * the thread had taken their frame, they run alone the next time, unless they cannot have begun (`#isOver`).
    */
   #gone(code: number): void {
     if (!this.#isEnding) this.#thread.reason ??= exitReason(code);

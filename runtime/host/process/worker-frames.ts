@@ -1,5 +1,5 @@
-// Runs frames of worker plugins on the threads of a pool. Running frames are checked at intervals. If a task is slow, the tasks behind it
-// in its frame are returned.
+// Runs frames of worker plugins on the threads of a pool. Running frames are checked at intervals. If a task is slow, the later tasks of
+// its frame are returned.
 
 import { Alarm } from '../../alarm.ts';
 import type { FrameHead } from '../wire/frame.ts';
@@ -26,7 +26,7 @@ const heldMsMax = 5_000;
 export const graceMs = 100;
 /** The interval at which running frames are checked and their outcomes sent. */
 const tickMs = 3;
-/** The interval in place of `tickMs` while only slow tasks run, because all frames have been taken back. */
+/** The interval that replaces `tickMs` while all unfinished frames have been taken back and only their slow tasks run. */
 const lazyTickMs = 20;
 
 type ThreadFrame = {
@@ -164,7 +164,7 @@ export class WorkerFrames {
     if (this.#runs.delete(run)) this.#report(run);
   }
 
-  /** Called if the frame's thread died or is being stopped. The running task fails, and the tasks behind it are returned. */
+  /** Called if the frame's thread died or is being stopped. The running task fails, and the later tasks are returned. */
   async #crash(run: ThreadFrame, error: unknown): Promise<void> {
     this.#takeBack(run, 'interrupted');
     this.#hold(run.head.plugin);
@@ -232,7 +232,7 @@ export class WorkerFrames {
     if (phase === 'waiting') return;
     // Only a frame that was running at the last check sends outcomes here. A shorter frame sends all its outcomes at its end.
     if (run.seen >= 2) this.#report(run);
-    // Loading counts as progress of its own, so that its time does not count for the first task.
+    // Loading is a separate stage of the progress, so the loading time does not count towards the first task.
     const seen = phase === 'loading' ? 1 : 2 + answered;
     if (seen !== run.seen) {
       run.seen = seen;

@@ -74,7 +74,7 @@ let waiting: Waiting[] = [];
 const running = new Set<Job>();
 /** The cancelled tasks of frames that wait for the plugin's code. */
 const dropped = new Set<string>();
-/** The newest frame that does not wait for the plugin's code. Frames before this one do not wait either. */
+/** The ticket of the newest frame that does not wait for the plugin's code. Earlier frames do not wait either. */
 let newestTicket = 0;
 /** The number of tasks whose handlers were called and have not settled. */
 let underWay = 0;
@@ -90,7 +90,7 @@ process.on('exit', reportCulprit);
 port.on('message', (given: GiveFrame | CancelTask) => ('cancel' in given ? cancel(given) : void take(given)));
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
-/** Called at an uncaught error and at the thread's exit: notes the task whose code ends the thread, and sends the outcomes so far. */
+/** Called on an uncaught error and on the thread's exit: notes the task whose code ends the thread, and sends the outcomes so far. */
 function reportCulprit(): void {
   const place = current.getStore();
   if (place !== undefined) status.blame(place.ticket, place.task);

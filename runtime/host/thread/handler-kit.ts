@@ -1,4 +1,4 @@
-// The second argument of a handler. Its parts are created when the handler accesses them, so that an unused part costs nothing.
+// The second argument of a handler. Its parts are created when the handler accesses them, so an unused part costs nothing.
 
 import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
 import type { HelperOutput } from '../wire/response.ts';

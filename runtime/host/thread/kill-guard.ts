@@ -10,7 +10,7 @@ export function guardKill(): void {
   process.kill = (pid, signal) => {
     const target = Math.abs(pid);
     if (!isOurs(target)) throw refusal(`process ${pid} is not a child of this plugin`);
-    // A plugin may kill the host, which is restarted then. But a stopped host would block everything that it runs.
+    // A plugin may kill the host, because another process then replaces it. But a stopped host would block everything that it runs.
     if (isHost(target) && (signal === 'SIGSTOP' || signal === constants.signals.SIGSTOP))
       throw refusal('a plugin must not stop the process that it shares with other plugins');
     return kill(pid, signal);

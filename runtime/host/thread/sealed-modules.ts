@@ -16,7 +16,7 @@ const { registerHooks } = nodeModule as { registerHooks?: (hooks: { load: Load }
 
 type Loader = (module: { _compile(source: string, path: string): void; exports: unknown }, path: string) => void;
 
-/** From now on this thread verifies the modules of sealed plugins, if there are any. */
+/** Makes this thread verify the modules of sealed plugins, if there are any. */
 export function verifyModules(plugins: readonly HostedPlugin[]): void {
   const sealed = plugins.flatMap(({ directory, digests }) => (digests === undefined ? [] : [{ directory, digests }]));
   if (sealed.length === 0) return;

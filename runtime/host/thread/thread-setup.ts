@@ -1,4 +1,4 @@
-// Code that both kinds of plugin threads share (thread.ts, concurrent-thread.ts): their start, the loading of handlers, and the time.
+// Code that both kinds of plugin threads share (thread.ts, concurrent-thread.ts): startup, loading of handlers, and wall-clock time.
 
 import { syncBuiltinESMExports } from 'node:module';
 import threads, { type MessagePort, workerData } from 'node:worker_threads';

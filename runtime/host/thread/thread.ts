@@ -1,4 +1,4 @@
-// A thread of the pool: runs the tasks of a frame of worker plugins, one after another.
+// A thread of the pool: runs frames of worker plugins, one task after another.
 
 import threads, { type MessagePort, threadId } from 'node:worker_threads';
 import { type Json, unpack } from '../../packing.ts';
@@ -57,7 +57,7 @@ export function serve(frames: MessagePort): Promise<never> {
   });
 }
 
-/** Has no effect unless the task has an async handler that has not ended. */
+/** Cancels a task. Has no effect unless the task is the latest one with an async handler. */
 function cancel({ cancel: frameId, task, reason }: CancelTask): void {
   if (current?.frameId === frameId && current.task === task) current.kit.cancel(reason);
 }

@@ -4,11 +4,11 @@ import { transformSync } from '@swc/wasm-typescript';
 
 export const load: LoadHook = async (url, context, nextLoad) => {
   if (!/\.m?ts(\?|$)/.test(url)) return nextLoad(url, context);
-  // Because the format is given, Node does not reject the extension, which it does not know.
+  // Without a given format, Node would reject the extension as unknown.
   const module = await nextLoad(url, { ...context, format: 'module' });
   const text = Buffer.from(module.source as Uint8Array).toString();
   try {
-    // Types are replaced by spaces: lines and columns in stack traces stay those of the file.
+    // Types are replaced by spaces, so the lines and columns in stack traces match the file.
     const { code } = transformSync(text, { mode: 'strip-only', module: true });
     return { ...module, source: code };
   } catch (error) {

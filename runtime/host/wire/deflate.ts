@@ -6,8 +6,8 @@ export const deflatedBytesMin = 64 * 2 ** 10;
 /** The maximum length of a value that is deflated: inflating it blocks the thread that reads it, for about 3 ms per MB. */
 export const deflatedBytesMax = 4 * 2 ** 20;
 /**
- * The number of first bytes of a value that are deflated as a trial. If they do not shrink to half, the value is left as it is,
- * because deflating the whole value would take about 20 ms per MB.
+ * The number of bytes at the beginning of a value that are deflated as a trial. If they do not shrink to half, the value is left as
+ * it is, because deflating the whole value would take about 20 ms per MB.
  */
 const sampleBytes = 16 * 2 ** 10;
 const level = 1;

@@ -1,4 +1,4 @@
-// Verifies the code of sealed plugins: compares the digest of a file with that in the lock before the file is loaded or started.
+// Verifies the code of sealed plugins: compares a file's digest with the digest in the lock before the file is loaded or started.
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import type { LoadFnOutput } from 'node:module';
@@ -17,7 +17,7 @@ export async function verifyEntrypoint({ directory, entrypoint, digests }: Hoste
   if (hash.digest('hex') !== digests[entrypoint]) throw new Error(`${entrypoint} has changed since it was locked`);
 }
 
-/** Throws if `sealed`, the digest in the lock, is not the digest of the source. `path` is for the message. */
+/** Throws if `sealed`, the digest in the lock, is not the digest of the source. `path`: the file that the message names. */
 export function verifySource(path: string, sealed: string, source: NonNullable<LoadFnOutput['source']>): void {
   const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source;
   const found = createHash('sha256').update(bytes).digest('hex');

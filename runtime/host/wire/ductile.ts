@@ -4,7 +4,7 @@ import { isObject } from '../../json-value.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import type { FrameGroup } from './frame.ts';
 
-/** Adds to the context the entries that plugins of this dialect expect. Outside of a pipeline, pipeline and step are left out. */
+/** Adds to the context the entries that plugins of this dialect expect. Outside a pipeline, the entries for pipeline and step are omitted. */
 export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: FrameGroup): void {
   context['ductile_plugin'] = plugin;
   context['ductile_route_depth'] = group.depth;
@@ -13,7 +13,7 @@ export function nameForDuctile(context: { [key: string]: Json }, plugin: string,
 }
 
 /**
- * Adds the top-level entries of the baggage to the data of an event, except entries whose keys the data has already. Data that is not an
+ * Adds the top-level entries of the baggage to the data of an event, except entries whose keys the data already has. Data that is not an
  * object stays as it is. `context`: the context of the request, before `nameForDuctile` has changed it.
  */
 export function payloadForDuctile(context: JsonObject, payload: Json): Json {

@@ -32,12 +32,12 @@ export type FrameHead = {
 };
 
 const fixedBytes = 40;
-/** The runner number on the wire of a frame without a runner. */
+/** The number on the wire that stands for "no runner". */
 const noRunner = 0xffff;
 
 /**
- * A last payload of at least this length is not copied into the message, but sent after it. If such a payload is a value in
- * parts, the parts are read only when they are sent.
+ * If a frame's last payload has at least this length, it is not copied into the message, but sent after it. If this payload is a
+ * value in parts, the parts are read only when they are sent.
  */
 const ownBytesMin = 2 ** 20;
 
@@ -121,7 +121,7 @@ export type FrameGroup = Omit<TaskGroup, 'count'> & {
 
 type Secrets = { readonly [name: string]: string };
 
-/** Reads a frame. Payloads, contexts and secrets are not decoded before they are used. */
+/** Reads a frame. Payloads, contexts and secrets stay encoded until they are used. */
 export class FrameReader {
   readonly head: FrameHead;
   readonly command: string;
@@ -164,7 +164,7 @@ export class FrameReader {
     this.#payloadsAt = at;
   }
 
-  /** The secrets in a new object. Each task gets one of its own, because plugin code may change it. */
+  /** The secrets in a new object; null if there are none. Each task gets its own object, because plugin code may change it. */
   freshSecrets(): Secrets | null {
     if (this.secrets === null) return null;
     this.#unpackedSecrets ??= unpack<Secrets>(this.secrets);

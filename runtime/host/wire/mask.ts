@@ -138,7 +138,7 @@ export function mapFields(
   return entries === null ? fields : Object.fromEntries(entries);
 }
 
-/** The lowest offset from which all remaining bytes are a beginning of the spelling; the length of the bytes if there is none. */
+/** The lowest offset from which all remaining bytes match the beginning of the spelling; `bytes.length` if there is no such offset. */
 function openingOf(form: Buffer, bytes: Buffer): number {
   let at = Math.max(0, bytes.length - form.length + 1);
   for (; at < bytes.length; at++) {
@@ -162,7 +162,7 @@ function addHits({ text: form, mark }: Form, text: string, hits: Hit[]): void {
   }
 }
 
-/** Masks the secrets of all recent frames. For output that cannot be assigned to one frame, such as printed lines. */
+/** Masks the secrets of all recent frames, in output that cannot be assigned to one frame, such as printed lines. */
 export class LearnedMask {
   readonly #values = new Map<string, string>();
   readonly #seen = new Set<string>();
@@ -176,11 +176,11 @@ export class LearnedMask {
       this.#values.delete(value);
       this.#values.set(value, name);
     }
-    // A forgotten value may belong to secrets in `#seen`. These must be learned again if they come again.
+    // A dropped value may belong to secrets in `#seen`. With `#seen` cleared, these secrets are learned again when they reappear.
     if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
     this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);
-    // If the process knows no other secrets, the cached mask of the frame is used.
+    // If no other secrets are known, the cached mask of these secrets is used.
     this.#mask = this.#seen.size === 1 && this.#values.size === secrets.length ? Mask.of(packed) : null;
   }
 

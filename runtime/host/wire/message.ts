@@ -67,7 +67,7 @@ export class MessageReader {
     this.#take = take;
   }
 
-  /** Takes the next chunk of the stream. Throws if the bytes are not a message; then no further chunk may be pushed. */
+  /** Takes the next chunk of the stream. Throws if the bytes are not a message; after that, no chunk may be pushed. */
   push(next: Buffer): void {
     const chunk = this.#rest === null ? next : Buffer.concat([this.#rest, next]);
     this.#rest = null;

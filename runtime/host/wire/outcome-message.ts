@@ -45,14 +45,14 @@ export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number
   return bodyBytes === 0 ? at + outcomeHeadBytes : copyBytes(into, at + outcomeHeadBytes, body);
 }
 
-/** The two pieces of a message: its head, and the encoded outcomes, which are not copied because they may be large. */
+/** The two pieces of a message `outcomes`: the head, and the encoded outcomes. These may be large, so they are not copied. */
 export function outcomesMessage(frameId: number, written: Uint8Array): readonly [head: Buffer, written: Uint8Array] {
   const { message, bodyAt } = allocateMessage('outcomes', 8 + written.length, written.length);
   message.writeDoubleLE(frameId, bodyAt);
   return [message, written];
 }
 
-/** Encodes outcomes one after the other. Their underlying buffer has no other data, so it can be transferred to another thread. */
+/** Encodes outcomes one after the other. The result has a buffer of its own, which can be transferred to another thread. */
 export function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
   const length = outcomes.reduce((sum, { body }) => sum + outcomeHeadBytes + body.length, 0);
   const bytes = Buffer.allocUnsafeSlow(length);
@@ -106,7 +106,7 @@ export function returnedMessage(frameId: number, first: number, end: number, rea
   return message;
 }
 
-/** A message about the cancel of a task: `cancel` asks the host for it, and `cancelling` is the host's confirmation. */
+/** Encodes a message about a cancel: `cancel` asks the host to cancel the task, and `cancelling` is the host's confirmation. */
 export function taskMessage(kind: 'cancel' | 'cancelling', frameId: number, task: number, reason = ''): Buffer {
   const text = Buffer.from(reason);
   const { message, bodyAt } = allocateMessage(kind, 12 + text.length);
@@ -123,10 +123,10 @@ export function readTask(body: Buffer): { frameId: number; task: number; reason:
 
 /** The length of the body of a message `returned`: frame id (8) | first task (4) | end of the tasks (4) | reason (1). */
 const returnedBytes = 17;
-/** The maximum number of tasks in a message `returned`. No frame has so many tasks. */
+/** The maximum number of tasks in a message `returned`. Every frame has fewer tasks. */
 const tasksMax = 0xffff;
 
-/** Decodes the body of a message `returned`. Throws if the bytes do not identify tasks or the reason. */
+/** Decodes the body of a message `returned`. Throws if the range of tasks or the reason is invalid. */
 export function readReturned(body: Buffer): { frameId: number; tasks: number[]; reason: ReturnReason } {
   const first = body.readUInt32LE(8);
   const end = body.readUInt32LE(12);

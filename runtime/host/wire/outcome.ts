@@ -1,6 +1,6 @@
 // The body of an outcome: the parts of a plugin's response, packed once by the host and stored as they are.
 //
-//   mask (1 byte) | for each part that is there: length (4, little endian) | the parts, in order
+//   mask (1 byte) | for each part that is present: length (4, little endian) | the parts, in order
 //
 // The highest bit of a length says that the part is deflated.
 import { copyBytes } from '../../bytes.ts';
@@ -20,9 +20,7 @@ export type Body = Uint8Array;
 
 export const emptyBody: Body = Uint8Array.of(0);
 
-/**
- * The part's bit in the mask. Called several times for each job, so the cases are written out: a lookup by name would be slower.
- */
+/** The part's bit in the mask. A `switch`, because this function runs several times for each job and a lookup by name would be slower. */
 function bitOf(part: BodyPart): number {
   switch (part) {
     case 'result':
@@ -54,7 +52,7 @@ function valuesOf({ result, events, state_updates, logs, error, stderr, spans, c
   return [result, events, state_updates, logs, error, stderr, spans, counts];
 }
 
-/** The total length of the parts, without the head of the body. */
+/** The total length of the parts, excluding the head of the body. */
 export function partsBytes(given: BodyParts): number {
   let bytes = 0;
   for (const value of valuesOf(given)) if (value !== undefined) bytes += value.length;
@@ -163,7 +161,7 @@ export function inflateBody(body: Body): Body {
 export function hasText(body: Body): boolean {
   const mask = body[0]! & ~bitOf('spans');
   if (mask !== bitOf('result')) return mask !== 0;
-  // The result is the first part, and follows the head: the mask and the length of one or (with spans) two parts.
+  // The result is the first part. It follows the head, which has the mask and one length or, with spans, two.
   const headBytes = body[0] === mask ? 5 : 9;
   return readLength(body, 1) !== packedNull.length || body[headBytes] !== packedNull[0];
 }
@@ -178,7 +176,7 @@ export function decodeBody(body: Body): BodyParts {
   return found;
 }
 
-/** The body for an attempt that succeeded but must count as failed: all its parts except the state updates, and the reason as error. */
+/** The body of a successful attempt that must count as failed: `body` without its state updates, and with `reason` as the error. */
 export function failedBody(body: Body, reason: string): Body {
   const kept: { [P in BodyPart]?: Uint8Array } = {};
   let deflated = 0;

@@ -36,7 +36,7 @@ export class OutputTail {
     this.#trim();
     const joined = Buffer.concat(this.#chunks);
     const end = hasEnded || this.#mask === null ? joined.length : this.#mask.cutOf(joined);
-    // The text may begin with the end of a secret that was cut. Text is taken only if there is enough to leave that end out.
+    // After a cut, the first `#marginBytes` may contain the end of a secret, so `#show` drops them. Nothing is taken from fewer bytes.
     if (!hasEnded && this.#cut > 0 && end < this.#marginBytes) return '';
     const text = this.#show(joined.subarray(0, end));
     this.#chunks = end === joined.length ? [] : [Buffer.from(joined.subarray(end))];
@@ -52,7 +52,7 @@ export class OutputTail {
 
   #show(bytes: Buffer): string {
     const whole = this.#mask === null ? bytes : Buffer.from(this.#mask.text(bytes.toString()));
-    // The end of a secret that was cut can only be at the beginning of the text. So the beginning is left out.
+    // If a secret was cut, its end is within the first `#marginBytes`. So these bytes are dropped.
     const kept = this.#cut === 0 ? whole : whole.subarray(this.#marginBytes);
     const text = kept.subarray(-tailBytesMax).toString();
     const cut = this.#cut + Math.max(0, whole.length - tailBytesMax);

@@ -35,8 +35,8 @@ function textOfBigInt(_: string, value: unknown): unknown {
 }
 
 /**
- * Replaces the JSON escape of an unpaired surrogate by U+FFFD, because UTF-8 cannot represent such a surrogate. Other escapes
- * stay. `JSON.stringify` writes \ud800 to \udfff only for unpaired surrogates.
+ * Replaces the JSON escape of an unpaired surrogate with U+FFFD, because UTF-8 cannot represent such a surrogate. Keeps other
+ * escapes. `JSON.stringify` writes \ud800 to \udfff only for unpaired surrogates.
  */
 function whole(escaped: string): string {
   return escaped.length > 2 ? '\ufffd' : escaped;

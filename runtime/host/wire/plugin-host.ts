@@ -16,7 +16,7 @@ export type HostedCommand = {
 };
 
 export type PersistentMode = {
-  /** Whether the process reads lines `{"cancel": id}`, and then soon answers the request with this id. If not, a cancel stops the process. */
+  /** Whether the process reads lines `{"cancel": id}` and then soon answers the request with this id. False: a cancel stops the process. */
   readonly hearsCancel?: boolean;
   /** How many jobs a process may run; null: no limit. */
   readonly jobsMax: number | null;
@@ -47,7 +47,7 @@ export type HostedPlugin = {
   readonly commands: { readonly [command: string]: HostedCommand };
 };
 
-/** The headers of a webhook delivery that its endpoint lists, under the endpoint's names for them. */
+/** The headers of a webhook delivery that its endpoint lists, by the names that the endpoint gives them. */
 export type EventHeaders = { readonly [name: string]: string };
 
 /** The envelope around the payload of the command `handle`. The event's id is the id of the job. */
@@ -86,7 +86,7 @@ export type TaskFrame = {
   readonly deadlineMs: number;
   /** The plugin's state at dispatch, a packed map. Each task also sees the updates of earlier tasks of the frame, except on a runner. */
   readonly state: Uint8Array;
-  /** The plugin's secrets: a packed map of names to values. Absent if it is granted none. */
+  /** The plugin's secrets: a packed map of names to values. Absent if the plugin is granted none. */
   readonly secrets?: Uint8Array | undefined;
   readonly groups: readonly TaskGroup[];
   /** The job ids, 16 bytes per task. */
@@ -94,7 +94,7 @@ export type TaskFrame = {
   readonly attempts: readonly number[];
   /** The packed payloads. Some may be values in parts (runtime/parted.ts). */
   readonly payloads: readonly Uint8Array[];
-  /** Reads the parts of payloads in parts. Used only after the commit that has written them. Absent: no payload is in parts. */
+  /** Reads the parts of payloads in parts. Used only after the commit that writes these parts. Absent: no payload is in parts. */
   readonly parts?: PartReader;
 };
 
@@ -114,10 +114,10 @@ export type Outcome = {
 
 /**
  * Why a host returns a task:
- * - `crowded`: a task before it, or the loading of its plugin's code, is slow; or no thread or process was free to run its frame. The task
- *   has not begun.
+ * - `crowded`: an earlier task of its frame is slow, its plugin's code loads slowly, or no thread or process was free to run its frame.
+ *   The task has not begun.
  * - `interrupted`: the task, or another task of its frame, was cancelled; its thread or process has ended or takes no more tasks; or the
- *   host is stopping or was dead when the frame arrived. The task has not begun.
+ *   host is stopping, or died before it received the whole frame. The task has not begun.
  * - `begun`: the task may have begun, and its thread or process was ended because of another task. It must run alone the next time.
  */
 export const returnReasons = ['crowded', 'interrupted', 'begun'] as const;
@@ -140,13 +140,13 @@ export type HostListener = {
 export type HostOptions = {
   /** The name of the host in logs and in the process title. */
   readonly name: string;
-  /** In a host without runners: the maximum number of worker frames that run at once, and likewise of program frames. */
+  /** In a host without runners: the maximum number of worker frames that run at once. The same maximum applies to program frames. */
   readonly threads: number;
   /** The runtimes of the host's plugins. A host without `worker` has no plugin threads, and needs a third of the memory. */
   readonly runtimes: readonly Runtime[];
   /** Whether the host takes only frames with runners. If not, it takes only frames without runners. */
   readonly isConcurrent?: boolean;
-  /** The directory for pid files, which lead to processes that survive a crash, and for files that sandboxed plugins write. */
+  /** The directory for pid files, which identify processes that survive a crash, and for files that sandboxed plugins write. */
   readonly runDirectory: string;
   /** The names of environment variables that plugins may see, in addition to a fixed list (client/environment.ts). */
   readonly envPassthrough: readonly string[];
@@ -168,8 +168,8 @@ export interface PluginHost {
   submit(frame: TaskFrame): void;
   /**
    * Cancels a task. If it has not begun, it is returned. In a frame without a runner, all other tasks that have not begun are
-   * returned, too. The code of a running task is told, and is stopped if it cannot be told or does not react. A host that does
-   * not confirm the cancel within `confirmMsMax` (client/host.ts) is killed.
+   * returned, too. The code of a running task is told about the cancel, and is stopped if it cannot be told or does not react. A
+   * host that does not confirm the cancel within `confirmMsMax` (client/host.ts) is killed.
    */
   cancel(frameId: number, task: number, reason: string): void;
   /** Ends the host. Tasks that still run after `graceMs` are killed without an outcome. Resolves when no process is left. */

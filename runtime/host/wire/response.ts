@@ -19,7 +19,7 @@ export const logMessageCharsMax = 16 * 1024;
 export const logCharsMax = 4 * 2 ** 20;
 const errorCharsMax = 64 * 1024;
 
-/** How a task ended. `stateUpdates` has plain values, which the body has in packed form. */
+/** How a task ended. `stateUpdates`: the state updates as plain values (the body has them in packed form); null: none. */
 export type TaskResult = {
   readonly verdict: Verdict;
   readonly permanent: boolean;
@@ -42,7 +42,7 @@ const noOutput: HelperOutput = {};
 
 type ResponseParts = { [P in HostBodyPart]: Uint8Array | undefined };
 
-/** A response without parts. All members are there, because objects of the same shape are faster, and one is created for every job. */
+/** A response without parts, created for every job. It has all members, because objects of the same shape are faster. */
 function noParts(): ResponseParts {
   return {
     result: undefined,
@@ -142,9 +142,7 @@ export function describe(thrown: unknown): string {
   }
 }
 
-/**
- * Converts a thrown value, or the message of an error, to text. The message may be a list or an object: some libraries do this.
- */
+/** Converts a thrown value, or the message of an error, to text. Some libraries set a list or an object as the message. */
 function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
 }
@@ -205,7 +203,7 @@ function settleParts(
 function addOutput(found: ResponseParts, { events, logs, spans, stderr, integersAsText = 0 }: HelperOutput): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
   if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
-  // BigInts are counted after all other parts that may contain one have been packed.
+  // BigInts are counted now, because all parts that may contain one have been packed.
   const integers = integersAsText + takeTextCount();
   const lines = integers === 0 ? logs : [integersAsTextWarning(integers), ...(logs ?? [])];
   if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));

@@ -6,7 +6,7 @@ import { describe } from './response.ts';
 /** Describes a mismatch of the payload, with its place; null if the payload fits the schema. */
 export type PayloadCheck = (payload: Json) => string | null;
 
-/** Makes the checks of input schemas, and keeps them. Each is compiled when it is first needed. */
+/** Makes and caches the checks of input schemas. Each schema is compiled when it is first needed. */
 export class PayloadChecks {
   readonly #compiled = new Map<JsonObject, PayloadCheck>();
   #compile: SchemaCompiler | null = null;

@@ -5,7 +5,8 @@ const encodedCharsMin = 4;
 /** A line of a value is also searched for on its own if it has at least this length. */
 const lineCharsMin = 8;
 /**
- * In base64 of a longer text, some characters depend only on the value. They are searched for if there are at least this many.
+ * If a value is encoded in base64 as part of a longer text, some characters depend only on the value. They are searched for if there are
+ * at least this many.
  */
 const innerCharsMin = 8;
 
@@ -38,7 +39,7 @@ function urlsOf(text: string, hex: string): string[] {
   ]);
 }
 
-/** The spellings in base64, in both alphabets: of the value alone, and of the value after none, one or two bytes of other text. */
+/** The spellings in base64, in both alphabets: of the value alone, and of the value after zero, one or two bytes of other text. */
 function base64Of(text: string): string[] {
   const whole = Buffer.from(text).toString('base64');
   const inner = [0, 1, 2].map(before => {

@@ -10,7 +10,7 @@ export const stateBytesMax = 2 ** 20;
 /** The maximum number of keys that one task may merge into the state: the ledger merges all of them in one turn. */
 export const stateUpdatesMax = 50_000;
 
-/** The error of a task that updates more than `stateUpdatesMax` keys. */
+/** The error of a task that would merge more than `stateUpdatesMax` keys. */
 export function tooManyUpdates(keys: number): string {
   return `state_updates has ${keys} keys; the limit is ${stateUpdatesMax}`;
 }
@@ -34,7 +34,7 @@ export class FrameState {
     return unpackObject(this.#packed);
   }
 
-  /** Applies the state updates of a task. If these are too many, or the state would become too large, the task fails instead. */
+  /** Applies the state updates of a task. If too many keys would be merged, or the state would become too large, the task fails instead. */
   settle(settled: TaskResult): TaskResult {
     if (settled.stateUpdates === null) return settled;
     const updated = Object.keys(settled.stateUpdates).length;

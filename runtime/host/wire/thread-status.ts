@@ -44,8 +44,8 @@ export class ThreadStatus {
   }
 
   /**
-   * Whether the thread has taken the frame. If the thread has taken no frame, true for every frame: if a thread dies at its start, some
-   * task must be charged; otherwise the same tasks would end one thread after another.
+   * Whether the thread has taken the frame. True for every frame while the thread has taken none: if a thread dies on startup, some task
+   * must be charged, or the same tasks would end one thread after another.
    */
   hasTaken(ticket: number): boolean {
     const taken = Atomics.load(this.#words, words.taken);
