@@ -49,7 +49,7 @@ function inParts(
   table.arrivals.spill(run, scope);
   for (let number = 0; number < scope.stored; number++) {
     const log = table.arrivals.at(run, scope, number);
-    if (!log) throw new Error('the attempt of an arrival has no record');
+    if (!log) throw new Error('a result that reached the join has no record');
     readResultGroups(log, (path, from, to) => {
       const results = log.subarray(from, to);
       places.push({ path, number, from, to, parted: isParted(results) ? Uint8Array.from(results) : null });

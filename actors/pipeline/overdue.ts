@@ -38,6 +38,10 @@ function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cance
 
 /** The options of the call that started the run. Null: the call had no options, or they cannot be read. */
 function optionsOf(reader: Reader, { id }: Run): JobOptions | null {
-  const block = readable(() => findBlock(reader, id));
-  return block ? groupOf(block, indexOf(id)).group.options : null;
+  return (
+    readable(() => {
+      const block = findBlock(reader, id);
+      return block && groupOf(block, indexOf(id)).group.options;
+    }) ?? null
+  );
 }

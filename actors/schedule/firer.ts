@@ -35,6 +35,8 @@ export class Firer {
   readonly #ranges = new Map<OpenSchedule, FiredRange>();
   /** By schedule: the ranges that this turn has added. */
   readonly #added = new Map<OpenSchedule, readonly FiredRange[]>();
+  /** By schedule: how many of its oldest ranges this turn has removed. Reads of the store still show them. */
+  readonly #removed = new Map<OpenSchedule, number>();
 
   constructor(ports: FiringPorts) {
     this.#ports = ports;
@@ -187,16 +189,18 @@ export class Firer {
     return this.#added.get(schedule) ?? [];
   }
 
-  /** Writes a new range, and drops the oldest one if the schedule has more than `rangesMax`. */
+  /** Writes a new range, and drops the oldest ones if the schedule has more than `rangesMax`. */
   addRange(turn: Turn, schedule: OpenSchedule, range: FiredRange): void {
     const { id } = schedule;
     this.#added.set(schedule, [...this.addedTo(schedule), range]);
     schedule.ranges++;
     putFired(turn.batch, id, range);
-    const droppedMs = dropOldest(this.#ports.reader, turn.batch, id, schedule.ranges);
-    if (droppedMs === null) return;
-    schedule.ranges--;
-    schedule.change({ knownMs: Math.max(schedule.record.knownMs, droppedMs) });
+    const removed = this.#removed.get(schedule) ?? 0;
+    const dropped = dropOldest(this.#ports.reader, turn.batch, id, { count: schedule.ranges, removed });
+    if (dropped === null) return;
+    this.#removed.set(schedule, removed + dropped.count);
+    schedule.ranges -= dropped.count;
+    schedule.change({ knownMs: Math.max(schedule.record.knownMs, dropped.lastMs) });
   }
 
   #observeFired(
@@ -225,6 +229,7 @@ export class Firer {
   close(): void {
     this.#ranges.clear();
     this.#added.clear();
+    this.#removed.clear();
   }
 }
 

@@ -143,7 +143,7 @@ const api = field.closedMap(
     enabled: field.flag('Whether the API is served. Default: `true`.'),
     server: field.oneOf(
       servers,
-      'The HTTP server of both listeners; `auto` selects `uws` if it can be loaded, else `node`. Default: `auto`.',
+      'The HTTP server of all listeners; `auto` selects `uws` if it can be loaded, else `node`. Default: `auto`.',
     ),
     listen: field.listen('The address at which the API listens. Default: `127.0.0.1:8080`.'),
     ...protection,

@@ -4,8 +4,8 @@ import { type Reader, StoreFault } from './store.ts';
 /** The state format that this version writes. */
 export const formatVersion = 11;
 /**
- * The state formats that this version reads. None needs a conversion: new tables are empty and new fields are absent. A state of format 9 or
- * 10 has no commit log.
+ * The state formats that this version reads. In a state of format 9 or 10, which has no commit log, new tables are empty and new fields are
+ * absent; the first start completes some records (actors/pipeline/recount.ts).
  */
 export const formatsRead: readonly number[] = [9, 10, formatVersion];
 /** These formats as text, such as `1, 2 and 3`. */

@@ -66,15 +66,24 @@ export function hasFired(ranges: Iterable<FiredRange>, dueMs: number): boolean {
   return false;
 }
 
-/** Removes the oldest ranges beyond `rangesMax`. Returns the end of the newest range that was removed; null: no range was removed. */
-export function dropOldest(reader: Reader, batch: Batch, id: string, count: number): number | null {
+/**
+ * Removes the oldest ranges that `reader` shows beyond `rangesMax`, except the `removed` oldest ones, which this turn has removed before. `count`: how
+ * many ranges the schedule has now. Returns how many were removed, and the end of the newest of them; null: none was removed.
+ */
+export function dropOldest(
+  reader: Reader,
+  batch: Batch,
+  id: string,
+  { count, removed }: { readonly count: number; readonly removed: number },
+): { readonly count: number; readonly lastMs: number } | null {
   if (count <= rangesMax) return null;
-  let lastMs: number | null = null;
-  for (const { key, value } of reader.scan('fired', { ...keysOf(id, endOfTime), limit: count - rangesMax })) {
-    lastMs = decodeFired(0, Buffer.from(value)).lastMs;
-    batch.remove('fired', Buffer.from(key));
-  }
-  return lastMs;
+  const found = Array.from(
+    reader.scan('fired', { ...keysOf(id, endOfTime), limit: removed + count - rangesMax }),
+    ({ key, value }) => ({ key: Buffer.from(key), lastMs: decodeFired(0, Buffer.from(value)).lastMs }),
+  ).slice(removed);
+  for (const { key } of found) batch.remove('fired', key);
+  const last = found.at(-1);
+  return last === undefined ? null : { count: found.length, lastMs: last.lastMs };
 }
 
 export function removeFired(reader: Reader, batch: Batch, id: string): void {

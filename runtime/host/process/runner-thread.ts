@@ -166,7 +166,7 @@ export class RunnerThread {
       }
     } else {
       this.#isOver = true;
-      this.#thread.reason ??= 'a task of its plugin had not ended at its deadline';
+      this.#thread.reason ??= 'a task of its plugin did not end after its deadline or cancel';
       void this.#terminate();
     }
   }

@@ -133,7 +133,7 @@ it('replaces a thread with a task that does not settle once its neighbours have 
   const never = await stage.frame('p', { payloads: [{ never: true }], deadlineMs: 50, concurrency: 8 });
   expect(never.outcomes).toMatchObject([{ verdict: 'timed_out' }]);
   const oldThread = ((await neighbour).outcomes[0]!.result as { threadId: number }).threadId;
-  await stage.heard('replaced', /had not ended at its deadline/);
+  await stage.heard('replaced', /did not end after its deadline or cancel/);
   const next = await stage.frame('p', { payloads: [{}], concurrency: 8 });
   expect((next.outcomes[0]!.result as { threadId: number }).threadId).not.toBe(oldThread);
 });

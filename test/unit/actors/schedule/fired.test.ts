@@ -1,0 +1,52 @@
+// The ranges of occurrences that have fired: a schedule keeps the newest of them.
+import { expect, test } from 'vitest';
+import { Firer, type FiringPorts } from '../../../../actors/schedule/firer.ts';
+import { OpenSchedule } from '../../../../actors/schedule/open-schedule.ts';
+import { type FiredRange, firedRanges, putFired, rangesMax } from '../../../../actors/schedule/records/fired.ts';
+import type { ScheduleRecord } from '../../../../actors/schedule/records/schedule.ts';
+import type { Turn } from '../../../../runtime/turn.ts';
+import { openMemoryStore } from '../../../support/memory-store.ts';
+
+const hourMs = 3_600_000;
+const id = 'hourly';
+const recurrence = { kind: 'every', everyMs: hourMs } as const;
+
+function rangeAt(n: number): FiredRange {
+  return { firstMs: n * hourMs, lastMs: n * hourMs + 1, count: 1, recurrence, originMs: 0 };
+}
+
+/** A schedule whose store has so many ranges. */
+function scheduleWith(count: number) {
+  const store = openMemoryStore();
+  const batch = store.batch();
+  for (let n = 0; n < count; n++) putFired(batch, id, rangeAt(n));
+  store.commit(batch);
+  const schedule = new OpenSchedule(id, { knownMs: 0 } as ScheduleRecord);
+  schedule.ranges = count;
+  const firer = new Firer({ reader: store } as unknown as FiringPorts);
+  return {
+    schedule,
+    /** Adds ranges in one turn. */
+    add(first: number, added: number): readonly number[] {
+      const turn = { batch: store.batch() } as unknown as Turn;
+      for (let n = first; n < first + added; n++) firer.addRange(turn, schedule, rangeAt(n));
+      store.commit(turn.batch);
+      firer.close();
+      return Array.from(firedRanges(store, id), ({ firstMs }) => firstMs / hourMs);
+    },
+  };
+}
+
+test.each([1, 2, 5])('%i ranges that one turn adds beyond the limit push out as many of the oldest', added => {
+  const { schedule, add } = scheduleWith(rangesMax);
+  const kept = add(rangesMax, added);
+  expect([kept.length, kept[0], schedule.ranges]).toEqual([rangesMax, added, rangesMax]);
+  expect(schedule.record.knownMs).toBe(rangeAt(added - 1).lastMs);
+});
+
+test('a schedule with too many ranges has as many as it may have after the next one, and then keeps them', () => {
+  const { schedule, add } = scheduleWith(rangesMax + 3);
+  expect(add(rangesMax + 3, 1)).toHaveLength(rangesMax);
+  expect(add(rangesMax + 4, 1)).toHaveLength(rangesMax);
+  expect([schedule.ranges, schedule.record.knownMs]).toEqual([rangesMax, rangeAt(4).lastMs]);
+});
