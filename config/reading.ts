@@ -1,7 +1,7 @@
 // Reads and checks the configuration files. The result is one `Config`, and all problems of the files.
 import { availableParallelism } from 'node:os';
 import { makeSchemaCompiler } from '../runtime/json-schema.ts';
-import { type ConfigProblem, formatPlace, formatProblems, reportIn } from './check/problem.ts';
+import { asWritten, type ConfigProblem, formatPlace, formatProblems, reportIn } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config, Manifest } from './config.ts';
 import { discoverPlugins, type PluginDirectory } from './plugin/discovery.ts';
@@ -99,7 +99,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   // A warning is left out if an error is reported at the same place.
   const reported = new Set(problems.map(placeText));
   const warnings = formatProblems(
-    warned.filter(warning => !reported.has(placeText(warning))),
+    warned.filter(warning => !reported.has(placeText(warning))).map(warning => asWritten(merged, warning)),
     files,
   );
   const config: Config = {
@@ -125,7 +125,10 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   return {
     config: { ...config, plugins: withHidden(config, keyFileOf(options.env, options.cwd)) },
     certificates,
-    problems: formatProblems(problems, files),
+    problems: formatProblems(
+      problems.map(problem => asWritten(merged, problem)),
+      files,
+    ),
     warnings,
     pluginPlaces: discovery.places,
     manifests: [...discovery.manifests.values()],

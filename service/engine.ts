@@ -95,7 +95,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     },
     /** Resolves when the jobs of the batch are on disk, or refused. As many jobs are accepted as there is room for. */
     submitAll: (batch: BatchSubmission) => submissions.submitAll(batch),
-    /** Starts a run. Resolves when the run is on disk, or refused. `onJobEnd` is called as by `submit`. */
+    /** Starts a run. Resolves when the run is on disk, or refused. `onJobEnd` is called under the same conditions as with `submit`. */
     startRun(submission: RunSubmission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.startRun(submission, false);
       return waiters.start(submission, watch => submissions.startRun(submission, watch), onJobEnd);

@@ -1,5 +1,5 @@
 // The problems of the configuration, and the lines that report them.
-import { type NodePath, placesAt, type SourceLocation, type SourceNode } from '../source/tree.ts';
+import { type NodePath, nodeAt, placesAt, type SourceLocation, type SourceNode } from '../source/tree.ts';
 
 /** A problem at a path of the configuration. `place` is null if the problem is in no file. */
 export type ConfigProblem = {
@@ -15,6 +15,19 @@ export type ReportAt = (path: NodePath, message: string, at?: 'key' | 'value') =
 
 export function reportIn(root: SourceNode, report: Report): ReportAt {
   return (path, message, at = 'value') => report({ place: placesAt(root, path)[at], path, message });
+}
+
+/** Beginning with this length, a value is also replaced where a message does not quote it. */
+const unquotedCharactersMin = 8;
+
+/** The problem with the text in the file in place of the value at its path, because the variables in that text can hold secrets. */
+export function asWritten(root: SourceNode, problem: ConfigProblem): ConfigProblem {
+  const node = nodeAt(root, ...problem.path);
+  if (node?.kind !== 'scalar' || typeof node.value !== 'string' || !node.written.includes('${')) return problem;
+  const written = node.plain ? JSON.stringify(node.written) : node.written;
+  const quoted = problem.message.replaceAll(JSON.stringify(node.value), () => written);
+  const isLong = node.value.length >= unquotedCharactersMin;
+  return { ...problem, message: isLong ? quoted.replaceAll(node.value, () => node.written) : quoted };
 }
 
 const plainKey = /^[A-Za-z_][A-Za-z0-9_-]*$/;

@@ -1,4 +1,4 @@
-// The id of a store: two copies of a state, such as the original and a restored backup, have different ids.
+// The id of a store. A backup has the id of its store; a state that is restored from a backup gets a new one.
 import { randomUUID } from 'node:crypto';
 import type { Reader, Store } from './store.ts';
 

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import type { BackupCondition } from '../backup/backups.ts';
 
-/** The check fails if the newest backup is older than this many times `backups.every`. */
+/** The check fails if the newest backup and the start of the service are both longer ago than this many times `backups.every`. */
 export const overdueFactor = 2;
 
 export function checkBackups(
