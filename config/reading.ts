@@ -43,7 +43,7 @@ export type ConfigReading = {
   readonly config: Config;
   /** The certificates of the listeners. They are not part of `config`, because `config` is passed to every thread. */
   readonly certificates: Certificates;
-  /** Lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
+  /** Lines `file:line:column: path: what is wrong and what would be right`, sorted by file (in the order of reading), line and column. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
   /** The location of every plugin in the roots, valid or not. */

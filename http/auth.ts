@@ -106,7 +106,10 @@ export function makeAuthenticate(
   }
 }
 
-/** The last header with a valid API token. Most callers repeat their header, and comparing it takes a quarter of the time of hashing its token. */
+/**
+ * The last header with a configured API token, even an expired one. Most callers repeat their header, and comparing it takes a quarter of the
+ * time of hashing its token.
+ */
 class LastHeader {
   #length = 0;
   #bytes = Buffer.alloc(0);

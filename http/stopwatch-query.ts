@@ -20,7 +20,7 @@ export const pointsMax = 5_000;
 const stepsNamedMax = 20;
 /** The maximum length of `step`. The name of a step consists of two names and a separator. */
 const stepCharactersMax = 2 * nameCharactersMax;
-/** The scopes, besides `*`, that show which jobs exist. */
+/** The scopes, besides `*`, whose callers get exemplars, because exemplars contain job ids. */
 const exemplarScopes: readonly ApiScope[] = ['jobs:ro', 'jobs:rw'];
 
 export const stopwatchParameters = {

@@ -70,7 +70,7 @@ export class Expansion {
     this.#stored = stored;
   }
 
-  /** Begins a turn: the limits are reset, and the writes of the previous turn can be read. */
+  /** Begins a turn: no children have been created in it yet. The runs in `#later` continue, because the writes of the previous turn can be read. */
   renew(): void {
     this.#madeInTurn = 0;
     for (const name of this.#later.splice(0)) this.#table.expandable.add(name);

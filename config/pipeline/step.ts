@@ -86,7 +86,7 @@ function readStep(
   }
 }
 
-/** Reads the fields that only steps with `uses` or `call` have. */
+/** Reads the fields, except `timeout`, that only steps with `uses` or `call` have. */
 function readWork(value: StepSource, at: NodePath, reportAt: ReportAt) {
   const failFast = value['fail_fast'];
   if (failFast !== undefined && value['foreach'] === undefined)

@@ -42,7 +42,7 @@ export function single<V>(value: V): readonly Sample<V>[] {
   return [{ labels: {}, value }];
 }
 
-/** The value of the named labels in a series that several samples share because the series are too many. */
+/** The value of the named labels in a series that several samples share, because there would be too many series otherwise. */
 export const otherName = 'other';
 
 /**

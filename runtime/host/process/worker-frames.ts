@@ -164,7 +164,7 @@ export class WorkerFrames {
     if (this.#runs.delete(run)) this.#report(run);
   }
 
-  /** Called if the frame's thread died or is being stopped. The running task fails, and the later tasks are returned. */
+  /** Called if the frame's thread died, is being stopped, or can run no more frames. The running task fails, and the later tasks are returned. */
   async #crash(run: ThreadFrame, error: unknown): Promise<void> {
     this.#takeBack(run, 'interrupted');
     this.#hold(run.head.plugin);
