@@ -20,7 +20,7 @@ export function reportIn(root: SourceNode, report: Report): ReportAt {
 /** Beginning with this length, a value is also replaced where a message does not quote it. */
 const unquotedCharactersMin = 8;
 
-/** The problem with the text in the file in place of the value at its path, because the variables in that text can hold secrets. */
+/** Replaces, in the message of the problem, the value at the problem's path by the text in the file: variables in that text can hold secrets. */
 export function asWritten(root: SourceNode, problem: ConfigProblem): ConfigProblem {
   const node = nodeAt(root, ...problem.path);
   if (node?.kind !== 'scalar' || typeof node.value !== 'string' || !node.written.includes('${')) return problem;
