@@ -33,8 +33,8 @@ export class ThreadKind {
   }
 
   /**
-   * Ends the prepared thread, if there is one. First waits until it has loaded, because a process that exits while a thread loads native
-   * code aborts.
+   * Ends the prepared thread, if there is one. First waits until it has loaded, because a process aborts if it exits while a thread
+   * loads native code.
    */
   async discard(): Promise<void> {
     const worker = this.#spare;

@@ -92,7 +92,7 @@ export class WorkLog {
     this.#options.log.info(this.#withRun(line), 'a control call');
   }
 
-  /** Adds the run of the job that a line names. */
+  /** Adds to the line the run of the job that it names. */
   #withRun<T extends { readonly job_id?: unknown }>(line: T): T {
     const id = typeof line.job_id === 'string' ? parseId(line.job_id) : null;
     const run = id && this.#options.originOf?.(id)?.runs[0];

@@ -1,4 +1,4 @@
-// The format of the keys for webhook signatures in `tokens`.
+// The format of a key of Standard Webhooks, which the section `tokens` has.
 
 /** A key of Standard Webhooks is this prefix followed by base64. */
 export const standardKeyPrefix = 'whsec_';

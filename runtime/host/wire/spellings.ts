@@ -39,7 +39,7 @@ function urlsOf(text: string, hex: string): string[] {
   ]);
 }
 
-/** The spellings in base64, in both alphabets: of the value alone, and of the value after zero, one or two bytes of other text. */
+/** The spellings in base64, in both alphabets: of the value alone, and inside a longer text at each of the three offsets. */
 function base64Of(text: string): string[] {
   const whole = Buffer.from(text).toString('base64');
   const inner = [0, 1, 2].map(before => {
