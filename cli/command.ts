@@ -1,4 +1,4 @@
-// The declaration of a command. The program with its help, docs/cli.md and the shell completions are derived from the
+// The declaration of a command. The program and its help, docs/cli.md, and the shell completions are derived from the
 // declarations.
 import { type Command, Option } from 'commander';
 import type { Io } from './io.ts';

@@ -12,7 +12,7 @@ const pathMark = '<path>';
 const namedKinds = ['plugin', 'pipeline', 'schedule'] as const;
 type NamedKind = (typeof namedKinds)[number];
 
-/** The result of `offersFor` if only the service knows the candidates, which are the names of the kind `names` that begin with `current`. */
+/** The result of `offersFor` if only the service knows the candidates. They are names of the kind `names`, and begin with `current`. */
 export type NamesQuery = {
   readonly names: NamedKind;
   readonly current: string;

@@ -75,13 +75,13 @@ export class Output {
     for (const line of single) stderr.write(`${writeLine(line, this.#hasColours(stderr))}\n`);
   }
 
-  /** Prints text on stderr that must not be lost. Resolves when the text has been written; rejects if that fails. */
+  /** Prints, on stderr, text that must not be lost. Resolves when the text has been written; rejects if that fails. */
   keep(text: string): Promise<void> {
     this.#wipe();
     return written(this.#io.stderr, `${text}\n`);
   }
 
-  /** Shows a line on stderr that the next output overwrites. Has no effect unless progress is shown (`isWatched`). */
+  /** Shows, on stderr, a line that the next output overwrites. Has no effect unless progress is shown (`isWatched`). */
   progress(text: string): void {
     const { stderr } = this.#io;
     if (!this.isWatched) return;

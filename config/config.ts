@@ -255,7 +255,7 @@ export type Config = {
   readonly backups: {
     /** How often a backup is written; null: no backups are scheduled. */
     readonly everyMs: number | null;
-    /** How many of the backups whose names are times are kept. */
+    /** How many backups are kept, counting only those whose names are times. */
     readonly keep: number;
     /** The directory of the backups. */
     readonly into: string;

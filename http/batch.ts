@@ -27,7 +27,7 @@ export type BatchCheck = {
   readonly members: readonly string[];
   /** Whether the hash of all payloads is needed. */
   readonly isHashed: boolean;
-  /** Whether the caller has disconnected, or has been refused to free the memory of its body. Reading stops then. */
+  /** Whether the caller has disconnected, or its body was refused because other bodies needed the memory. Reading stops then. */
   readonly isGone: () => boolean;
 };
 
@@ -193,7 +193,7 @@ class Reading {
     if (this.#index === batchPayloadsMax) {
       throw new BatchFault(
         'invalid_request',
-        `a batch has at most ${batchPayloadsMax} payloads; send the rest in another one`,
+        `a batch has at most ${batchPayloadsMax} payloads; divide it into several batches`,
       );
     }
     const index = this.#index++;

@@ -28,7 +28,7 @@ export function idempotencyKeyOf(
     return problem('invalid_idempotency_key', `an Idempotency-Key has 1 to ${idempotencyKeyCharsMax} characters`);
   }
   const { caller, params } = call;
-  // `wait` is left out of the hash: a repeated call may wait for a different time.
+  // `wait` is left out of the hash: a repeated call may have a different `wait`.
   const { wait: _, ...query } = call.query as { readonly wait?: number };
   return (method, path, content) => ({
     key: hash([caller?.tokenDigest ?? '', key]),

@@ -7,7 +7,7 @@ export const refusalDetails: { readonly [R in Refusal]: string } = {
   too_many_waiting:
     'too many jobs are delayed, paused or held (service.max_waiting), and this one may have to wait as well',
   too_many_actions: 'too many actions are open',
-  paused: 'it is paused and refuses new calls',
+  paused: 'a pause refuses new calls; GET /pauses shows it',
   disk_full: 'the disk is full: nothing new can be stored',
   stopping: 'the service is shutting down',
   unavailable: 'the service cannot accept work now',

@@ -20,7 +20,7 @@ export const pointsMax = 5_000;
 const stepsNamedMax = 20;
 /** The maximum length of `step`. The name of a step consists of two names and a separator. */
 const stepCharactersMax = 2 * nameCharactersMax;
-/** The scopes, besides `*`, whose callers get exemplars, because exemplars contain job ids. */
+/** The scopes, besides `*`, that give access to exemplars. A scope is needed because exemplars contain job ids. */
 const exemplarScopes: readonly ApiScope[] = ['jobs:ro', 'jobs:rw'];
 
 export const stopwatchParameters = {
@@ -72,7 +72,7 @@ export function wantedHistory(
   }
   const most = buckets ?? bucketsDefault;
   if (steps * most > pointsMax) {
-    const fitting = `"buckets" must be at most ${Math.floor(pointsMax / steps)}, or "step" must select steps`;
+    const fitting = `"buckets" must be at most ${Math.floor(pointsMax / steps)}, or "step" must select fewer steps`;
     return invalidQuery(`${steps} steps in ${most} buckets are more than ${pointsMax} points: ${fitting}`);
   }
   const minutes = Math.max(1, Math.ceil((to - from + 1) / most));

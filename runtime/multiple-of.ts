@@ -1,4 +1,4 @@
-// Decides whether one number is a multiple of another by their decimal digits: 0.3 is a multiple of 0.1, although the quotient of the
+// Decides, by decimal digits, whether one number is a multiple of another: 0.3 is a multiple of 0.1, although the quotient of the
 // two doubles is not an integer.
 
 /** Whether `value` is a multiple of `of`, which must be positive. A value too large for a double, such as 1e999, is a multiple of no number. */

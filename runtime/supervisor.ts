@@ -72,7 +72,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
     return stopping;
   }
 
-  /** Stops all parts, but first waits for those still starting: a process that exits while a thread loads native code aborts. */
+  /** Stops all parts, but first waits for those still starting: the process aborts if it exits while a thread loads native code. */
   async function stopAll(): Promise<void> {
     await Promise.all([...starting].map(({ child, started }) => within(child.stopMsMax, started)));
     for (const { child, part } of running.toReversed()) await within(child.stopMsMax, part.stop());

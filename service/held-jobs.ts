@@ -15,7 +15,10 @@ export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
   return (await askLedger(link, { kind: 'ask_held' }))?.held ?? null;
 }
 
-/** The queued jobs that this configuration would hold and that are not held now, other than by a pause. Null: the ledger does not respond. */
+/**
+ * The queued jobs that this configuration would hold, except jobs that are held already for a reason other than a pause. Null: the ledger
+ * does not respond.
+ */
 export async function heldUnder(link: Link, config: Config): Promise<readonly QueuedJobs[] | null> {
   const { plugins } = config;
   const faults = await Promise.all(

@@ -10,7 +10,7 @@ export interface JournalConsumer {
   readonly name: string;
   /**
    * Processes entries, oldest first, and adds the derived data to the batch, which is committed together with the position. Returns how
-   * many entries it has processed, at least one; the next call passes the others again. The consumer must not keep the entries: they
+   * many entries it has processed, at least one; the next call passes the remaining entries again. The consumer must not keep the entries: they
    * refer to memory of the store.
    */
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number;

@@ -60,7 +60,7 @@ export class FailureIndex implements JournalConsumer {
   readonly #changed = new Map<string, AddedJob | null>();
   /** Where the sweep for pruned jobs continues. Null: at the oldest page. */
   #swept: Buffer | null = null;
-  /** Whether a sweep must be followed by a check of the groups' first and last jobs: it has removed jobs, or this object is new. */
+  /** Whether the groups' first and last jobs must be checked after the sweep: the sweep has removed jobs, or this object is new. */
   #mustMend = true;
   #isSweepOver = false;
 
@@ -204,7 +204,7 @@ export class FailureIndex implements JournalConsumer {
   #subtract(record: FailureRecord): void {
     this.#mustMend = true;
     const group = this.#groups.get(record.fingerprint);
-    // Jobs before the group's first job were counted in an earlier group with this fingerprint, which was dropped.
+    // Jobs before the group's first job were counted in an earlier group with this fingerprint. That group was dropped.
     if (!group || isBefore(record, group.first)) return;
     group.count--;
     subtractHour(group.hours, record.atUs);

@@ -21,8 +21,9 @@ import { wordsOf } from './records/words.ts';
 
 /** When this many pairs of a word and a log have been collected, they are written. */
 const gatheredMax = 100_000;
-/** The words of at most this many texts of a log, each with at most this many characters, are kept for the next log. */
+/** The words of a log's first texts, at most this many, are kept for the next log. */
 const lastTextsMax = 16;
+/** The words of a text with more characters are not kept. */
 const lastCharactersMax = 2_048;
 /** The maximum number of postings that one commit removes. */
 const removedMax = 20_000;

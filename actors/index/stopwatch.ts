@@ -39,7 +39,7 @@ export class Stopwatch implements JournalConsumer {
   readonly #totals: Totals;
   /** Finds the name of the histogram of a job's pipeline step. Null: the job belongs to no step, or is no longer stored. */
   readonly #steps: GroupReader<string | null>;
-  /** Finds the time to run with which a job was accepted. Null: the job had no such time, or is no longer stored. */
+  /** Finds the time to run that was set when a job was accepted. Null: no such time was set, or the job is no longer stored. */
   readonly #runAt: GroupReader<number | null>;
   /** By plugin: the page to which the plugin's last attempt was added. */
   readonly #pages = new Map<string, OpenPage>();

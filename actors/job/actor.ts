@@ -126,7 +126,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   const exempt = new ExemptJobs(state);
   let alarmUs: number | null = null;
-  /** Whether `dispatch` must store which holds have jobs. It does so at the end of a turn, when all accepted jobs are counted. */
+  /** Whether `dispatch` must store the holds that have jobs. It does so at the end of a turn, when all accepted jobs are counted. */
   let areHoldsDue = true;
   let isFirstTurn = true;
   /** Whether retention prunes jobs at the end of this turn. By then all reruns of the turn are known. */

@@ -24,7 +24,7 @@ export class Awaited implements AwaitedJobs {
 
   addKnown(id: JobId, turn: Turn): void {
     this.add(id);
-    // Checked after the commit, because only then do reads of the store show a job that ends in this turn as settled.
+    // Checked after the commit: until then, reads of the store do not show that a job has settled in this turn.
     turn.after(() => {
       if (this.#hasSettled(id)) this.ended(id, turn);
     });

@@ -1,4 +1,4 @@
-// Cancels jobs and runs. Hosts are told to stop running jobs right after the commit. A cancelled job that waits ends in the commit that
+// Cancels jobs and runs. Hosts are told to stop running jobs right after the commit. A cancelled waiting job ends in the commit that
 // records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
 // end over several turns.
 
@@ -58,7 +58,7 @@ export class Cancelling {
    * of these jobs can start any more.
    */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
-  /** The callers that wait for an answer as of the last commit. The set outlives the actors (`OutstandingFrames.cancels`). */
+  /** The callers that, as of the last commit, wait for an answer. The set outlives the actors (`OutstandingFrames.cancels`). */
   readonly #callers: Set<WaitingCancel>;
   /** The last turn that began or continued a walk. The walks continue in a later turn, because reads of the store do not show this turn's writes. */
   #turn: Turn | null = null;

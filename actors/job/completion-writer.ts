@@ -81,8 +81,9 @@ export class CompletionWriter {
   journalUs: number;
   /** The number of jobs that this turn has accepted, plus the number of attempts that it has ended. */
   #changes = 0;
-  /** `#momentUs`: the time that was given to an action most recently. `#givenUs`: the latest time that earlier turns have given to actions. */
+  /** The time that was given to an action most recently. */
   #momentUs = 0;
+  /** The latest time that earlier turns have given to actions. */
   #givenUs = 0;
 
   constructor(reader: Reader, setAside?: SetAside) {

@@ -1,4 +1,4 @@
-// The transitions of an attempt (`it` in the table) that has left its block, from custody to custody (records/retry.ts).
+// How the custody (records/retry.ts) of an attempt that has left its block changes. In the table, `it` is the attempt.
 //
 //   event                                           custody       next
 //   a frame takes it                                waiting       sent, or sentAlone if the frame has no other job

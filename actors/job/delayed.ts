@@ -202,7 +202,7 @@ export class Delayed {
     return true;
   }
 
-  /** Lets a job or run begin that has waited in the queue of its schedule. */
+  /** Ends the wait of a job or run in the queue of its schedule: it becomes due now. */
   release(turn: Turn, id: JobId): Released {
     const { state } = this.#options;
     if (!state.isLoaded) return 'unread';

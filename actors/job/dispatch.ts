@@ -72,8 +72,9 @@ export class Dispatcher {
   readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
   readonly #outstanding: OutstandingFrames;
-  /** The current turn. `#movesLeft`: how many more moves and ends it may make (`heldMovesPerTurnMax`). */
+  /** The current turn. */
   #turn: Turn | null = null;
+  /** How many more moves and ends this turn may make (`heldMovesPerTurnMax`). */
   #movesLeft = heldMovesPerTurnMax;
   #generation = 0;
   #plugins: readonly HostedPlugin[] = [];
@@ -175,7 +176,7 @@ export class Dispatcher {
     if (ended > 0) this.keepHolds(turn);
   }
 
-  /** Stores which holds have jobs now. */
+  /** Stores the holds that have jobs now. */
   keepHolds(turn: Turn): void {
     const held = heldOf(this.#state, this.queued());
     this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)));

@@ -56,7 +56,7 @@ export class ExemptJobs {
     return this.#from !== null;
   }
 
-  /** Finds runs in a phase by their deadlines: each such run has one. */
+  /** Searches the deadlines for runs that are in a phase: each such run has a deadline. */
   #search(turn: Turn, from: Uint8Array): void {
     const { reader, openRuns } = this.#state;
     const keys = Array.from(reader.keys('run_deadlines', { from, limit: runsPerTurnMax }), key => Buffer.from(key));

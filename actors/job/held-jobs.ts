@@ -24,7 +24,7 @@ export function moveToHeld(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Moves held jobs whose command can run again back into the lane. Returns the number of moves. */
+/** Moves held jobs back into the lane if their command can run again. Returns the number of moves. */
 function takeBack(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (const [name, backlog] of lane.heldByCommand) {

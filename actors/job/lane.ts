@@ -26,11 +26,9 @@ export type CommandLane = {
 export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
-  /**
-   * `running`: the number of jobs that hosts have. `inFlight`: the same number, but the jobs of a frame without a runner, which run one
-   * after another, count as one.
-   */
+  /** The number of jobs that hosts have. */
   running = 0;
+  /** Like `running`, but the jobs of a frame without a runner, which run one after another, count as one. */
   inFlight = 0;
   /** Whether the jobs of the lane run one at a time in the host for isolated plugins, because they have recently ended several hosts. */
   isIsolated = false;

@@ -21,7 +21,7 @@ export class OpenRuns {
     });
   }
 
-  /** Whether the run, or a run that called it directly or not, is open. */
+  /** Whether the run, or a run that has called it directly or indirectly, is open. */
   #isOpen(run: JobId): boolean {
     const name = keyText(run);
     let isOpen = this.#known.get(name);

@@ -65,8 +65,8 @@ function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: stri
 }
 
 /**
- * Records for the stopwatch that a pause of a plugin, a command or the service ends: from now on the jobs that it held can run, unless
- * another hold applies to them.
+ * Records the end of a pause of a plugin, a command or the service, for the stopwatch: from now on the jobs that the pause held can run,
+ * unless another hold applies to them.
  */
 function noteEnd({ reader, lanes }: JobState, turn: Turn, { kind, name, command }: PauseTarget): void {
   const write = (plugin: string) =>

@@ -124,7 +124,7 @@ export type RefusedWork = {
 export const payloadGone: RefusedWork = {
   kind: 'refused',
   refusal: 'not_kept',
-  detail: 'a part of its payload has been pruned: send a new payload',
+  detail: 'a part of the old payload is no longer stored: send a new payload',
 };
 
 /** The answer to the submission of one job, run or action. */

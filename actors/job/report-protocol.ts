@@ -1,4 +1,4 @@
-// The reports of the ledger thread to the main thread, which the metrics show.
+// The reports of the ledger thread to the main thread. The metrics show these reports.
 
 /** To the main thread, once a second while the actors work, for the metrics. */
 export type LedgerFigures = {

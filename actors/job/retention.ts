@@ -293,13 +293,13 @@ export class Retention {
     turn.batch.remove('blocks', Buffer.from(key));
   }
 
-  /** Removes the arrivals that were kept when the block's runs ended, because values in parts refer to these arrivals. */
+  /** Removes the stored arrivals of the block's runs. These were kept when the runs ended, because values in parts refer to them. */
   #pruneNamed(turn: Turn, key: Uint8Array, { count }: Block): void {
     const range = { from: jobId(key, 0), to: jobId(key, count) };
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
   }
 
-  /** Marks the entries of the block's attempts as pruned, in the journal's value of the commit at this time. */
+  /** Marks the entries of the block's attempts as pruned. `us`: the time of the commit whose journal value has these entries. */
   #strike(key: Uint8Array, us: number, commits: Commits): void {
     let page = commits.get(us);
     if (!page) {

@@ -1,4 +1,4 @@
-// Properties of jobs and runs that only schedules set.
+// Properties of jobs and runs that are set only by schedules.
 
 export type ScheduledWork = {
   /** The baggage, a packed map. */

@@ -79,7 +79,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     const of = source?.rerun.from === 'failed' ? source.rerun.of : null;
     const version = of ? definitionOf(store, table.versions, of) : table.versions.current(pipeline);
     if (version && 'missing' in version) {
-      const detail = `${version.missing}: rerun it from the start`;
+      const detail = `${version.missing}: rerun the run from the start`;
       return { kind: 'refused', refusal: 'not_kept', detail };
     }
     const refusal = version ? refusalOf(accepted.count, isDelayed) : 'unknown_pipeline';

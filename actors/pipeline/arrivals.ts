@@ -10,7 +10,7 @@ import type { Run, Scope } from './run.ts';
 export class Arrivals {
   readonly #reader: Reader;
   readonly parts: PartReader;
-  /** By key: values written in this turn to which a value in parts refers. Reads of the store do not show them before the commit. */
+  /** By key: values that this turn has written, and that a value in parts refers to. Reads of the store do not show them before the commit. */
   readonly #named = new Map<string, Uint8Array>();
   #batch!: Batch;
   #turnNumber = 0;

@@ -154,7 +154,7 @@ export class DeferredEvents {
     const { index, at, fired, key } = begun;
     if (index < count) {
       // The cursor is written only if a run has been created. For events that start no run, the additional write would cost more than it
-      // saves. After a crash, the events after the stored cursor are taken again, with the configuration and the dedupe keys of that time.
+      // saves. After a crash, the events after the stored cursor are taken again, with the configuration and the dedupe keys that then apply.
       if (came) batch.put('emissions', cursorKey(key), pack(fired.length > 0 ? { index, at, fired } : { index, at }));
       return true;
     }

@@ -156,7 +156,7 @@ export class DefinitionVersions {
     unused.sort((a, b) => b.sinceUs - a.sinceUs);
     const oldestUs = oldestBlockUs(reader);
     for (const [place, { hash, sinceUs }] of unused.entries()) {
-      // A run that used the definition was accepted before the definition became unused, so the run may still be stored.
+      // Blocks from before the definition became unused are still stored. They may have runs that used it.
       if (place < unusedDefinitionsMax && sinceUs >= oldestUs) continue;
       batch.remove('definitions', hash);
       batch.remove('unused_definitions', hash);

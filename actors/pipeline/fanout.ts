@@ -1,4 +1,4 @@
-// A fan-out that is being expanded: of a `foreach`, or of the events of a job. The list stays packed, and a cursor moves over it.
+// A fan-out (of a `foreach`, or of the events of a job) that is being expanded. The list stays packed, and a cursor moves over it.
 // A parked token is stored as a fan-out, too, with a count of one.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { copyBytes } from '../../runtime/bytes.ts';
@@ -17,7 +17,7 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** The list as a value in parts, if it is stored as one. */
   readonly parted?: Uint8Array;
-  /** The entries that `with` adds to every payload (packed, without the head of the map), and their number. */
+  /** `added`: the entries that `with` adds to every payload, packed, without the head of the map. `addedCount`: their number. */
   readonly added: Uint8Array;
   readonly addedCount: number;
   /** The keys `item` and `index`, except those that `added` contains. */

@@ -32,7 +32,10 @@ function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cance
         timeout: kind,
       };
     case 'call':
-      return { by: 'timeout', reason: `the step that called the run allows it ${formatDuration(passedMs)}` };
+      return {
+        by: 'timeout',
+        reason: `the run took longer than ${formatDuration(passedMs)}, the timeout of the step that called it`,
+      };
   }
 }
 

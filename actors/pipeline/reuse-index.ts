@@ -1,4 +1,4 @@
-// Indexes the jobs of the original run by their addresses (records/reuse.ts), in a walk through its tree that handles some blocks in each
+// Indexes the jobs of the original run by their addresses (records/reuse.ts). The walk through the run's tree handles some blocks in each
 // turn.
 import { blockKeyBytes, formatId, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
@@ -13,7 +13,7 @@ import type { Run } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { groupIn, rootOf, takenOverBy } from './views/reuse-roots.ts';
 
-/** The number of entries of a tree that one scan reads. */
+/** The number of entries that one scan of a tree reads. */
 const entriesAtOnce = 16;
 /** The number of groups of jobs after which the walk can pause. */
 export const groupsPerSlice = 256;
@@ -41,11 +41,11 @@ export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
   }
   if (row) writeIndexed(table.batch, root, row.fork, row.ordinal, row);
   const body = latestAttempt(table.reader, of)?.attempt.stored;
-  if (!body) return `the run ${formatId(of)} is no longer stored: rerun it from the start`;
+  if (!body) return `the run ${formatId(of)} is no longer stored: rerun the run from the start`;
   const counts = readTally(body);
   const made = counts ? tallied(counts) : 0;
   if (found >= made) return null;
-  return `${made - found} of the ${made} jobs of the run ${formatId(of)} are no longer stored: rerun it from the start`;
+  return `${made - found} of the ${made} jobs of the run ${formatId(of)} are no longer stored: rerun the run from the start`;
 }
 
 function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, index: number): boolean {

@@ -1,4 +1,4 @@
-// Protects the jobs that a rerun `from: failed` needs from its original run: retention does not remove them until the rerun has ended.
+// Keeps the jobs of an original run for its rerun `from: failed`: retention does not remove them until the rerun has ended.
 import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';

@@ -6,7 +6,7 @@ import { reusedKey } from './records/reuse.ts';
 
 export class ReusedJobs {
   readonly #reader: Reader;
-  /** By key of the table `reused`, which has a root and a block: the indexes of the block's jobs that this turn reused. */
+  /** By key of the table `reused` (root and block): the indexes of the block's jobs that this turn reused. */
   readonly #added = new Map<string, number[]>();
 
   constructor(reader: Reader) {

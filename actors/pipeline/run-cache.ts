@@ -13,7 +13,7 @@ import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 const loadedBytesMax = 64 * 2 ** 20;
 /** The maximum number of runs that one turn examines: each is dropped from memory, or kept because it was used recently. */
 const trimmedPerTurnMax = 4096;
-/** The estimated memory of a run and of a scope, in addition to twice the size of their records. */
+/** `runBytes`, `scopeBytes`: the estimated memory of a run or scope, in addition to twice the size of its record. */
 const runBytes = 1024;
 const scopeBytes = 512;
 

@@ -109,7 +109,7 @@ export class RunRouter {
     const failure = run.failure!;
     const marked = cancels.haveRuns ? cancels.around(run.id) : null;
     const cancel = marked && cancels.of(marked);
-    // A part that had failed before its deadline passed counts as failed.
+    // If the part had failed before the deadline passed, it counts as failed.
     if (!marked || !cancel || (cancel.timeout && failure !== cancelText(cancel)))
       return { status: 'failed', error: failure, isInside: false };
     const status = cancel.timeout ? 'timed_out' : 'cancelled';
@@ -325,7 +325,7 @@ export class RunRouter {
     const { id, name, depth } = called;
     const unsuccessful = unsuccessfulOf([end]);
     addUnsuccessful(unsuccessful, called.unsuccessful);
-    // A run in which no job has started has not started either.
+    // If no job inside the called run has started, the run itself counts as not started.
     const unstarted = called.unstarted + (called.unstarted === called.inside ? 1 : 0);
     table.settled(run, 1, unsuccessful, unstarted, called.inside);
     if (end.status !== 'succeeded') noteFailures(run, outer.node, [{ id, status: end.status }]);

@@ -18,7 +18,7 @@ import { Packed, type Token } from './token.ts';
 
 export type RunStart = {
   readonly submittedBy: string;
-  /** The job or run that caused the run, and the root of the run's tree; null: the run is a root. */
+  /** `parent`: the job or run that caused the run. `root`: the root of the run's tree. Null: the run is a root. */
   readonly parent: JobId | null;
   readonly root: JobId | null;
   /** The length of the chain of jobs that led to the run. */

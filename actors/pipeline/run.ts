@@ -148,7 +148,7 @@ export type FinishedRun = Pick<
   /** The name of the run's pipeline. */
   readonly name: string;
   readonly depth: number;
-  /** The number of settled jobs inside the run, and how many of these never started. */
+  /** `inside`: the number of settled jobs inside the run. `unstarted`: how many of these never started. */
   readonly inside: number;
   readonly unstarted: number;
 };

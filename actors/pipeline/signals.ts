@@ -66,7 +66,7 @@ export class Signals {
   }
 }
 
-/** The tags that the runs started by an event or a hook take from the job. */
+/** The tags that runs take from the job whose event or hook started them. */
 function tagsIn({ options }: JobGroup): { readonly tags?: Tags } {
   return tagsOf(options?.tags);
 }

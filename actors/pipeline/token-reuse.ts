@@ -29,7 +29,7 @@ export class TokenReuse {
     this.#goOn = goOn;
   }
 
-  /** If the original run has a job for this step and token that can be reused, lets the token pass the step. False: it has no such job. */
+  /** If a job of the original run can be reused for this step and token, lets the token pass the step. False: there is no such job. */
   single(run: Run, scope: Scope, node: number, { path, context, depth }: Token): boolean {
     const job = this.reuse.findSucceeded(run, { scope: scope.id, node, path });
     if (job) this.#take(run, scope, job, { node, path, context: context.bytes, depth: depth + 1 });

@@ -59,7 +59,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   let alarmMs: number | null = null;
   let isFirstTurn = true;
   let hasBegun = false;
-  /** The jobs that had ended before the first turn, and whose end their schedules have not recorded. */
+  /** The jobs that had ended before the first turn, and whose schedules have not recorded the end. */
   const endedBefore: EndedJob[] = [];
   /** Whether the state was restored, and nobody had resumed it by the last turn. */
   let wasRestored = false;
@@ -80,8 +80,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   /**
-   * Called at the beginning of the first turn, because jobs may end in that turn. Finds all jobs whose end their schedules have not
-   * recorded: follows the unsettled ones, and adds the others to `endedBefore`.
+   * Called at the beginning of the first turn, because jobs may end in that turn. Finds all jobs whose schedules have not
+   * recorded the end: follows the unsettled ones, and adds the ended ones to `endedBefore`.
    */
   function followAll(): void {
     for (const schedule of schedules.values()) {

@@ -105,7 +105,7 @@ export class Firer {
     return reply;
   }
 
-  /** Submits a job. A pause that refuses calls of the target refuses jobs started by hand; other jobs are accepted, and wait. */
+  /** Submits a job. If a pause of the target refuses calls, a job started by hand is refused; any other job is accepted, and waits. */
   submit(
     turn: Turn,
     { id, definition, payload }: OpenSchedule,

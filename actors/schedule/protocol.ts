@@ -75,7 +75,7 @@ export interface ScheduledJobs {
   mayBegin(): boolean;
   /** Cancels jobs and runs; no caller waits for an answer. Returns how many of the ids were handled. */
   cancel(ids: readonly JobId[], cancel: Cancel, turn: Turn): number;
-  /** Releases a job or run that was accepted with `whenReleasedUs`, which may then begin. */
+  /** Releases a job or run that was accepted with `whenReleasedUs`. The job or run may then begin. */
   release(id: JobId, turn: Turn): Released;
   /** How the job ended, as of the last commit. Null: it has not ended. Undefined: it is no longer stored. */
   endOf(id: JobId): TerminalStatus | null | undefined;

@@ -111,7 +111,7 @@ export class AuditPruning {
     const mark = Buffer.from(this.#options.random(6)).toString('hex');
     this.#job = {
       ...job,
-      // A record that is written while the pruning runs stays.
+      // Records that are written during the pruning are kept.
       through: Math.min(job.through, auditEnd.seq),
       file: directory === null ? null : { directory, first: after.seq + 1, mark },
       after,

@@ -94,7 +94,7 @@ function locate({
 }
 
 /**
- * The URL of a listener on this machine, with loopback in place of a wildcard address. An address of another machine is refused:
+ * The URL of a listener on this machine. Loopback replaces a wildcard address. An address of another machine is refused:
  * a configuration in the working directory may come from another user, and must not make the command send API tokens to another
  * machine.
  */

@@ -46,7 +46,7 @@ export function pauseLines(pauses: readonly PauseDocument[]): TerminalLine[] {
       `${targetName(target)} by ${by} since ${formatAt(since)}, ${pausedUntil(pause)}${why}`,
     ];
     if (pause.would_run === undefined) return [line];
-    const would = `once it is resumed, it runs ${wouldRunText(pause.would_run, Date.now())}; meanwhile no schedule fires, and webhooks get 503`;
+    const would = `until it is resumed, no schedule fires, and webhooks get 503; then it runs ${wouldRunText(pause.would_run, Date.now())}`;
     return [line, ['         ', would]];
   });
 }

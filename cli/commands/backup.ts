@@ -40,7 +40,7 @@ const writeBackup = command<Options>({
         onBytes: byteProgress(out),
       });
     const why =
-      'leave out --with-index, the index is rebuilt after a restore; it can only be copied while no service runs';
+      '--with-index needs a stopped service: stop it, or leave out --with-index, because a restore rebuilds the index';
     const backup = await refusing('Not backed up', () => (withIndex ? whileStopped(state, why, work) : work()));
     const tookMs = Math.round(performance.now() - startMs);
     await out.answer({ path: backup.path, took_ms: tookMs, ...backup.manifest }, () => [

@@ -50,7 +50,7 @@ export const jobCancel = clientCommand<Options>({
   },
 });
 
-/** The refusals that concern one job. If there are several jobs, the others are still cancelled. */
+/** The refusals that concern one job. Any other given jobs are still cancelled. */
 const refusals: readonly unknown[] = ['unknown_job', 'ending'];
 
 /**

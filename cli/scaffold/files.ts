@@ -22,8 +22,8 @@ export function makeDirectories(path: string): void {
 }
 
 /**
- * Creates the files in this directory, which is created if necessary. Throws a usage failure if the directory is not empty, and
- * system errors.
+ * Creates the files in this directory, which is created if necessary. Throws system errors, and a usage failure if the directory
+ * is not empty.
  */
 export function writeFiles(directory: string, files: readonly NewFile[]): void {
   makeDirectories(directory);

@@ -139,7 +139,7 @@ export class HttpListeners implements Listeners {
     });
   }
 
-  /** The options that the listeners besides the API share. Calls that they refuse with 401 or 403 are not logged as warnings. */
+  /** The common options of all listeners except the API. Calls that these listeners refuse with 401 or 403 are not logged as warnings. */
   #common(prefix: string) {
     const { service, workLog } = this.#options;
     const log = workLog.serverLog(false);

@@ -23,7 +23,7 @@ export type WorkLogOptions = {
   readonly log: Logger;
   /** Returns the settings in force. */
   readonly settings: () => Config['log'];
-  /** Finds the origin of a job, which has the run for the job's log line. Absent: the lines name no runs. */
+  /** Finds the origin of a job. The job's log line names the run in this origin. Absent: the lines name no runs. */
   readonly originOf?: (id: JobId) => JobOrigin | null;
   readonly later: (act: () => void, ms: number) => void;
 };
@@ -92,7 +92,7 @@ export class WorkLog {
     this.#options.log.info(this.#withRun(line), 'a control call');
   }
 
-  /** Adds to the line the run of the job that it names. */
+  /** If the line names a job, adds the run of this job to the line. */
   #withRun<T extends { readonly job_id?: unknown }>(line: T): T {
     const id = typeof line.job_id === 'string' ? parseId(line.job_id) : null;
     const run = id && this.#options.originOf?.(id)?.runs[0];

@@ -66,8 +66,8 @@ export function* auditPages(reader: Reader, keys: VaultLocation['keys'], filter:
 }
 
 /**
- * Verifies the trail and yields its records in pages, up to the first record that does not verify. Each page is valid until the next page is
- * taken. Returns the problem of that record, else the problem of the end of the trail; null: the trail is intact.
+ * Verifies the trail and yields its records in pages, up to the first record that does not verify. Returns the problem of that record, else
+ * the problem of the end of the trail; null: the trail is intact. Each page is valid until the next page is taken.
  */
 export function* entryPages(
   reader: Reader,

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 
 /**
- * Adds the paths to hide to each bubblewrap sandbox of the configuration's plugins. `sealKey`: the file of the seal key; null if its
+ * Sets the hidden paths of each bubblewrap sandbox of the configuration's plugins. `sealKey`: the file of the seal key; null if its
  * directory is unknown.
  */
 export function withHidden(config: Config, sealKey: string | null): Config['plugins'] {

@@ -141,7 +141,7 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
 }
 
 /**
- * Follows the `uses` of an instance from name to name to a manifest. `bases` are the names that follow the instance's own name.
+ * Follows the `uses` of an instance, name by name, until a manifest. `bases` are the names that follow the instance's own name.
  * Null if the chain leads to no manifest.
  */
 function resolveManifest(
@@ -183,7 +183,7 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
     for (const problem of problems) work.report(problem);
     work.reportAt(path, unusableMessage(name, problems), at);
   } else if (via === undefined || isDisabled(work, name)) {
-    // A base that is an enabled entry of `plugins` reports its unknown plugin itself.
+    // A base with an enabled entry in `plugins` is reported at that entry instead.
     work.reportAt(path, unknownPlugin(work, name), at);
   }
   return null;

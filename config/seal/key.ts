@@ -52,8 +52,8 @@ export function keyFileOf(env: Environment, cwd: string): string | null {
 }
 
 /**
- * The directory (of the configuration, of the state or of plugins) that contains the file by name or with links resolved, in
- * words. Null if none of them contains the file.
+ * In words, the directory (of the configuration, of the state or of plugins) that contains the file, with links resolved or not.
+ * Null if none of them contains the file.
  */
 function forbiddenPlace(file: string, config: Config, disk: Files): string | null {
   const places: readonly (readonly [name: string, directory: string])[] = [

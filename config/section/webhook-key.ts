@@ -1,4 +1,4 @@
-// The format of a key of Standard Webhooks, which the section `tokens` has.
+// The format of the Standard Webhooks keys in the section `tokens`.
 
 /** A key of Standard Webhooks is this prefix followed by base64. */
 export const standardKeyPrefix = 'whsec_';

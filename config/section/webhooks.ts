@@ -1,4 +1,4 @@
-// Reads the `webhooks` section, and `tokens`, the keys of its endpoints.
+// Reads the sections `webhooks` and `tokens`. `tokens` has the keys of the endpoints.
 import { reportDuplicates } from '../check/duplicate.ts';
 import { type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';

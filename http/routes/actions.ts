@@ -32,8 +32,9 @@ import { findCommand, idempotencyNotes } from './execution.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
 const section = 'Control';
-/** The maximum of `limit`, and the maximum of `per_second`. */
+/** The maximum of `limit`. */
 export const actionLimitMax = 1_000_000_000;
+/** The maximum of `per_second`. */
 export const perSecondMax = 100_000;
 const pageMax = 200;
 const pageDefault = 50;

@@ -145,7 +145,7 @@ const rerunJob = route({
   },
 });
 
-const failedWithPayload = '/payload: "from": "failed" reuses results of the old payload; leave out one of the two';
+const failedWithPayload = '/payload cannot be combined with "from": "failed", which reuses results of the old payload';
 
 const inPhase = 'a job of a phase cannot be run again; this one belongs to';
 

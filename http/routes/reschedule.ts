@@ -35,7 +35,7 @@ const rescheduleJob = route({
     if (isProblem(options)) return options;
     const { runAtUs, delayMs } = options ?? {};
     const to = runAtUs !== undefined ? { runAtUs } : delayMs !== undefined ? { delayMs } : null;
-    if (to === null) return problem('invalid_request', '/run_at is required: a time, or /delay, a duration');
+    if (to === null) return problem('invalid_request', '/run_at (a time) or /delay (a duration) is required');
     const { jobId, status } = job;
     if (isSettled(job))
       return problem('already_settled', `the job has ended already: ${status}`, { jobStatus: status });
@@ -46,6 +46,6 @@ const rescheduleJob = route({
   },
 });
 
-const notDelayed = 'only a job that waits for its time (waits_for.reason run_at) can be rescheduled: this one does not';
+const notDelayed = 'the job does not wait for its time (waits_for.reason run_at), so it cannot be rescheduled';
 
 export const rescheduleRoutes: readonly Route[] = [rescheduleJob];

@@ -8,8 +8,8 @@
 const labelsMax = 10;
 
 /**
- * The pattern of a name for a renewal, which is numbered from 1. Null if all patterns of the name are used. The patterns of `a.b` are, in
- * this order, `*.*`, `*.b`, `a.*` and `a.b`. A label `*` of the name stays `*`.
+ * The pattern of a name for a renewal. Renewals are numbered from 1. Null if all patterns of the name are used, or if the name has too many
+ * labels. The patterns of `a.b` are, in this order, `*.*`, `*.b`, `a.*` and `a.b`. A label `*` of the name stays `*`.
  */
 export function patternOf(name: string, renewal: number): string | null {
   const labels = name.split('.');

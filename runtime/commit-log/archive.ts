@@ -33,7 +33,7 @@ export function newestArchived(directory: string): number {
   return existsSync(directory) ? (listSegments(directory).at(-1)?.number ?? 0) : 0;
 }
 
-/** `usedBytes`: the number of bytes of the segment that turns take up. */
+/** `usedBytes`: the number of bytes that turns take up in the segment. */
 export type KeptSegment = Segment & { readonly usedBytes: number };
 
 export type ArchiveReport = (message: string, fields: object) => void;

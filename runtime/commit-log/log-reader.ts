@@ -101,7 +101,7 @@ export function* readArchive(segments: readonly Segment[], after: Lsn): Generato
   }
 }
 
-/** The number of bytes of the segment that parts of turns take up. */
+/** The number of bytes that parts of turns take up in the segment. */
 export function usedBytes(segment: Segment): number {
   const files = new SegmentWindows([segment]);
   try {

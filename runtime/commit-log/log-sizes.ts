@@ -3,7 +3,7 @@
 export type LogSizes = {
   /** The maximum size of a segment. */
   readonly segmentBytes: number;
-  /** The number of bytes written to the data file after which a checkpoint is due. */
+  /** A checkpoint is due when this many bytes have been written to the data file. */
   readonly churnBytes: number;
 };
 

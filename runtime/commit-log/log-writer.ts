@@ -153,7 +153,7 @@ export class LogWriter {
     if (pieces.length > 1 || this.#offset > this.#current.bytes / 4) this.#prepareNext();
   }
 
-  /** Called when a checkpoint at this position is complete. Recycles the segments before it; if segments are archived, only once they are. */
+  /** Called when a checkpoint at this position is complete. Recycles the segments before it; if there is an archive, after they are copied. */
   releaseBefore({ segment }: LogPosition): void {
     const released = this.#older.filter(({ number }) => number < segment);
     this.#older = this.#older.filter(({ number }) => number >= segment);

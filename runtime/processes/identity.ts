@@ -46,8 +46,8 @@ function startTicksOf(pid: number): string | null {
 }
 
 /**
- * Whether this pid belongs to a process of this user that /proc does not show. If /proc is mounted with `hidepid`, it hides
- * processes that forbid inspection even from their own user. The start of a hidden process is unknown, so a hidden process with
+ * Whether this pid belongs to a process of this user that /proc does not show. If /proc is mounted with `hidepid`, a
+ * process that forbids inspection is hidden even from its own user. The start of a hidden process is unknown, so a hidden process with
  * the pid must be assumed to be the known one.
  */
 function isHidden(pid: number): boolean {

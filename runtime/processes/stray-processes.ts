@@ -46,7 +46,7 @@ function originOf(pid: number): string | null {
   }
 }
 
-/** Numbers the programs that a host starts, and searches for processes that ended programs have left behind. */
+/** Numbers the programs that a host starts, and searches for processes that programs have left behind at their end. */
 export class StrayProcesses {
   readonly #host: string;
   readonly #living = new Set<string>();
@@ -73,7 +73,7 @@ export class StrayProcesses {
     this.#alarm.set(Math.max(performance.now() + idleScanMs, this.#restUntilMs));
   }
 
-  /** Resolves when all processes that ended programs have started are gone, or when the search for them has given up. */
+  /** Resolves when the processes of all programs that have ended are gone, or when the search for them has given up. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);

@@ -73,7 +73,7 @@ export function openLedger(recovery: LedgerRecovery): OpenLedger {
     const applied = appliedIn(readerOf(lmdb))?.lsn ?? 0;
     if (isRecovered && applied !== found.lsn)
       throw new StoreFault(
-        `${path} does not fit its checkpoint: it has turn ${applied}, the checkpoint turn ${found.lsn}`,
+        `${path} does not fit its checkpoint: it has turn ${applied}, the checkpoint turn ${found.lsn}; restore ${path} from a backup, or move it away to start with an empty state`,
       );
     const last = isRecovered ? (applyTurns(lmdb, readLog(segments, found, until)) ?? applied) : applied;
     if (until < Number.POSITIVE_INFINITY && last !== until)
@@ -232,7 +232,7 @@ function setAside(path: string, segments: readonly Segment[]): void {
   syncDirectory(aside);
 }
 
-/** Moves a log that has lost its ledger, with its checkpoint, to a directory beside the new log. */
+/** Moves a log and its checkpoint to a directory beside the new log, because the log has lost its ledger. */
 export function moveLogAside(path: string): void {
   const directory = logDirectoryOf(path);
   if (!existsSync(directory)) return;

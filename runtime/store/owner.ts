@@ -62,8 +62,8 @@ export function holderToWatch(directory: string, silent: Owner | null, isLockFre
 }
 
 /**
- * Whether the owner is an earlier process with the pid of this one. Where the system does not show when a process started, the pid alone
- * decides.
+ * Whether the owner is an earlier process with the pid of this one. Only for an owner without start ticks: otherwise `isAlive` has compared
+ * them.
  */
 function isEarlierSelf({ pid, startTicks }: ProcessIdentity): boolean {
   return pid === process.pid && startTicks === null;

@@ -22,7 +22,7 @@ export const tables = [
   'by_command', // number of plugin and command (4) + key of a block of the command (12) -> empty
   'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> empty
   // Empty: the second job is a rerun of the first. 1: it is a rerun of the first that reuses jobs. 2: it is a rerun of another job, but its
-  // payload refers to results that joins of the first received.
+  // payload refers to results that reached joins of the first.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
@@ -32,7 +32,7 @@ export const tables = [
   // Large results stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
   'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join
   'lists', // run id (16) + fan-out (4) -> a fan-out that is still being expanded, or a parked token
-  'emissions', // job id (16) + kind (1) -> origin of events or a hook that will start runs; + 0 -> the cursor (records/deferred-event.ts)
+  'emissions', // job id (16) + kind (1) -> origin of events, or of a hook, that will start runs; + 0 -> the cursor (records/deferred-event.ts)
   'descendants', // root job id (16) -> the number of the root's descendants; only of large trees with open runs or emissions
   'open_trees', // root job id (16) -> the number of open runs and emissions in the tree, if it is more than one (actors/pipeline/descendants.ts)
   'definitions', // hash -> a pipeline definition that stored runs may have used (actors/pipeline/definition-versions.ts)

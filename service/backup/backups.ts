@@ -118,7 +118,7 @@ export class Backups {
       child.once('close', (status, signal) => resolve(signal ?? `exit status ${status}`));
     });
     const [said, how] = await Promise.all([text(child.stdout), ended]);
-    if (said === '') return { kind: 'failed', reason: `the process that writes it ended with ${how}` };
+    if (said === '') return { kind: 'failed', reason: `the process that writes the backup ended with ${how}` };
     return JSON.parse(said) as BackupEnd;
   }
 

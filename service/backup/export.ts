@@ -17,7 +17,7 @@ const pieceChars = 65_536;
 const blocksPerScan = 256;
 
 /**
- * The lines, in pieces. Each line is an object with `kind`: `schedule`, `job` or `log`, and the fields of the API. Between two pieces the
+ * The lines, in pieces. Each line is an object with the fields of the API and `kind`: `schedule`, `job` or `log`. Between two pieces the
  * reader may see newer commits. Memory is bounded by the largest job.
  */
 export function* exportLines(reader: Reader, { schedules }: Config, nowMs: number): Iterable<string> {

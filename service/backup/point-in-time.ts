@@ -30,7 +30,7 @@ export function startBefore(path: string, untilMs: number): StartingPoint {
   if (paths.length === 0) throw new BackupRefused(`${path} is not a backup, and contains none`);
   throw new BackupRefused(
     oldest === null
-      ? `no backup in ${path} says when its last turn was committed, because an earlier version committed it: restore a backup without --until`
+      ? `no backup at ${path} says when its last turn was committed, because an earlier version committed it: restore it without --until`
       : `${isBackup ? 'the' : 'the oldest'} backup in ${path} is from ${oldest.at}: name this time or a later one`,
   );
 }

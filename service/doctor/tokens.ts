@@ -9,6 +9,6 @@ export function checkTokens(tokens: readonly ApiToken[]): { passed: true; detail
   if (named.length === 0) return { passed: true, detail: 'none has the scope jobs:rw' };
   return {
     passed: true,
-    detail: `with jobs:rw these cancel jobs and run them again: ${named.join(', ')}; to read jobs, jobs:ro is enough`,
+    detail: `tokens that can cancel and rerun jobs (jobs:rw): ${named.join(', ')}; to read jobs, jobs:ro is enough`,
   };
 }

@@ -18,7 +18,7 @@ const behindId = Buffer.from('"} ');
 
 type KeptText = { readonly format: MetricsFormat; readonly bytes: Uint8Array };
 
-/** Writes the metrics of scrapes. A sample that the last scrape had too keeps its text. */
+/** Writes the metrics of scrapes. If a sample was last written in the same format, its text is reused. */
 export class MetricsWriter {
   readonly #kept = new WeakMap<Sample<unknown>, KeptText>();
   /** The length of the last scrape. */

@@ -68,7 +68,7 @@ function once<R extends object, S>(make: (record: R) => S): (record: R) => S {
   };
 }
 
-/** The accepted jobs by source. Jobs that no other source counts came from calls. */
+/** The accepted jobs by source. Jobs that are not counted under another source came from calls. */
 function acceptedBySource({ plugin, command, counts }: CommandCounts): Sample<number>[] {
   const sources: NonNullable<CommandTotals['sources']> = counts.sources ?? {};
   const others = Object.values(sources).reduce((sum, count) => sum + count, 0);
@@ -122,7 +122,7 @@ const timeLabels: { readonly [K in StoredTotal['kind']]: readonly [string, strin
   step: ['pipeline', 'step'],
 };
 
-/** The histograms of a record that are not empty, by name. */
+/** The non-empty histograms of a record, by name. */
 const timeSamples = once(({ kind, names, times }: StoredTotal): ReadonlyMap<string, Sample<BucketValues>> => {
   const [first, second] = timeLabels[kind];
   const labels = { [first]: names[0]!, [second]: names[1]! };

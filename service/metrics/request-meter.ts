@@ -28,7 +28,7 @@ const reasons: ReadonlySet<string> = new Set<Refusal>([
   ...(['paused', 'unavailable', 'overloaded', 'stopping'] as const),
 ]);
 const goneStatus = 0;
-/** The maximum number of routes that are counted separately, and of pairs of webhook endpoint and status. */
+/** The maximum number of routes that are counted separately, and also of pairs of a webhook endpoint and a status. */
 const routesMax = 1_000;
 
 export class RequestMeter {

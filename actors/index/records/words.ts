@@ -1,6 +1,6 @@
 // The words of texts and queries. Case and accents are folded, and every character that is neither a letter nor a digit separates words.
 
-/** Only this many leading characters of a word count: longer words with the same leading characters are equal. */
+/** A word is cut to at most this many characters: longer words with the same leading characters are equal. */
 export const wordCharactersMax = 64;
 
 const ascii = /^[\0-\x7f]*$/;

@@ -19,8 +19,9 @@ import {
 } from '../records/failures.ts';
 import { positionOf } from '../records/position.ts';
 
-/** The numbers of commits and of pages that one scan reads. */
+/** The maximum number of commits that one scan reads. */
 const commitsPerStep = 256;
+/** The maximum number of pages that one scan reads. */
 const pagesPerStep = 8;
 
 /** Whether a job failed with this attempt and with this fingerprint. */

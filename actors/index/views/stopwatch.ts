@@ -20,8 +20,9 @@ export type StepTimes = {
 export type Window = { readonly from: number; readonly to: number };
 
 /**
- * The window from the minute of `fromUs` to the current minute or, if `toUs` is not null and this is earlier, to the last minute that begins
- * before `toUs`. Minutes that are no longer stored are excluded. If no minute remains, the window is empty: `to` is less than `from`.
+ * Computes a window from the minute of `fromUs` to the last minute that begins before `toUs`. If `toUs` is null or after the current minute, the
+ * window ends with the current minute. Minutes that are no longer stored are excluded. If no minute remains, the window is empty: `to` is less
+ * than `from`.
  */
 export function windowOf(fromUs: number, nowUs: number, toUs: number | null = null): Window {
   const current = Math.floor(nowUs / minuteUs);

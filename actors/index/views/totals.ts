@@ -14,8 +14,8 @@ export type StoredTotal = {
 const keptMax = 512;
 
 /**
- * Returns a function that reads all running totals, as of the last commit of the index that the reader shows. Up to `keptMax` records, a
- * record that has not changed since the last reading is the same object.
+ * Returns a function that reads all running totals, as of the last commit of the index that the reader shows. If there
+ * are at most `keptMax` records, a record that has not changed since the last reading is the same object.
  */
 export function makeTotalsReader(): (index: Reader<IndexTable>) => readonly StoredTotal[] {
   const records = new KeptRecords('totals', keptMax, (key, value): StoredTotal | null => {

@@ -26,7 +26,7 @@ export function isAcceptedIn(
   return us >= fromUs && us <= toUs;
 }
 
-/** The keys from `from` up to, not including, `to` include the keys of all blocks with jobs that were accepted in the range. */
+/** A range of keys that contains the keys of all blocks whose jobs were accepted in this range of times. `to` is not included. */
 export function keysOf({ fromUs, toUs }: AcceptedRange): { readonly from: BlockKey; readonly to: BlockKey } {
   return { from: keyAt(Math.floor(fromUs / 1000)), to: keyAt(Math.floor(toUs / 1000) + 1) };
 }

@@ -58,8 +58,8 @@ export type Selection = {
   /** The fingerprint with which the job must have failed. */
   readonly fingerprint?: string;
   /**
-   * `query`: the words that the log of one of the job's attempts must contain. This attempt must have ended between `fromUs` and `toUs`,
-   * in µs, both inclusive. A null field sets no condition.
+   * The job must have an attempt whose log contains the words `query`, and which ended between `fromUs` and `toUs`, in µs, both
+   * inclusive. A null field sets no condition.
    */
   readonly query: string | null;
   readonly fromUs: number | null;

@@ -7,8 +7,9 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { isHosted, type JobGroup, type Status, type TerminalStatus, terminalStatuses } from './job.ts';
 
 export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
-  /** The numbers of failed and of timed-out attempts that were followed by another attempt. */
+  /** The number of failed attempts that were followed by another attempt. */
   retried_failed: number;
+  /** The number of timed-out attempts that were followed by another attempt. */
   retried_timed_out: number;
   /** The number of cancelled jobs without an attempt. Absent in records of format 9. */
   never_started: number;

@@ -29,7 +29,7 @@ export type RunPosition = {
   readonly node: number;
   /** The number of the scope whose join waits for the job. */
   readonly scope: number;
-  /** The ordinals of the forks on the way to this step, which give the order of a join's results. */
+  /** The ordinal of the job in each fork on the way to this step. The ordinals give the order of a join's results. */
   readonly path: readonly number[];
   /**
    * The ordinal of the group's first job; job k of the group has `first + k`. `path` lacks this ordinal. Null: `path` is
@@ -84,7 +84,7 @@ export type JobGroup = {
   readonly options: JobOptions | null;
   /** The limits that the step sets. Undefined: the limits of the plugin apply. */
   readonly limits?: StepLimits | undefined;
-  /** The phase of the run to which the jobs belong. Undefined: they belong to the main part, or to no run. */
+  /** The phase that the jobs belong to. Undefined: they belong to the main part of their run, or to no run. */
   readonly phase?: PhaseName | undefined;
 };
 
@@ -95,7 +95,7 @@ export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
- * The number of jobs inside a run that ended with each status, including jobs of called runs. `unsettled`: how many jobs of an open run
+ * How many jobs inside a run ended with each status, including jobs of called runs. `unsettled`: how many jobs of an open run
  * have not ended, excluding jobs of called runs. `reused`: how many jobs of earlier runs the run has reused; absent: none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {

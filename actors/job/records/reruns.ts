@@ -5,8 +5,9 @@ import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { Rerun, RerunFrom } from './job.ts';
 
-/** The maximum numbers of reruns of a job that are listed and counted. */
+/** The maximum number of a job's reruns that are listed. */
 export const rerunsListedMax = 100;
+/** The maximum number of a job's reruns that are counted. */
 export const rerunsCountedMax = 10_000;
 /** The maximum number of entries that `rerunsOf` reads at a time. */
 const rerunsPerScan = 256;

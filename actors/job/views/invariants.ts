@@ -39,7 +39,7 @@ import { timerInvariants } from './timer-invariants.ts';
 const aheadUs = 1_000_000;
 /** The maximum number of a tree's blocks that are checked. */
 const treeBlocksMax = 64;
-/** The maximum number of entries in the tree of an open run that are counted. */
+/** The maximum number of entries that are counted in the tree of an open run. */
 const treeEntriesMax = 4096;
 
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];

@@ -55,7 +55,7 @@ export type JobPage = {
   /** The end of the searched time range; only for a search by error. Null: the journal is empty. */
   readonly searchedUs?: number | null;
   /**
-   * Only for a filter by tags: the number of jobs with tags that are not in the index yet and were not examined. The page may lack some
+   * Only for a filter by tags: the number of tagged jobs that are not in the index yet and were not examined. The page may lack some
    * of these jobs.
    */
   readonly unindexed?: number;

@@ -38,7 +38,7 @@ export type JobView = {
   readonly plugin: string;
   readonly command: string;
   readonly status: Status;
-  /** The phase of its run that the job belongs to. Null: the job belongs to the main part, or to no run. */
+  /** The phase that the job belongs to. Null: the job belongs to the main part of its run, or to no run. */
   readonly phase: PhaseName | null;
   readonly submittedBy: string;
   readonly attempt: number;

@@ -190,7 +190,7 @@ class DescendantFilter {
   #parentOf(id: JobId): JobId | null {
     const block = this.#blocks.find(blockOf(id));
     const parent = block ? groupOf(block, indexOf(id)).group.parent : null;
-    // The parent of a reused job may be a run of another tree. Then the rerun of that run in this tree counts as the parent.
+    // The parent of a reused job may be a run of another tree. Then this tree's rerun of that run counts as the parent.
     return parent && (this.#successors?.of(parent) ?? parent);
   }
 }

@@ -1,5 +1,5 @@
-// The list of jobs, newest first (docs/contract.md#job-list). Indexes provide the pages and counters the totals; tree-listing.ts lists the
-// jobs of one tree.
+// The list of jobs, newest first (docs/contract.md#job-list). The pages come from indexes, and the totals from counters. tree-listing.ts
+// lists the jobs of one tree.
 import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';

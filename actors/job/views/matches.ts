@@ -228,7 +228,7 @@ function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits |
   };
 }
 
-/** The status that the job had at the moment, as far as the records still show it. */
+/** The status that the job had at the moment of the selection, as far as the records still show it. */
 function statusAt(
   { atUs, commitUs }: Moment,
   jobs: BlockJobs,

@@ -58,8 +58,8 @@ export class PathReader {
 
   /**
    * The job whose end led to this job: the parent, if it ended in the turn that created this job. Otherwise a join, or a fan-out that had
-   * waited for other jobs, created this job, and the last descendant of the parent that had ended by then led to it. Null: the start of
-   * the run led to this job.
+   * waited for other jobs, created this job. Of the parent's descendants that had ended by then, the one that ended last led to it. Null:
+   * the start of the run led to this job.
    */
   *before(job: PathJob): Sliced<PathJob | null> {
     const parentId = this.#parentOf(job.id);
@@ -81,7 +81,7 @@ export class PathReader {
     return parent;
   }
 
-  /** Whether the end of a job may have led to `job`: it is an older job of the run, and `parent` or a descendant of it. */
+  /** Whether the end of a job may have led to `job`: it is older, belongs to the run, and is `parent` or a descendant of `parent`. */
   #led(id: JobId, job: PathJob, parent: PathJob | null): boolean {
     const block = this.#blocks.find(blockOf(id));
     if (!block || block.createdUs === job.createdUs || indexOf(id) >= block.count) return false;

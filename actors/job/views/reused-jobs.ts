@@ -105,7 +105,7 @@ export class Successors {
     this.#rootName = keyText(root);
   }
 
-  /** The rerun of the job in this tree; the job itself if there is none. */
+  /** This tree's rerun of the job; the job itself if there is none. */
   of(job: JobId): JobId {
     const name = keyText(job);
     const known = this.#known.get(name);

@@ -33,7 +33,7 @@ export function runInvariants(reader: Reader, blockIn: (value: Uint8Array) => Bl
 
   function openRunGoesOn(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
-    // The runs of a batch are accepted before they begin, and have no records in `runs` until then.
+    // The runs of a batch are accepted first, and have no records in `runs` until they begin.
     if (open.plugin !== pipelinePlugin || reader.get('accepted_runs', key)) return null;
     for (let index = 0; index < open.count; index++) {
       const id = jobId(Buffer.from(key), index);

@@ -5,8 +5,9 @@ import { Histogram } from '../../index/records/histogram.ts';
 import type { Block } from '../records/block.ts';
 import { type JobGroup, type PhaseName, type Status, statuses } from '../records/job.ts';
 
-/** The default and the maximum number of buckets into which the time of a run is divided. */
+/** The default number of buckets into which the time of a run is divided. */
 export const bucketsDefault = 400;
+/** The maximum number of these buckets. */
 export const bucketsMax = 2_000;
 /** The maximum number of steps that are counted separately. The jobs of all other steps are counted together. */
 export const stepsMax = 256;
@@ -54,7 +55,7 @@ export type TimedJob = {
   readonly endedUs: number | null;
 };
 
-/** Percentiles of times, in µs, with the error of a histogram; the maximum is exact. All are 0 if there are no times. */
+/** Percentiles of times, in µs, approximated by a histogram; the maximum is exact. All are 0 if there are no times. */
 export type TimePercentiles = {
   readonly p50: number;
   readonly p95: number;

@@ -8,8 +8,9 @@ import { isHosted, pipelinePlugin } from '../records/job.ts';
 export type UnsettledCommand = { readonly plugin: string; readonly command: string; readonly jobs: number };
 
 export type Unsettled = {
-  /** The number of unsettled jobs that plugins run, and how many of them are delayed. */
+  /** The number of unsettled jobs that plugins run. */
   readonly jobs: number;
+  /** How many of these jobs are delayed. */
   readonly delayed: number;
   /** The number of runs of pipelines that have not settled. */
   readonly runs: number;

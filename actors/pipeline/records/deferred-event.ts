@@ -23,8 +23,8 @@ export type Origin = {
     readonly path: readonly number[];
   } | null;
   /**
-   * Set if hooks for the end of the job or run wait: how the job or run ended. Absent: the job's events wait. For a run, `command` is the
-   * name of its pipeline.
+   * How the job or run ended, if hooks for its end wait. Absent: the job's events wait. For a run, `command` is the name of its
+   * pipeline.
    */
   readonly hook?: { readonly command: string; readonly status: TerminalStatus };
 };

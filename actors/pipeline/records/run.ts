@@ -1,4 +1,4 @@
-// The table of unfinished runs: a record for each run, which contains the top scope of its main part, and one for each other scope.
+// The table of unfinished runs. The record of a run contains the top scope of its main part. Each other scope has its own record.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Json } from '../../../runtime/json-value.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -212,7 +212,7 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     // Null: the run reuses no jobs.
     reuse && ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const),
     tags ?? null,
-    // Null: all jobs started, and there are neither phases nor deadlines.
+    // Null: all settled jobs had started, there are no failures and no deadlines, and no phase has begun.
     isPlain ? null : ([unstarted, failures, phase, deadlines] as const),
   ] as const;
 }

@@ -67,8 +67,9 @@ export function hasFired(ranges: Iterable<FiredRange>, dueMs: number): boolean {
 }
 
 /**
- * Removes the oldest ranges that `reader` shows beyond `rangesMax`, except the `removed` oldest ones, which this turn has removed before. `count`: how
- * many ranges the schedule has now. Returns how many were removed, and the end of the newest of them; null: none was removed.
+ * Removes the oldest ranges that `reader` shows, until the schedule has `rangesMax`. `count`: how many ranges the schedule has now. `removed`: how
+ * many ranges this turn has removed before; `reader` still shows them. Returns how many ranges this call has removed, and the end of the newest of
+ * them; null: none.
  */
 export function dropOldest(
   reader: Reader,

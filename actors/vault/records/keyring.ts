@@ -1,5 +1,5 @@
 // The keyring: one record, sealed under the unlock key. It has the vault's keys, and the values against which other records are checked:
-// the version of the table of contents, which has the versions of the principals and secrets, and both ends of the audit trail.
+// both ends of the audit trail, and the version of the table of contents. That table has the versions of the principals and secrets.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Random, seal, unseal } from './barrier.ts';

@@ -60,7 +60,7 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Returns to the ledger the tasks that running processes have not been asked yet. Each process ends once it has no open request. */
+  /** Gives back to the ledger the tasks that have not been sent to their running process. Each process ends once it has no open request. */
   returnUnstarted(): void {
     this.retire([]);
   }

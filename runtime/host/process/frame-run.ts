@@ -13,7 +13,7 @@ import type { HostSender } from './host-sender.ts';
 
 /** If no task ends for this long, the tasks that have not begun are returned. */
 const slowMs = 5;
-/** The limit in place of `slowMs` if each attempt has a process of its own, because processes start slowly. */
+/** The limit that replaces `slowMs` if each attempt has a process of its own, because processes start slowly. */
 const slowAttemptMs = 30;
 /** A frame that has waited this long for one of the host's places for running frames is returned. */
 const patienceMs = 50;
@@ -46,7 +46,7 @@ export class FrameRun {
     this.#end = this.frame.head.count;
   }
 
-  /** Called if the host has no place for the frame now. Returns the frame's tasks after `patienceMs`. */
+  /** Called if the host has no place for the frame now. After `patienceMs`, gives back the frame's tasks unless the frame has begun. */
   wait(): void {
     this.#slow = setTimeout(() => this.takeBack('crowded'), patienceMs);
   }

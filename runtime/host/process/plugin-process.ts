@@ -35,7 +35,7 @@ export type ProcessEnd = {
 export type ProcessAnswer<Key> = {
   readonly key: Key;
   readonly value: unknown;
-  /** The number of integers in the answer that became text (exact-json.ts). */
+  /** How many integers in the answer became text (exact-json.ts). */
   readonly integersAsText: number;
   /** Whether the process was for a single attempt and ended with the exit status of a permanent failure. */
   readonly permanent: boolean;
@@ -83,7 +83,7 @@ export class PluginProcess<Key> {
     return this.#hasEnded || this.#failure !== null;
   }
 
-  /** The number of requests that the process has been sent. */
+  /** The number of requests that were sent to the process. */
   get requests(): number {
     return this.#ids;
   }
@@ -141,7 +141,7 @@ export class PluginProcess<Key> {
     this.#program.terminate();
   }
 
-  /** The `id` on the wire of this unanswered request; undefined if it has been answered. */
+  /** The unanswered request's `id` on the wire; undefined if the request has been answered. */
   idOf(wanted: Key): number | undefined {
     for (const [id, key] of this.unanswered) if (key === wanted) return id;
     return undefined;

@@ -1,5 +1,5 @@
-// The running programs of process plugins. Each program leads a process group, and its pid is written to a file. After a crash,
-// the service uses that file to find the program when it next starts.
+// The running programs of process plugins. Each program leads a process group, and its pid is written to a file. If the service
+// crashes, it uses that file on its next start to find the program.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -71,7 +71,7 @@ export class Programs {
     return this.#living.size;
   }
 
-  /** Resolves when no process is left that an ended program started, or when the search for such processes has given up. */
+  /** Resolves when every process that an ended program has started is gone, or when the search for such processes has given up. */
   gone(): Promise<void> {
     return this.#escapees.gone();
   }

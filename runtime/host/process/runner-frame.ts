@@ -1,4 +1,4 @@
-// A frame on a runner. Notes which of its tasks have ended; if the runner is lost, reports or returns the others.
+// A frame on a runner. Notes which of its tasks have ended; if the runner is lost, reports or returns the unfinished tasks.
 
 import type { FrameHead } from '../wire/frame.ts';
 import { outcomeOfRun } from '../wire/outcome-message.ts';

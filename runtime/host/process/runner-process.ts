@@ -25,7 +25,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
   readonly #plugin: HostedPlugin;
   readonly #process: PluginProcess<RunningRequest>;
   readonly #sender: HostSender;
-  /** Resolves when no process is left that an ended program started (Programs.gone). */
+  /** Resolves when every process that an ended program has started is gone (Programs.gone). */
   readonly #leftovers: () => Promise<void>;
   /** Called when the process takes no more frames. */
   readonly #onSpent: () => void;
@@ -56,7 +56,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
     return this.#process.ended;
   }
 
-  /** Takes the tasks of the frame that have not ended. */
+  /** Takes the frame's tasks that have not ended. */
   ask(run: RunnerFrame, frame: FrameReader, check: PayloadCheck | null): void {
     if (run.isOver) return;
     this.#runs.add(run);

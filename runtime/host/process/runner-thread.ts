@@ -203,7 +203,7 @@ export class RunnerThread {
   }
 
   /**
-   * The task that ended the thread; null if it is unknown. If only one task in the frames that the thread has taken is unfinished, this
+   * The task that ended the thread; null if it is unknown. If the frames that the thread has taken contain only one unfinished task, this
    * task is assumed to have ended the thread.
    */
   #culprit() {

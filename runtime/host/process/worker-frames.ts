@@ -16,7 +16,7 @@ import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
 const slowMs = 5;
 /** A frame that has waited this long is returned if a slow task runs on every thread. */
 const patienceMs = 20;
-/** If a thread loads a plugin's code for this long, the tasks of the frame that no thread has begun are returned. */
+/** If a thread loads a plugin's code for this long, the frame's tasks that no thread has begun are returned. */
 const slowLoadMs = 250;
 /** If a thread loads a plugin's code for this long, and for at least the time limit of the frame's tasks, the thread is replaced. */
 const loadMsMax = 10_000;
@@ -169,7 +169,7 @@ export class WorkerFrames {
     this.#takeBack(run, 'interrupted');
     this.#hold(run.head.plugin);
     const reason = reasonOf(error, heapMb(this.#threads));
-    // The thread may still live: if a plugin has broken built-ins, anything that runs on the thread can fail.
+    // The thread may still live: if a plugin has damaged built-ins, anything that runs on the thread can fail.
     if (run.doom === null) this.#pool.terminate(run.slot.thread, reason);
     await this.#pool.exitOf(run.slot.thread);
     this.#running--;

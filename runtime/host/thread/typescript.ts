@@ -2,7 +2,7 @@
 import { register } from 'node:module';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 
-/** Registers the loader (typescript-loader.ts) for this thread, unless no plugin is in TypeScript or Node strips types itself. */
+/** Registers the loader (typescript-loader.ts) for this thread if a worker plugin is in TypeScript and Node does not strip types itself. */
 export function loadTypeScript(plugins: readonly HostedPlugin[]): void {
   if ((process.features as { typescript?: unknown }).typescript) return;
   if (!plugins.some(({ runtime, entrypoint }) => runtime === 'worker' && /\.m?ts$/.test(entrypoint))) return;

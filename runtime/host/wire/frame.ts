@@ -1,4 +1,4 @@
-// A frame of tasks on the wire, which the ledger thread writes and the host reads. Its layout, with sizes in bytes:
+// A frame of tasks on the wire. The ledger thread writes it, and the host reads it. Its layout, with sizes in bytes:
 //
 //   frame id (8) | generation (4) | plugin (4) | number of tasks (4) | length of the header (4) | time limit in ms (8)
 //   | length of the secrets (4) | runner (2) | concurrency (2) | attempts (4 a task) | payload lengths (4 a task)

@@ -47,7 +47,7 @@ export type HostedPlugin = {
   readonly commands: { readonly [command: string]: HostedCommand };
 };
 
-/** The headers of a webhook delivery that its endpoint lists, by the names that the endpoint gives them. */
+/** Headers of a webhook delivery: those that its endpoint lists, by the names that the endpoint gives them. */
 export type EventHeaders = { readonly [name: string]: string };
 
 /** The envelope around the payload of the command `handle`. The event's id is the id of the job. */
@@ -76,7 +76,7 @@ export type TaskGroup = {
 /** Jobs of one plugin instance and command that are sent to a host together. They run one after another or, on a runner, concurrently. */
 export type TaskFrame = {
   readonly frameId: number;
-  /** The number of the runner, a thread or process that runs tasks of several frames concurrently; absent or -1: no runner. */
+  /** The number of the runner (a thread or process that runs tasks of several frames concurrently); absent or -1: no runner. */
   readonly runner?: number;
   /** The number of tasks that the runner may have in progress at once. */
   readonly concurrency?: number;
@@ -94,7 +94,7 @@ export type TaskFrame = {
   readonly attempts: readonly number[];
   /** The packed payloads. Some may be values in parts (runtime/parted.ts). */
   readonly payloads: readonly Uint8Array[];
-  /** Reads the parts of payloads in parts. Used only after the commit that writes these parts. Absent: no payload is in parts. */
+  /** Reads the parts of payloads that are values in parts. Used only after the commit that writes these parts. Absent: there is no such payload. */
   readonly parts?: PartReader;
 };
 

@@ -52,7 +52,7 @@ export function makeRequest(
   return request;
 }
 
-/** Decodes a packed map. An empty map is recognized without the decoder, which is cheaper. */
+/** Decodes a packed map. An empty map is recognized without the decoder, because this is cheaper. */
 export function unpackObject(packed: Uint8Array): { [key: string]: Json } {
   return packed[0] === packedEmptyMap ? {} : unpack<{ [key: string]: Json }>(packed);
 }

@@ -33,7 +33,7 @@ export type HelperOutput = {
   readonly logs?: readonly LogLine[];
   readonly spans?: readonly Span[];
   readonly stderr?: string | undefined;
-  /** The number of integers in the response that became text (exact-json.ts). */
+  /** How many integers in the response became text (exact-json.ts). */
   readonly integersAsText?: number;
 };
 

@@ -1,4 +1,4 @@
-// Memory for a frame, which a plugin thread shares with the host's main thread: which tasks may start, and the outcomes so far.
+// The memory for a frame, shared by a plugin thread and the host's main thread. It says which tasks may start, and has the outcomes so far.
 //
 //   control words | room for outcomes | the frame's bytes
 //

@@ -71,7 +71,7 @@ test('the tokens that may cancel jobs are named', async () => {
   expect(body['checks']).toContainEqual({
     name: 'tokens',
     passed: true,
-    detail: 'with jobs:rw these cancel jobs and run them again: ci, number 3; to read jobs, jobs:ro is enough',
+    detail: 'tokens that can cancel and rerun jobs (jobs:rw): ci, number 3; to read jobs, jobs:ro is enough',
   });
 });
 

@@ -121,7 +121,7 @@ test('runs of a batch in a queue that becomes full: the first are accepted', asy
 test(`a batch of more than ${batchPayloadsMax} payloads is refused, in either form`, async () => {
   const payloads = Array(batchPayloadsMax + 1).fill({});
   const headers = { 'Content-Type': 'application/x-ndjson' };
-  const detail = `a batch has at most ${batchPayloadsMax} payloads; send the rest in another one`;
+  const detail = `a batch has at most ${batchPayloadsMax} payloads; divide it into several batches`;
   for (const answer of [
     await shared.call('POST', '/plugin/echo/handle/batch', { payloads }),
     await shared.call('POST', '/plugin/echo/handle/batch', '{}\n'.repeat(payloads.length), { headers }),

@@ -315,7 +315,7 @@ test('an answer has at most 5,000 points', async () => {
   const answer = (query: string) => gateway.call('GET', `/stopwatch/crowded?series=true${query}`);
   const { status, body } = await answer('');
   const limit = '109 steps in 48 buckets are more than 5000 points';
-  const told = `${limit}: "buckets" must be at most 45, or "step" must select steps`;
+  const told = `${limit}: "buckets" must be at most 45, or "step" must select fewer steps`;
   expect([status, body['code'], body['detail']]).toEqual([400, 'invalid_query', told]);
   expect((await answer('&buckets=45')).status).toBe(200);
   expect((await answer('&buckets=400&step=crowd/99')).status).toBe(200);

@@ -150,7 +150,10 @@ test('a backup whose last turn an earlier version committed is restored as it is
   for (const path of [into(gateway), backup]) {
     const to = join(gateway.directory, 'restored');
     const { status, stderr } = await headgate(['restore', path, '--until', '0s', '--into', to]);
-    expect([status, stderr]).toEqual([1, expect.stringContaining('does not say as of when it is')]);
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringContaining('says when its last turn was committed, because an earlier version committed it'),
+    ]);
   }
   const other = new Gateway({ plugins: { echo } });
   onTestFinished(() => other.discard());

@@ -214,7 +214,7 @@ describe('a job whose payload is in parts, which the run before it has', () => {
     await prune(parts + 1, run);
     expect(await other.call('POST', `/job/${all}/rerun`, {})).toMatchObject({
       status: 409,
-      body: { code: 'not_kept', detail: 'a part of its payload has been pruned: send a new payload' },
+      body: { code: 'not_kept', detail: 'a part of the old payload is no longer stored: send a new payload' },
     });
     const { body } = await other.call('POST', '/actions', { do: 'rerun', where: { job_id: all, children: true } });
     const path = `/action/${body['action_id']}`;

@@ -155,7 +155,7 @@ test('a delayed job is rescheduled, and no other', async () => {
   expect(msBetween(at, after.run_at)).toBe(0);
   expect(msBetween(after.run_at, after.expires_at)).toBe(600_000);
   for (const [body, detail] of [
-    [{}, /^\/run_at is required/],
+    [{}, /^\/run_at \(a time\) or \/delay \(a duration\) is required/],
     [{ delay: 'x' }, /^\/delay must be/],
     [{ expires: '1s' }, /^\/expires is not a known field/],
   ] as const)
@@ -313,7 +313,10 @@ test('the command line has the options, and does not wait for what is delayed', 
   expect((await run('job', 'reschedule', id, '--run-at', '2020-01-01T00:00:00Z')).stdout).toMatch(/ runs at 20/);
   expect((await gateway.settled(id)).status).toBe('succeeded');
   const none = await run('job', 'reschedule', id);
-  expect([none.status !== 0, none.stderr]).toEqual([true, expect.stringMatching(/run_at is required/)]);
+  expect([none.status !== 0, none.stderr]).toEqual([
+    true,
+    expect.stringMatching(/run_at \(a time\) or \/delay \(a duration\) is required/),
+  ]);
   const file = join(gateway.directory, 'lines.ndjson');
   writeFileSync(file, '{"n":1}\n{"n":2}\n');
   const batch = await run('plugin', 'run', 'echo', 'say', '--batch', file, '--run-at', '2020-01-01T00:00:00Z');

@@ -299,7 +299,7 @@ test('`timeout` of a call cancels the called run, whose phases follow', async ()
   const called = await jobOf(run.job_id, 'calls');
   expect(await gateway.job(called.job_id)).toMatchObject({
     status: 'cancelled',
-    cancel: { by: 'timeout', reason: 'the step that called the run allows it 2s' },
+    cancel: { by: 'timeout', reason: 'the run took longer than 2s, the timeout of the step that called it' },
   });
   expect(await stepsOf(called.job_id)).toEqual({ work: ['steps cancelled'], clean: ['finally succeeded'] });
   expect(run.status).toBe('failed');

@@ -67,7 +67,8 @@ test('what a running rerun refers to is kept; afterwards a run that has lost job
   for (const again of [old.job_id, id]) {
     const { status, body: problem } = await rerun(again);
     expect([status, problem['code']]).toEqual([409, 'not_kept']);
-    const lost = /^the job (\S+), which the run (\S+) made or reused, is no longer stored: rerun it from the start$/;
+    const lost =
+      /^the job (\S+), which the run (\S+) made or reused, is no longer stored: rerun the run from the start$/;
     const [, job, named] = lost.exec(String(problem['detail'])) ?? [];
     expect([made.slice(1), named]).toEqual([expect.arrayContaining([job]), again]);
   }

@@ -162,7 +162,7 @@ describe('a run from what had failed', () => {
     use(1, unusedDefinitionsMax + 1);
     expect(s.store.count('unused_definitions')).toBe(unusedDefinitionsMax);
     expect(s.rerun(old)).toBe('not_kept');
-    const detail = `the definition of the run ${old} is no longer stored: rerun it from the start`;
+    const detail = `the definition of the run ${old} is no longer stored: rerun the run from the start`;
     expect(s.replies.at(-1)).toMatchObject({ detail });
   });
 
