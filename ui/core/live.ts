@@ -39,7 +39,8 @@ let heardInSecond = 0;
 
 /**
  * Calls `listener` for each event of these types (`job.*`: a prefix), and for each `gap`. Without `each`, a busy service causes one event of
- * the type `busy` a second instead. Returns the function that ends this.
+ * the type `busy` a second instead, and a stream that begins without the id of an event causes one event of the type `opened`. Returns the
+ * function that ends this.
  */
 export function onEvent(
   types: readonly string[],
@@ -96,8 +97,11 @@ async function follow(types: string, signal: AbortSignal): Promise<void> {
       const wasLost = connection.value === 'lost';
       connection.value = 'live';
       retryMs = retryMsMin;
-      // Without the id of an event the service cannot tell what was missed.
-      if (wasLost && lastId === null) hear({ id: '', type: 'gap', data: { reason: 'reconnected', lost: null } });
+      // Without the id of an event, the service cannot send what the page has missed.
+      if (lastId === null) {
+        if (wasLost) hear({ id: '', type: 'gap', data: { reason: 'reconnected', lost: null } });
+        else hint('opened', () => true);
+      }
       const parser = createParser({ onEvent: received });
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       for (let part = await reader.read(); !part.done; part = await reader.read()) parser.feed(part.value);
@@ -124,6 +128,12 @@ function hear(event: LiveEvent): void {
   for (const { types, heard } of [...listeners]) if (isGap || types.some(type => fits(type, event.type))) heard(event);
 }
 
+/** Tells the listeners that do not need each event that something of their types may have happened. */
+function hint(type: 'busy' | 'opened', isMeant: (type: string) => boolean): void {
+  for (const { types, each, heard } of [...listeners])
+    if (!each && types.some(isMeant)) heard({ id: '', type, data: {} });
+}
+
 export function fits(pattern: string, type: string): boolean {
   return pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type;
 }
@@ -134,10 +144,7 @@ setInterval(() => {
   if (heardInSecond > busyEventsPerS && canSkip) busyUntil = Date.now() + busyMs;
   else if (busyUntil <= Date.now() || !canSkip) busyUntil = 0;
   heardInSecond = 0;
-  if (busyUntil > 0) {
-    const hint = { id: '', type: 'busy', data: {} };
-    for (const { types, heard } of [...listeners]) if (types.some(type => type.startsWith('job.'))) heard(hint);
-  }
+  if (busyUntil > 0) hint('busy', type => type.startsWith('job.'));
   if (wasBusy === busyUntil > 0) return;
   // What was left out is not sent again: everything is fetched anew.
   lastId = null;

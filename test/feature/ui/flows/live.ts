@@ -62,6 +62,27 @@ export function liveFlows(gateway: Gateway, seeded: () => Seeded): void {
     await again;
   });
 
+  test('what happens before the stream of events begins is shown', async () => {
+    const { job_id: id } = await gateway.finished('greeter/handle', { name: 'before the stream' });
+    const page = await visit(gateway, { at: `#/job/${id}` });
+    const held: Route[] = [];
+    let isHeld = true;
+    await page.route(/\/events\?/, route => {
+      if (isHeld) held.push(route);
+      else void route.continue();
+    });
+    const gate = await gateway.submit('worker/handle', { gate: 'before the stream' });
+    await gateway.noted('start', gate);
+    await page.goto(`${gateway.url}/ui/#/job/${gate}`);
+    await page.getByRole('button', { name: 'Cancel' }).waitFor();
+    await until('the page asks for events', () => held.length > 0);
+    gateway.open('before the stream');
+    await gateway.settled(gate);
+    isHeld = false;
+    for (const route of held) await route.continue().catch(() => {});
+    await page.getByRole('button', { name: 'Rerun' }).waitFor();
+  });
+
   test('updates stop while the user has stopped them', async () => {
     const page = await visit(gateway, { at: '#/jobs?plugin=greeter' });
     let fetched = 0;
