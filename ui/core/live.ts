@@ -1,6 +1,6 @@
 // The stream of events: one for each tab, by fetch, because EventSource cannot send a token. Events say what has changed; the page then
 // fetches what it shows. A service under load has more events than a page can use: then the stream leaves out those of jobs, and the page
-// counts each second as a change.
+// fetches every other second.
 import { effect, signal } from '@preact/signals';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { Refusal, send } from './api.ts';
@@ -17,7 +17,7 @@ export type Connection = 'connecting' | 'live' | 'lost' | 'off';
 
 type LiveListener = {
   readonly types: readonly string[];
-  /** Whether the listener needs each event, and not just one a second. */
+  /** Whether the listener needs each event, also while the service is busy. */
   readonly each: boolean;
   readonly heard: (event: LiveEvent) => void;
 };
@@ -27,6 +27,8 @@ export const connection = signal<Connection>('off');
 /** More events than this in a second are too many to use. */
 const busyEventsPerS = 100;
 const busyMs = 15_000;
+/** How often the page fetches what it shows while it takes no events of jobs. */
+const busyFetchS = 2;
 const retryMsMin = 500;
 const retryMsMax = 10_000;
 
@@ -36,11 +38,12 @@ let stream: AbortController | null = null;
 let streamTypes = '';
 let busyUntil = 0;
 let heardInSecond = 0;
+let busySeconds = 0;
 
 /**
- * Calls `listener` for each event of these types (`job.*`: a prefix), and for each `gap`. Without `each`, a busy service causes one event of
- * the type `busy` a second instead, and a stream that begins without the id of an event causes one event of the type `opened`. Returns the
- * function that ends this.
+ * Calls `listener` for each event of these types (`job.*`: a prefix), and for each `gap`. Without `each`, a busy service causes an event of
+ * the type `busy` every two seconds instead, and a stream that begins without the id of an event causes one event of the type `opened`.
+ * Returns the function that ends this.
  */
 export function onEvent(
   types: readonly string[],
@@ -144,7 +147,8 @@ setInterval(() => {
   if (heardInSecond > busyEventsPerS && canSkip) busyUntil = Date.now() + busyMs;
   else if (busyUntil <= Date.now() || !canSkip) busyUntil = 0;
   heardInSecond = 0;
-  if (busyUntil > 0) hint('busy', type => type.startsWith('job.'));
+  busySeconds = busyUntil > 0 ? busySeconds + 1 : 0;
+  if (busySeconds % busyFetchS === 1) hint('busy', type => type.startsWith('job.'));
   if (wasBusy === busyUntil > 0) return;
   // What was left out is not sent again: everything is fetched anew.
   lastId = null;
